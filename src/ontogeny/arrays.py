@@ -1,0 +1,116 @@
+"""NumPy arrays and PyTorch tensors through one door.
+
+The arrays-only rooms are written once against the array API standard; ``namespace`` gives the
+functions of the kind that came in, ``matrix`` checks an argument at the door.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array, is_torch_array
+
+from .errors import ArgumentError, NonFiniteError
+
+__all__ = ["Array", "is_array", "matrix", "namespace", "to_numpy"]
+
+Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor; the kind and dtype that came in go out
+
+
+def is_array(value: object) -> bool:
+    """Return whether `value` is a NumPy array or a PyTorch tensor.
+
+    Examples
+    --------
+    >>> is_array(np.ones(2)), is_array([1.0, 1.0])
+    (True, False)
+    """
+    return is_numpy_array(value) or is_torch_array(value)
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace that all `arrays` share.
+
+    Raises
+    ------
+    ArgumentError
+        If NumPy arrays and tensors are mixed, or an argument is neither.
+
+    Examples
+    --------
+    >>> namespace(np.ones(2)).__name__
+    'array_api_compat.numpy'
+    """
+    for array in arrays:
+        if not is_array(array):
+            raise ArgumentError(
+                f"expected a NumPy array or a PyTorch tensor; got {type(array).__name__}."
+            )
+    try:
+        return array_namespace(*arrays)
+    except TypeError:
+        kinds = ", ".join(sorted({type(a).__name__ for a in arrays}))
+        raise ArgumentError(f"arrays must all be NumPy or all be PyTorch; got {kinds}.") from None
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """Return `array` as a NumPy array on the CPU, without its gradient history.
+
+    Examples
+    --------
+    >>> to_numpy(np.arange(3))
+    array([0, 1, 2])
+    """
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()
+    return np.asarray(array)
+
+
+def matrix(name: str, value: Array, *, ndim: int = 2, finite: bool = True) -> Array:
+    """Return `value` if it is a finite floating-point array with `ndim` dimensions (-1: at least 2).
+
+    Lists and integer arrays become float64 NumPy arrays; half precision becomes float32.
+
+    Raises
+    ------
+    ArgumentError
+        If the number of dimensions is wrong, or the array is empty or not numeric.
+    NonFiniteError
+        If it holds NaN or infinity and `finite` is set.
+
+    Examples
+    --------
+    >>> matrix("A", [[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    """
+    array = value if is_array(value) else _from_list(name, value)
+    xp = namespace(array)
+    if not xp.isdtype(array.dtype, "real floating"):
+        if not xp.isdtype(array.dtype, ("integral", "bool")):
+            raise ArgumentError(f"{name} must hold real numbers; its dtype is {array.dtype}.")
+        array = xp.astype(array, xp.float64)
+    elif xp.finfo(array.dtype).bits < 32:
+        array = xp.astype(array, xp.float32)
+    right = array.ndim >= 2 if ndim == -1 else array.ndim == ndim
+    if not right or 0 in tuple(array.shape):
+        wanted = "at least 2" if ndim == -1 else str(ndim)
+        raise ArgumentError(
+            f"{name} must have {wanted} dimensions, none of them empty; "
+            f"its shape is {tuple(array.shape)}."
+        )
+    if finite and not bool(xp.all(xp.isfinite(array))):
+        count = int(xp.sum(xp.astype(~xp.isfinite(array), xp.int64)))
+        raise NonFiniteError(
+            f"{name} holds {count} NaN or infinite values of {int(np.prod(tuple(array.shape)))}."
+        )
+    return array
+
+
+def _from_list(name: str, value: object) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{name} must be a numeric array; got {type(value).__name__}."
+        ) from None

@@ -1,0 +1,91 @@
+"""What can go wrong, and how it is said: the rule, what came, what to do.
+
+::
+
+    OntogenyError
+    ├── ArgumentError        (ValueError)    an argument is not what it must be
+    ├── LayerMatchError      (ValueError)    a layer pattern matches no module
+    ├── CheckpointError      (RuntimeError)  a checkpoint cannot be read as what it says it is
+    ├── BatchInvarianceError (RuntimeError)  a model's result depends on what a text is batched with
+    ├── NonFiniteError       (ValueError)    NaN or infinity where numbers must be finite
+    └── StoreError           (RuntimeError)  a study folder is not usable
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ArgumentError",
+    "BatchInvarianceError",
+    "CheckpointError",
+    "LayerMatchError",
+    "NonFiniteError",
+    "OntogenyError",
+    "StoreError",
+    "check_choice",
+    "suggestion",
+]
+
+
+class OntogenyError(Exception):
+    """Any error that ontogeny raises on purpose; the command shows its text as one line."""
+
+
+class ArgumentError(OntogenyError, ValueError):
+    """An argument is not what it must be."""
+
+
+class LayerMatchError(OntogenyError, ValueError):
+    """A layer pattern matches no module of the model."""
+
+
+class CheckpointError(OntogenyError, RuntimeError):
+    """A checkpoint is missing, incomplete, or not the model that it is read as."""
+
+
+class BatchInvarianceError(OntogenyError, RuntimeError):
+    """A model gives a text another result in another batch, so padding would leak into it."""
+
+
+class NonFiniteError(OntogenyError, ValueError):
+    """NaN or infinity stands where every number must be finite."""
+
+
+class StoreError(OntogenyError, RuntimeError):
+    """A study folder is unreadable, incomplete, or belongs to another study."""
+
+
+def suggestion(given: str, allowed: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the nearest allowed name, or an empty string.
+
+    Examples
+    --------
+    >>> suggestion("extracter", ["extractor", "layers"])
+    " Did you mean 'extractor'?"
+    """
+    near = difflib.get_close_matches(str(given), list(allowed), n=1, cutoff=0.55)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
+    """Return `given` if it is one of `allowed`, else say what is allowed.
+
+    Raises
+    ------
+    ArgumentError
+        If `given` is not one of the allowed strings.
+
+    Examples
+    --------
+    >>> check_choice("spacing", "log", ["log", "linear"])
+    'log'
+    """
+    allowed = list(allowed)
+    if isinstance(given, str) and given in allowed:
+        return given
+    choices = ", ".join(repr(a) for a in allowed)
+    raise ArgumentError(
+        f"{name} must be one of {choices}; got {given!r}.{suggestion(str(given), allowed)}"
+    )

@@ -1,0 +1,124 @@
+"""What an observable reads of one checkpoint, as values that can be compared and merged.
+
+Equal needs are read once. A reading's key is (input set, corruption, attention implementation):
+needs with the same key share one forward pass, others get their own, so that adding an observable
+never changes another one's numbers (decision 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .errors import ArgumentError, check_choice
+
+__all__ = ["Activations", "Attention", "Losses", "Model", "Need", "Reference", "Weights"]
+
+GRANULARITIES = ("all", "mean", "last", "cls", "masked")
+
+
+@dataclass(frozen=True)
+class Activations:
+    """Outputs of modules on an input set: ``{module path: (n, m) float32 tensor}``.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths, such as ``"model.layers.*.mlp"``.
+    on
+        Name of the input set; ``None`` means the study's first.
+    tokens
+        Which positions: ``"all"`` (every ordinary token), ``"mean"`` (one mean per text),
+        ``"last"`` and ``"cls"`` (last and first unpadded token of each text), ``"masked"``
+        (positions replaced by the mask token; the model then sees the corrupted text).
+    max_tokens
+        Rows kept, drawn once with `random_state`, the same at every checkpoint; ``None`` keeps all.
+    """
+
+    layers: str | tuple[str, ...]
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.layers, list):
+            object.__setattr__(self, "layers", tuple(self.layers))
+        check_choice("tokens", self.tokens, GRANULARITIES)
+        if self.max_tokens is not None and self.max_tokens < 2:
+            raise ArgumentError(f"max_tokens must be at least 2 or None; got {self.max_tokens}.")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The layer globs as a tuple."""
+        return (self.layers,) if isinstance(self.layers, str) else self.layers
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
+
+    ``layers`` is a glob over attention modules; ``"*"`` takes all that return attention weights.
+    The model runs in its eager attention implementation for this reading.
+    """
+
+    layers: str | tuple[str, ...] = "*"
+    on: str | None = None
+    statistic: str = "entropy"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.layers, list):
+            object.__setattr__(self, "layers", tuple(self.layers))
+        check_choice("statistic", self.statistic, ("entropy",))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Loss of every text in nats per predicted token: Dataset ``loss(text)``, ``tokens(text)``.
+
+    ``objective`` is ``"causal"`` (next token), ``"masked"`` (a fixed random `mask_fraction` of the
+    ordinary tokens is replaced by the mask token) or ``"auto"`` (from the model's class).
+    """
+
+    on: str | None = None
+    objective: str = "auto"
+    mask_fraction: float = 0.15
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+        if not 0 < self.mask_fraction < 1:
+            raise ArgumentError(
+                f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
+            )
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weight matrices over all steps, mapped over blocks: a glob over parameter names."""
+
+    blocks: str | tuple[str, ...] = "*.weight"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.blocks, list):
+            object.__setattr__(self, "blocks", tuple(self.blocks))
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The block globs as a tuple."""
+        return (self.blocks,) if isinstance(self.blocks, str) else self.blocks
+
+
+@dataclass(frozen=True)
+class Model:
+    """The module itself, for exclusive use; its parameters and mode are restored afterwards."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What `need` gives at the study's reference step, memory-mapped."""
+
+    need: Activations | Attention | Losses
+
+
+Need: TypeAlias = Activations | Attention | Losses | Weights | Model | Reference
