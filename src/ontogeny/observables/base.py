@@ -1,0 +1,167 @@
+"""What an observable is, and what it is given.
+
+An observable is a frozen dataclass: its fields are its arguments, they enter the fingerprint of
+every cell, and raising ``version`` makes its old cells stale.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import xarray as xr
+
+from ..errors import NonFiniteError
+from ..needs import Need, Weights
+
+__all__ = ["BlockReading", "Observable", "Reading", "Run", "by_layer"]
+
+
+class Reading(Protocol):
+    """One checkpoint as an observable sees it: ``reading[need]`` for each declared need."""
+
+    step: int
+    """Training step of the checkpoint."""
+    reference_step: int
+    """Step that references are taken from."""
+    noise: bool
+    """Whether noise floors are to be measured at this step (about five steps of a study)."""
+
+    def __getitem__(self, need: Need) -> Any:
+        """Return the value of a declared need."""
+        ...
+
+
+class BlockReading(Protocol):
+    """One weight matrix over all steps, for observables that need `Weights`."""
+
+    name: str
+    """Name of the parameter."""
+    shape: tuple[int, ...]
+    """Its shape."""
+    steps: np.ndarray
+    """The steps, increasing."""
+
+    def chunks(self) -> Any:
+        """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
+        ...
+
+
+class Run(Protocol):
+    """The study as `Observable.prepare` sees it."""
+
+    reference_step: int
+
+    @property
+    def steps(self) -> np.ndarray:
+        """All steps of the study."""
+        ...
+
+    def reading(self, step: int) -> Reading:
+        """Read one checkpoint for the observable's needs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Observable(abc.ABC):
+    """A function of one checkpoint, sometimes relative to a reference checkpoint.
+
+    Subclass it as a frozen dataclass, set ``kind``, and give ``needs`` and ``observe``.
+
+    Examples
+    --------
+    >>> from ontogeny import needs
+    >>> @dataclass(frozen=True)
+    ... class ActivationNorm(Observable):
+    ...     layers: str = "model.layers.*.mlp"
+    ...     kind: ClassVar[str] = "activation-norm"
+    ...
+    ...     def needs(self):
+    ...         return [needs.Activations(self.layers)]
+    ...
+    ...     def observe(self, reading, state):
+    ...         values = reading[self.needs()[0]]
+    ...         return by_layer(values, lambda path, a: {"norm": a.norm(dim=1).mean()})
+    >>> ActivationNorm().arguments()
+    {'layers': 'model.layers.*.mlp'}
+    """
+
+    kind: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    depends_on: ClassVar[tuple[str, ...]] = ()
+    """Names of nodes that `summarise` also reads."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node in the result; two observables of a study must differ in it."""
+        return self.kind
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        return dataclasses.asdict(self)
+
+    @abc.abstractmethod
+    def needs(self) -> Sequence[Need]:
+        """Return what is read of each checkpoint."""
+
+    def prepare(self, run: Run) -> xr.Dataset | None:
+        """Return a state computed once, from any checkpoints, before the others are observed."""
+        return None
+
+    @abc.abstractmethod
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return what is observed at one checkpoint (`Reading`) or block (`BlockReading`)."""
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the stacked series with what follows from all steps, and its figures."""
+        return data
+
+    @property
+    def over_blocks(self) -> bool:
+        """Whether it is mapped over weight blocks rather than over steps."""
+        return any(isinstance(need, Weights) for need in self.needs())
+
+
+def by_layer(
+    values: Mapping[str, Any], function: Callable[[str, Any], Mapping[str, Any]]
+) -> xr.Dataset:
+    """Apply `function(path, value)` to every layer and stack the results along ``layer``.
+
+    `function` returns numbers, ``(dims, array)`` pairs or DataArrays by name. A layer in which it
+    raises a numerical or argument error gets NaN and the reason in ``status(layer)``; the others
+    are kept. NaN or infinity in a result counts as such an error.
+
+    Examples
+    --------
+    >>> result = by_layer({"a": 2.0, "b": 0.0}, lambda path, v: {"inverse": 1 / v})
+    >>> result.inverse.values.tolist(), str(result.status.values[1])
+    ([0.5, nan], 'failed: ZeroDivisionError: float division by zero')
+    """
+    pieces: list[xr.Dataset] = []
+    status: list[str] = []
+    for path, value in values.items():
+        try:
+            piece = xr.Dataset({k: _variable(path, k, v) for k, v in function(path, value).items()})
+            status.append("done")
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
+            piece = xr.Dataset()
+            status.append(f"failed: {type(error).__name__}: {error}".split("\n")[0])
+        pieces.append(piece.expand_dims(layer=[path]))
+    stacked = xr.concat(pieces, dim="layer", join="outer", data_vars="all")
+    return stacked.assign(status=("layer", np.array(status, dtype=object)))
+
+
+def _variable(path: str, name: str, value: Any) -> Any:
+    if isinstance(value, xr.DataArray):
+        array = value
+    elif isinstance(value, tuple):
+        array = xr.DataArray(np.asarray(value[1]), dims=value[0])
+    else:
+        array = xr.DataArray(np.asarray(value))
+    if array.dtype.kind == "f" and not np.isfinite(array.values).all():
+        raise NonFiniteError(f"{name} is not finite in {path}")
+    return array

@@ -1,0 +1,205 @@
+"""Cells on disk: small labelled results, each written whole or not at all.
+
+A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
+the components of its fingerprint and a checksum, so that it can be judged without reading its
+numbers; numbers are memory-mapped. Nothing in it is a pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .errors import StoreError
+
+__all__ = ["Cell", "difference", "read_cell", "read_header", "write_cell", "write_json"]
+
+_FORMAT = "ontogeny-cell-1"
+_DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A labelled result with its status (``"done"``, ``"missing: why"``, ``"failed: why"``)."""
+
+    data: xr.Dataset
+    status: str = "done"
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    checksum: str = ""
+
+
+def write_cell(path: Path, cell: Cell) -> str:
+    """Write `cell` to `path` under a temporary name, then rename it; return its checksum.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "cells" / "loss" / "100.safetensors"
+    >>> _ = write_cell(path, Cell(xr.Dataset({"loss": 4.25}), fingerprint={"weights": "ab"}))
+    >>> float(read_cell(path).data.loss)
+    4.25
+    """
+    from safetensors.numpy import save
+
+    tensors: dict[str, np.ndarray] = {}
+    variables: dict[str, Any] = {}
+    for name, variable in cell.data.variables.items():
+        entry: dict[str, Any] = {"dims": list(variable.dims), "attrs": dict(variable.attrs)}
+        entry["coord"] = name in cell.data.coords
+        values = np.asarray(variable.values)
+        if values.dtype.kind in "OU":
+            entry["strings"] = values.tolist()
+        else:
+            tensors[str(name)] = np.ascontiguousarray(values).reshape(values.shape)
+        variables[str(name)] = entry
+    checksum = _checksum(tensors, variables)
+    header = {
+        "format": _FORMAT,
+        "variables": variables,
+        "attrs": dict(cell.data.attrs),
+        "status": cell.status,
+        "fingerprint": dict(cell.fingerprint),
+        "provenance": dict(cell.provenance),
+        "checksum": checksum,
+    }
+    _replace(path, save(tensors, {"cell": json.dumps(header)}))
+    return checksum
+
+
+def read_cell(path: Path, *, verify: bool = True) -> Cell:
+    """Read a cell; its numbers are memory-mapped.
+
+    Raises
+    ------
+    StoreError
+        If the file is truncated, is no cell, or (with `verify`) its checksum does not match.
+    """
+    header, layout, start = _open(path)
+    tensors = {name: _map(path, spec, start) for name, spec in layout.items()}
+    if verify and _checksum(tensors, header["variables"]) != header["checksum"]:
+        raise StoreError(
+            f"{path} is damaged: its checksum does not match. Delete it and run again."
+        )
+    data: dict[str, Any] = {}
+    coords: dict[str, Any] = {}
+    for name, entry in header["variables"].items():
+        values = np.array(entry["strings"], dtype=object) if "strings" in entry else tensors[name]
+        (coords if entry["coord"] else data)[name] = (entry["dims"], values, entry["attrs"])
+    dataset = xr.Dataset(data, coords, header["attrs"])
+    return Cell(
+        dataset, header["status"], header["fingerprint"], header["provenance"], header["checksum"]
+    )
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Return a cell's header: status, fingerprint, provenance and checksum, without its numbers."""
+    return _open(path)[0]
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return one line for each component in which two fingerprints differ.
+
+    Examples
+    --------
+    >>> difference(
+    ...     {"inputs": {"text": "a1"}, "version": 1}, {"inputs": {"text": "b2"}, "version": 1}
+    ... )
+    ['inputs.text: a1 -> b2']
+    """
+    a, b = dict(_flat(old)), dict(_flat(new))
+    lines = []
+    for key in sorted(a.keys() | b.keys()):
+        before, after = a.get(key, "absent"), b.get(key, "absent")
+        if before != after:
+            lines.append(f"{key}: {_short(before)} -> {_short(after)}")
+    return lines
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, whole or not at all."""
+    _replace(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _checksum(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps(variables, sort_keys=True).encode())
+    for name in sorted(tensors):
+        values = tensors[name]
+        digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Return (cell header, tensor layout, offset of the first tensor byte)."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            layout = json.loads(file.read(length))
+        header = json.loads(layout.pop("__metadata__")["cell"])
+    except (OSError, ValueError, KeyError, MemoryError, OverflowError) as error:
+        raise StoreError(f"{path} is not a readable cell: {error}") from error
+    end = max((spec["data_offsets"][1] for spec in layout.values()), default=0)
+    if header.get("format") != _FORMAT or path.stat().st_size != 8 + length + end:
+        raise StoreError(f"{path} is not a whole cell of this version.")
+    return header, layout, 8 + length
+
+
+def _map(path: Path, spec: Mapping[str, Any], start: int) -> np.ndarray:
+    dtype, shape = np.dtype(_DTYPES[spec["dtype"]]), tuple(spec["shape"])
+    if int(np.prod(shape)) == 0:
+        return np.empty(shape, dtype)
+    offset = start + spec["data_offsets"][0]
+    # Copy-on-write: PyTorch takes such an array without a warning, and the file never changes.
+    mapped = np.memmap(path, dtype=dtype, mode="c", offset=offset, shape=shape or (1,))
+    return np.asarray(mapped).reshape(shape)
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _flat(item, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", item
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    is_digest = len(text) >= 32 and all(c in "0123456789abcdef" for c in text)
+    return text[:8] if is_digest else text if len(text) <= 60 else text[:57] + "..."
