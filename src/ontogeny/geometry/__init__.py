@@ -1,0 +1,49 @@
+"""The geometry of weight trajectories: how many directions a path takes, and what chance gives.
+
+Functions of arrays only. A path of T snapshots in d dimensions enters every statistic through its
+(T, T) displacement Gram matrix, so nothing here grows with d but the one pass which builds it.
+"""
+
+from __future__ import annotations
+
+from .nulls import NullDistribution as NullDistribution
+from .nulls import early_energy_null as early_energy_null
+from .nulls import random_walk_null as random_walk_null
+from .nulls import shuffled_increments_null as shuffled_increments_null
+from .path import early_energy as early_energy
+from .path import increment_participation_ratio as increment_participation_ratio
+from .path import increment_variance_rank as increment_variance_rank
+from .path import net_drift_ratio as net_drift_ratio
+from .path import variance_rank as variance_rank
+from .path import variance_rank_from_gram as variance_rank_from_gram
+from .path import variance_rank_growing as variance_rank_growing
+from .rank import effective_rank as effective_rank
+from .rank import participation_ratio as participation_ratio
+from .rank import singular_value_rank as singular_value_rank
+from .rank import stable_rank as stable_rank
+from .snapshots import SnapshotGram as SnapshotGram
+from .snapshots import gram as gram
+from .snapshots import increments_gram as increments_gram
+from .subspaces import principal_angles as principal_angles
+
+__all__ = [
+    "SnapshotGram",
+    "gram",
+    "increments_gram",
+    "variance_rank",
+    "variance_rank_from_gram",
+    "variance_rank_growing",
+    "increment_variance_rank",
+    "increment_participation_ratio",
+    "net_drift_ratio",
+    "early_energy",
+    "NullDistribution",
+    "random_walk_null",
+    "shuffled_increments_null",
+    "early_energy_null",
+    "effective_rank",
+    "stable_rank",
+    "participation_ratio",
+    "singular_value_rank",
+    "principal_angles",
+]

@@ -1,0 +1,287 @@
+"""What the variance rank of a path would be by chance, drawn from Gram matrices alone.
+
+Shuffling *snapshots* is no null: principal components do not see order, and the number comes back
+unchanged. The two nulls here keep the lengths of the steps (random walk) or the steps themselves
+and all angles between them (shuffled increments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import ArgumentError
+from .path import check_ends, early_energies, variance_rank_growing
+from .snapshots import CHUNK, check_gram, increments_gram
+from .snapshots import gram as displacement_gram
+from .spectra import centred, components_holding, descending_eigenvalues
+
+__all__ = [
+    "NullDistribution",
+    "early_energy_null",
+    "random_walk_null",
+    "shuffled_increments_null",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class NullDistribution:
+    """A statistic as observed, and what `n` draws of a null model give.
+
+    Parameters
+    ----------
+    observed
+        The statistic of the data, shape () or (windows,).
+    draws
+        The same of each draw, shape (n,) or (n, windows).
+
+    Examples
+    --------
+    >>> null = NullDistribution(np.array(3), np.array([5, 6, 6, 7]))
+    >>> print(null.mean, null.interval, null.p_lower)
+    6.0 [5.075 6.925] 0.2
+    """
+
+    observed: np.ndarray
+    draws: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the draws, shape () or (windows,)."""
+        return self.draws.mean(axis=0)
+
+    @property
+    def interval(self) -> np.ndarray:
+        """The 2.5 and 97.5 % points of the draws, shape (2,) or (2, windows)."""
+        return np.quantile(self.draws, [0.025, 0.975], axis=0)
+
+    @property
+    def p_lower(self) -> np.ndarray:
+        """One-sided p-value for "lower than chance": (1 + draws ≤ observed) / (1 + n)."""
+        return (1 + np.sum(self.draws <= self.observed, axis=0)) / (1 + len(self.draws))
+
+    @property
+    def p_higher(self) -> np.ndarray:
+        """One-sided p-value for "higher than chance": (1 + draws ≥ observed) / (1 + n)."""
+        return (1 + np.sum(self.draws >= self.observed, axis=0)) / (1 + len(self.draws))
+
+
+def random_walk_null(
+    snapshots: Array | None = None,
+    n: int = 100,
+    random_state: int = 0,
+    *,
+    gram: np.ndarray | None = None,
+    dimension: int | None = None,
+    ends: Sequence[int] | None = None,
+    variance: float = 0.9,
+) -> NullDistribution:
+    """Return `variance_rank` of random walks with the same step lengths and random directions.
+
+    Directions are independent and uniform in `dimension` dimensions. Their Gram matrix is drawn
+    exactly, by Bartlett's decomposition of a Wishart matrix with its rows normalised, at a cost
+    that does not grow with the dimension.
+
+    Parameters
+    ----------
+    snapshots
+        A weight block at T steps, (T, ...).
+    n
+        Number of walks.
+    random_state
+        Seed of the draws.
+    gram, dimension
+        Displacement Gram matrix (T, T) and number of coordinates, instead of `snapshots`.
+    ends
+        Windows that grow from the first snapshot: their numbers of snapshots, each 2 to T.
+        Default: one window with all, and results without that axis.
+    variance
+        As in `variance_rank`.
+
+    Returns
+    -------
+    NullDistribution
+        Of `variance_rank`; its p-values say how often a random walk is as low or as high.
+
+    Raises
+    ------
+    ArgumentError
+        If both or neither of `snapshots` and `gram` are given, `dimension` is missing beside
+        `gram`, or a number is out of range.
+    NonFiniteError
+        If a value is NaN or infinite.
+
+    References
+    ----------
+    M. S. Bartlett, Proc. R. Soc. Edinburgh 53, 1933; J. Antognini, J. Sohl-Dickstein, PCA of high
+    dimensional random walks with comparison to neural network training, NeurIPS 2018.
+
+    Examples
+    --------
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(40, 2000)), axis=0)
+    >>> null = random_walk_null(walk, n=50)
+    >>> print(null.observed, null.mean)
+    6 6.0
+    """
+    gram = _one_gram(snapshots, gram)
+    if snapshots is not None:
+        dimension = int(np.prod(tuple(snapshots.shape)[1:]))
+    if dimension is None or dimension < 1:
+        raise ArgumentError(
+            f"dimension must be the number of coordinates, at least 1; got {dimension}."
+        )
+    lengths = np.sqrt(np.maximum(np.diagonal(increments_gram(gram)), 0.0))
+    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
+    rng = np.random.default_rng(random_state)
+    draws = [
+        _ranks(_walk_grams(lengths, dimension, size, rng), windows, variance)
+        for size in _batches(n, len(gram))
+    ]
+    return _result(gram, np.concatenate(draws), ends, variance)
+
+
+def _walk_grams(
+    lengths: np.ndarray, dimension: int, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw displacement Gram matrices (size, T, T) of walks with steps of these lengths."""
+    steps, width = len(lengths), min(len(lengths), dimension)
+    factor = np.tril(rng.standard_normal((size, steps, width)), -1)
+    diagonal = np.arange(width)
+    factor[:, diagonal, diagonal] = np.sqrt(rng.chisquare(dimension - diagonal, (size, width)))
+    # Row lengths of the factor are those of the Gaussian vectors; normalised rows are directions.
+    factor *= (lengths / np.linalg.norm(factor, axis=-1))[..., None]
+    path = np.zeros((size, steps + 1, width))
+    np.cumsum(factor, axis=1, out=path[:, 1:])
+    return path @ np.swapaxes(path, -1, -2)
+
+
+def shuffled_increments_null(
+    snapshots: Array | None = None,
+    n: int = 100,
+    random_state: int = 0,
+    *,
+    gram: np.ndarray | None = None,
+    ends: Sequence[int] | None = None,
+    variance: float = 0.9,
+) -> NullDistribution:
+    """Return `variance_rank` of paths made of the same increments in random order.
+
+    Net drift, step lengths and every angle between two steps stay; only their order goes. `p_lower`
+    is the exact permutation p-value of "the rank is low because of the order of the steps"; where
+    it is not small, drift alone explains the rank.
+
+    Parameters
+    ----------
+    snapshots, n, random_state, gram, ends, variance
+        As in `random_walk_null`. In a growing window, only increments of that window are shuffled,
+        so that each window equals a call on that window alone.
+
+    Returns
+    -------
+    NullDistribution
+        Of `variance_rank`.
+
+    Raises
+    ------
+    ArgumentError, NonFiniteError
+        As in `random_walk_null`.
+
+    Examples
+    --------
+    >>> line = np.linspace(0, 1, 20)[:, None] * np.ones(50)
+    >>> null = shuffled_increments_null(line, n=20)
+    >>> print(null.mean, null.p_lower)
+    1.0 1.0
+    """
+    gram = _one_gram(snapshots, gram)
+    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
+    columns = []
+    for end in windows:
+        batches = _shuffled_grams(gram[:end, :end], n, random_state)
+        columns.append(np.concatenate([_ranks(batch, [end], variance) for batch in batches]))
+    return _result(gram, np.concatenate(columns, axis=1), ends, variance)
+
+
+def early_energy_null(
+    snapshots: Array | None = None,
+    n: int = 100,
+    random_state: int = 0,
+    *,
+    gram: np.ndarray | None = None,
+    early: float = 0.3,
+    components: int = 4,
+) -> NullDistribution:
+    """Return `early_energy` of paths made of the same increments in random order.
+
+    `p_higher` is the permutation p-value of "the directions of the run are set early".
+
+    Parameters
+    ----------
+    snapshots, n, random_state, gram
+        As in `random_walk_null`.
+    early, components
+        As in `early_energy`.
+
+    Returns
+    -------
+    NullDistribution
+        Of `early_energy`.
+
+    Examples
+    --------
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(40, 2000)), axis=0)
+    >>> null = early_energy_null(walk, n=50)
+    >>> bool(null.interval[0] <= null.observed <= null.interval[1])
+    True
+    """
+    gram = _one_gram(snapshots, gram)
+    observed = early_energies(gram[None], early, components)[0]
+    batches = _shuffled_grams(gram, n, random_state)
+    draws = [early_energies(batch, early, components) for batch in batches]
+    return NullDistribution(observed, np.concatenate(draws))
+
+
+def _shuffled_grams(gram: np.ndarray, n: int, random_state: int) -> Iterator[np.ndarray]:
+    """Yield displacement Gram matrices (size, T, T) of the path with its increments shuffled."""
+    steps = increments_gram(gram)
+    rng = np.random.default_rng(random_state)
+    for size in _batches(n, len(gram)):
+        order = rng.permuted(np.tile(np.arange(len(steps)), (size, 1)), axis=1)
+        shuffled = np.zeros((size, len(gram), len(gram)))
+        shuffled[:, 1:, 1:] = steps[order[:, :, None], order[:, None, :]]
+        yield np.cumsum(np.cumsum(shuffled, axis=1), axis=2)
+
+
+def _ranks(grams: np.ndarray, windows: Sequence[int], variance: float) -> np.ndarray:
+    """Return the variance ranks (n, windows) of Gram matrices (n, T, T)."""
+    spectra = [descending_eigenvalues(centred(grams[:, :end, :end])) for end in windows]
+    return np.stack([components_holding(variance, values) for values in spectra], axis=1)
+
+
+def _result(
+    gram: np.ndarray, draws: np.ndarray, ends: Sequence[int] | None, variance: float
+) -> NullDistribution:
+    observed = variance_rank_growing(gram, [len(gram)] if ends is None else ends, variance)
+    if ends is None:
+        return NullDistribution(observed[0], draws[:, 0])
+    return NullDistribution(observed, draws)
+
+
+def _one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
+    if (snapshots is None) == (gram is None):
+        raise ArgumentError("give either snapshots or gram=, their Gram matrix; not both.")
+    given = displacement_gram(snapshots) if gram is None else check_gram(gram)
+    if len(given) < 2:
+        raise ArgumentError("a path needs at least 2 snapshots; got 1.")
+    return given
+
+
+def _batches(n: int, count: int) -> list[int]:
+    """Split `n` draws of (count, count) matrices into batches of bounded memory."""
+    if n < 1:
+        raise ArgumentError(f"n must be at least 1; got {n}.")
+    size = max(1, CHUNK // count**2)
+    return [min(size, n - start) for start in range(0, n, size)]
