@@ -1,0 +1,17 @@
+"""Text corpora and tokenizers: what the small training runs read.
+
+Examples
+--------
+>>> from ontogeny import tasks
+>>> train, heldout = tasks.split_texts([f"text {i}" for i in range(10)], 0.2)
+>>> len(train), len(heldout)
+(8, 2)
+"""
+
+from __future__ import annotations
+
+from .corpus import python_documentation, split_texts
+from .files import text_files
+from .tokenizer import train_tokenizer
+
+__all__ = ["python_documentation", "split_texts", "text_files", "train_tokenizer"]

@@ -1,0 +1,28 @@
+"""The one small training loop, its masked-language-modelling task, and the run of the demo.
+
+::
+
+    train                       steps of an optimiser on batches, with callbacks (any model, any loss)
+    masked_language_modelling   random crops of a text, and the loss at their masked positions
+    demo_model                  a small EuroBERT
+    record_training_run         all of it on texts, with checkpoints: a folder to study
+"""
+
+from __future__ import annotations
+
+from .loop import TrainingLog, adamw_one_cycle, train
+from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
+from .models import demo_model
+from .run import RunSettings, record_training_run
+
+__all__ = [
+    "MaskedBatch",
+    "MaskedLanguageModelling",
+    "RunSettings",
+    "TrainingLog",
+    "adamw_one_cycle",
+    "demo_model",
+    "masked_language_modelling",
+    "record_training_run",
+    "train",
+]

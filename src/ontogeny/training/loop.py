@@ -1,0 +1,285 @@
+"""The training loop that demo, tasks and reproductions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
+
+from ..errors import ArgumentError, NonFiniteError
+
+__all__ = ["Batches", "Loss", "OnStep", "Progress", "TrainingLog", "adamw_one_cycle", "train"]
+
+Batches: TypeAlias = Iterable[Any] | Callable[[torch.Generator], Any]
+Loss: TypeAlias = Callable[[nn.Module, Any], Tensor]
+OnStep: TypeAlias = Callable[[int, nn.Module], object]
+Progress: TypeAlias = Callable[[int, int, float], object]
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """What was seen while training, one entry for each update.
+
+    Parameters
+    ----------
+    step
+        Updates done, 1 to n, (n,) int64.
+    loss
+        Loss of the batch of that update, before it was applied, (n,) float64.
+    learning_rate
+        Learning rate of that update, (n,) float64.
+    """
+
+    step: np.ndarray
+    loss: np.ndarray
+    learning_rate: np.ndarray
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the log as JSON-ready lists.
+
+        Examples
+        --------
+        >>> TrainingLog(np.array([1]), np.array([2.5]), np.array([0.1])).to_dict()
+        {'step': [1], 'loss': [2.5], 'learning_rate': [0.1]}
+        """
+        return {
+            "step": self.step.tolist(),
+            "loss": self.loss.tolist(),
+            "learning_rate": self.learning_rate.tolist(),
+        }
+
+
+def adamw_one_cycle(
+    model: nn.Module, steps: int, *, peak: float = 2e-3, warmup: float = 0.1, decay: float = 0.01
+) -> tuple[Optimizer, LRScheduler]:
+    """Return AdamW with a one-cycle learning rate (Loshchilov and Hutter 2019; Smith 2018).
+
+    The rate rises to `peak` along a cosine and falls to nearly zero; the momentum stays.
+
+    Parameters
+    ----------
+    model
+        Its parameters that require gradients are trained; only matrices are decayed.
+    steps
+        Length of the cycle in updates, at least 1.
+    peak
+        Highest learning rate.
+    warmup
+        Share of the steps in which the rate rises, between 0 and 1.
+    decay
+        Weight decay.
+
+    Raises
+    ------
+    ArgumentError
+        If `steps` or `warmup` is out of range, or the model has nothing to train.
+
+    Examples
+    --------
+    >>> optimizer, schedule = adamw_one_cycle(nn.Linear(2, 2), steps=10)
+    >>> schedule.get_last_lr()[0] < 2e-3
+    True
+    """
+    _check_steps(steps)
+    if not 0 < warmup < 1:
+        raise ArgumentError(f"warmup must lie between 0 and 1; got {warmup}.")
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        raise ArgumentError("model has no parameter that requires a gradient.")
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    # "fused" updates all parameters in one kernel, also on the CPU.
+    optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=peak, fused=True)
+    # The schedule counts its own first value as a step, so a cycle of one step needs two.
+    schedule = OneCycleLR(
+        optimizer, peak, total_steps=steps + 1, pct_start=warmup, cycle_momentum=False
+    )
+    return optimizer, schedule
+
+
+def train(
+    model: nn.Module,
+    batches: Batches,
+    loss: Loss,
+    steps: int,
+    *,
+    optimizer: Optimizer | None = None,
+    schedule: LRScheduler | None = None,
+    on_step: Sequence[OnStep] = (),
+    clip: float = 1.0,
+    device: str | torch.device = "cpu",
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> TrainingLog:
+    """Train `model` in place for `steps` updates and return the log.
+
+    The same arguments, device and number of threads give the same weights. The seed also governs
+    dropout; PyTorch's own random state is left as it was found, and so is the model's mode.
+
+    Parameters
+    ----------
+    model
+        Any module; it is moved to `device`.
+    batches
+        Either an iterable of batches, or a sampler ``sampler(generator) -> batch``, called once for
+        each update with one seeded CPU generator. Tensors in batches, also in dicts, lists and
+        tuples, and anything else with a method ``to`` are moved to `device`.
+    loss
+        ``loss(model, batch)``, a scalar tensor.
+    steps
+        Number of updates, at least 1.
+    optimizer, schedule
+        As PyTorch has them; the schedule is stepped after each update. Without an optimizer:
+        `adamw_one_cycle`.
+    on_step
+        Callables ``f(step, model)``, such as a ``Recorder``: called before the first update with
+        step 0, and after each update with the number of updates done. They must not change the
+        model.
+    clip
+        Largest norm of the gradient over all parameters; ``math.inf`` leaves it.
+    device
+        Where to train.
+    random_state
+        Seed of the sampler's generator and of dropout.
+    progress
+        Called after each update as ``progress(step, steps, loss)``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, the loss is no scalar, or `batches` ends too early.
+    NonFiniteError
+        If the loss or its gradient is NaN or infinite; the update is not applied.
+
+    Examples
+    --------
+    >>> model = nn.Linear(2, 1)
+    >>> def sampler(generator):
+    ...     return torch.randn(8, 2, generator=generator)
+    >>> log = train(model, sampler, lambda model, x: (model(x) - x.sum(1, True)).square().mean(), 5)
+    >>> log.step
+    array([1, 2, 3, 4, 5])
+    """
+    _check_steps(steps)
+    if not clip > 0:
+        raise ArgumentError(f"clip must be positive; got {clip}.")
+    if schedule is not None and optimizer is None:
+        raise ArgumentError("schedule needs the optimizer that it was made for.")
+    model.to(device)
+    if optimizer is None:
+        optimizer, schedule = adamw_one_cycle(model, steps)
+    mode = model.training
+    cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.manual_seed(random_state)
+        model.train()
+        try:
+            return _updates(
+                model,
+                _stream(batches, random_state, torch.device(device)),
+                loss,
+                steps,
+                optimizer,
+                schedule,
+                on_step,
+                clip,
+                progress,
+            )
+        finally:
+            model.train(mode)
+
+
+def _updates(
+    model: nn.Module,
+    stream: Iterator[Any],
+    loss: Loss,
+    steps: int,
+    optimizer: Optimizer,
+    schedule: LRScheduler | None,
+    on_step: Sequence[OnStep],
+    clip: float,
+    progress: Progress | None,
+) -> TrainingLog:
+    losses, rates = np.empty(steps), np.empty(steps)
+    for call in on_step:
+        call(0, model)
+    for i in range(steps):
+        try:
+            batch = next(stream)
+        except StopIteration:
+            raise ArgumentError(
+                f"batches ended after {i} batches; {steps} steps need {steps}."
+            ) from None
+        rates[i] = optimizer.param_groups[0]["lr"]
+        losses[i] = _update(model, batch, loss, optimizer, clip, step=i + 1)
+        if schedule is not None:
+            schedule.step()
+        for call in on_step:
+            call(i + 1, model)
+        if progress is not None:
+            progress(i + 1, steps, losses[i])
+    return TrainingLog(np.arange(1, steps + 1), losses, rates)
+
+
+def _update(
+    model: nn.Module, batch: Any, loss: Loss, optimizer: Optimizer, clip: float, step: int
+) -> float:
+    optimizer.zero_grad(set_to_none=True)
+    value = loss(model, batch)
+    if not isinstance(value, Tensor) or value.ndim != 0:
+        came = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise ArgumentError(f"loss must return a tensor with no dimension; it returned {came}.")
+    number = float(value.detach())
+    if not math.isfinite(number):
+        raise NonFiniteError(_diverged("loss", number, step))
+    value.backward()
+    norm = float(nn.utils.clip_grad_norm_(model.parameters(), clip))
+    if not math.isfinite(norm):
+        raise NonFiniteError(_diverged("norm of the gradient", norm, step))
+    optimizer.step()
+    return number
+
+
+def _diverged(what: str, number: float, step: int) -> str:
+    return (
+        f"training stopped at step {step}: the {what} is {number}. The weights are those of step "
+        f"{step - 1}; try a lower learning rate or check the data."
+    )
+
+
+def _stream(batches: Batches, random_state: int, device: torch.device) -> Iterator[Any]:
+    generator = torch.Generator().manual_seed(random_state)
+    if isinstance(batches, Iterable):
+        drawn: Iterator[Any] = iter(batches)
+    elif callable(batches):
+        drawn = iter(lambda: batches(generator), object())
+    else:
+        raise ArgumentError(
+            "batches must be an iterable of batches or a callable batches(generator); "
+            f"got {type(batches).__name__}."
+        )
+    return (_to(batch, device) for batch in drawn)
+
+
+def _to(batch: Any, device: torch.device) -> Any:
+    if hasattr(batch, "to"):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: _to(value, device) for key, value in batch.items()}
+    if isinstance(batch, list | tuple):
+        return type(batch)(_to(value, device) for value in batch)
+    return batch
+
+
+def _check_steps(steps: int) -> None:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+        raise ArgumentError(f"steps must be a whole number, at least 1; got {steps!r}.")

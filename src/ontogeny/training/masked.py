@@ -1,0 +1,197 @@
+"""Masked language modelling on a packed stream of tokens (Devlin et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["MaskedBatch", "MaskedLanguageModelling", "masked_language_modelling"]
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Crops in which some tokens are replaced by the mask token.
+
+    Parameters
+    ----------
+    ids
+        Token ids after masking, (texts, length) int64.
+    positions
+        Masked positions in the flattened `ids`, increasing, (k,) int64.
+    targets
+        Ids that stood there, (k,) int64.
+    """
+
+    ids: Tensor
+    positions: Tensor
+    targets: Tensor
+
+    def to(self, device: str | torch.device) -> MaskedBatch:
+        """Return the batch on `device`."""
+        return MaskedBatch(
+            self.ids.to(device), self.positions.to(device), self.targets.to(device)
+        )
+
+
+@dataclass(frozen=True)
+class MaskedLanguageModelling:
+    """A sampler of masked crops and their loss; made by `masked_language_modelling`.
+
+    Parameters
+    ----------
+    stream
+        All texts one after the other with their begin and end tokens, (tokens,) int64.
+    maskable
+        Which of them are ordinary tokens and may be masked, (tokens,) bool.
+    mask_id
+        Id of the mask token.
+    length
+        Tokens in a crop.
+    crops
+        Crops in a batch.
+    mask_fraction
+        Share of the ordinary tokens of a batch that is masked.
+    """
+
+    stream: Tensor
+    maskable: Tensor
+    mask_id: int
+    length: int
+    crops: int
+    mask_fraction: float
+
+    @property
+    def unigram_entropy(self) -> float:
+        """Entropy of the frequencies of ordinary tokens, in nats.
+
+        The loss of a model that knows how frequent every token is and sees no context: what a
+        trained model has to beat.
+        """
+        counts = torch.bincount(self.stream[self.maskable]).double().numpy()
+        p = counts[counts > 0] / counts.sum()
+        return float(-(p * np.log(p)).sum())
+
+    def sample(self, generator: torch.Generator) -> MaskedBatch:
+        """Draw crops at uniform places of the stream and mask a fixed share of their tokens."""
+        starts = torch.randint(
+            len(self.stream) - self.length + 1, (self.crops, 1), generator=generator
+        )
+        index = (starts + torch.arange(self.length)).flatten()
+        ids = self.stream[index]
+        ordinary = self.maskable[index].nonzero().flatten()
+        count = max(round(self.mask_fraction * len(ordinary)), 1)
+        order = torch.randperm(len(ordinary), generator=generator)
+        positions = ordinary[order[:count]].sort().values
+        targets = ids[positions]
+        ids[positions] = self.mask_id
+        return MaskedBatch(ids.reshape(self.crops, self.length), positions, targets)
+
+    def loss(self, model: nn.Module, batch: MaskedBatch) -> Tensor:
+        """Return the mean cross-entropy at the masked positions, in nats per token."""
+        return cross_entropy(masked_logits(model, batch).float(), batch.targets)
+
+
+def masked_logits(model: nn.Module, batch: MaskedBatch) -> Tensor:
+    """Return the logits at the masked positions of `batch`, (k, vocabulary).
+
+    The output layer is most of the work of a small model, so where it is known to be all that
+    follows the last hidden state it only sees the masked positions. Other models (a module that
+    returns logits, or an object with ``logits``) compute all of them.
+    """
+    if _is_eurobert(model):
+        hidden = model.model(input_ids=batch.ids).last_hidden_state  # type: ignore[operator]
+        return model.lm_head(hidden.flatten(0, 1)[batch.positions])  # type: ignore[operator]
+    output = model(batch.ids)
+    logits = output if isinstance(output, Tensor) else output.logits
+    return logits.flatten(0, 1)[batch.positions]
+
+
+def masked_language_modelling(
+    texts: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    length: int = 64,
+    tokens_per_step: int = 2048,
+    mask_fraction: float = 0.15,
+) -> MaskedLanguageModelling:
+    """Return the sampler and loss of masked language modelling on `texts`, for `train`.
+
+    The texts are packed into one stream without padding and every batch is cut from it at random
+    places. Masked tokens are always replaced by the mask token; special tokens are never masked.
+
+    Parameters
+    ----------
+    texts
+        At least one; all together at least `length` tokens.
+    tokenizer
+        Must have a mask token; the special tokens it adds to a text part the texts.
+    length
+        Tokens in a crop, at least 3 (so that every crop holds an ordinary token).
+    tokens_per_step
+        Tokens in a batch; a multiple of `length`.
+    mask_fraction
+        Share of the ordinary tokens of a batch that is masked, between 0 and 1.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, the texts are too short, or there is no mask token.
+
+    Examples
+    --------
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> texts = ["the cat sat on the mat, and the dog sat on the cat"] * 8
+    >>> tokenizer = train_tokenizer(texts, vocab_size=300)
+    >>> task = masked_language_modelling(texts, tokenizer, length=16, tokens_per_step=64)
+    >>> batch = task.sample(torch.Generator().manual_seed(0))
+    >>> batch.ids.shape, bool((batch.ids.flatten()[batch.positions] == task.mask_id).all())
+    (torch.Size([4, 16]), True)
+    """
+    if length < 3:
+        raise ArgumentError(f"length must be at least 3; got {length}.")
+    if tokens_per_step < length or tokens_per_step % length:
+        raise ArgumentError(
+            f"tokens_per_step must be a multiple of length={length}; got {tokens_per_step}."
+        )
+    if not 0 < mask_fraction < 1:
+        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
+    if tokenizer.mask_token_id is None:
+        raise ArgumentError("tokenizer has no mask token.")
+    special = tokenizer.all_special_ids
+    stream = _pack(texts, tokenizer, special)
+    if len(stream) < length:
+        raise ArgumentError(
+            f"texts are too short: {len(stream)} tokens, and a crop has length={length}."
+        )
+    maskable = ~torch.isin(stream, torch.tensor(special))
+    return MaskedLanguageModelling(
+        stream, maskable, tokenizer.mask_token_id, length, tokens_per_step // length, mask_fraction
+    )
+
+
+def _pack(
+    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, special: Sequence[int]
+) -> Tensor:
+    if isinstance(texts, str) or not texts:
+        raise ArgumentError("texts must be a list with at least one text.")
+    # verbose=False: a text longer than the model is no fault here, it is cut into crops.
+    rows = tokenizer(list(texts), verbose=False, return_attention_mask=False)["input_ids"]
+    packed = [token for row in rows if not set(special).issuperset(row) for token in row]
+    return torch.tensor(packed, dtype=torch.int64)
+
+
+def _is_eurobert(model: nn.Module) -> bool:
+    from transformers import EuroBertForMaskedLM
+
+    return isinstance(model, EuroBertForMaskedLM)

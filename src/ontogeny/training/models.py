@@ -1,0 +1,99 @@
+"""The small transformer of the demo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from transformers import EuroBertForMaskedLM, PreTrainedTokenizerBase
+
+__all__ = ["demo_model"]
+
+
+def demo_model(
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    layers: int = 6,
+    width: int = 128,
+    heads: int = 4,
+    key_value_heads: int = 2,
+    feed_forward: int | None = None,
+    max_length: int = 512,
+    random_state: int = 0,
+) -> EuroBertForMaskedLM:
+    """Return a small, untrained EuroBERT for masked language modelling (Boizard et al. 2025).
+
+    transformers' own class: bidirectional attention with grouped queries, rotary positions,
+    RMSNorm, SwiGLU, separate input and output embeddings.
+
+    Parameters
+    ----------
+    tokenizer
+        Gives the size of the vocabulary and the ids of padding, mask, begin and end.
+    layers, width, heads
+        Number of blocks, of hidden units, of query heads.
+    key_value_heads
+        Number of key and value heads; `heads` must be a multiple.
+    feed_forward
+        Hidden units of the SwiGLU; twice `width` by default.
+    max_length
+        Longest text in tokens.
+    random_state
+        Seed of the weights; PyTorch's own random state is left as it was.
+
+    Raises
+    ------
+    ArgumentError
+        If the sizes do not fit each other, or the tokenizer lacks one of the special tokens.
+
+    Examples
+    --------
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> tokenizer = train_tokenizer(["a text"], vocab_size=261)
+    >>> model = demo_model(tokenizer, layers=2, width=32)
+    >>> type(model).__name__, model.config.num_key_value_heads
+    ('EuroBertForMaskedLM', 2)
+    """
+    sizes = {"layers": layers, "width": width, "heads": heads, "key_value_heads": key_value_heads}
+    for name, size in sizes.items():
+        if size < 1:
+            raise ArgumentError(f"{name} must be at least 1; got {size}.")
+    if width % heads or (width // heads) % 2:
+        raise ArgumentError(
+            f"width must be an even multiple of heads (rotary positions turn pairs); "
+            f"got width={width}, heads={heads}."
+        )
+    if heads % key_value_heads:
+        raise ArgumentError(
+            f"heads must be a multiple of key_value_heads; got {heads} and {key_value_heads}."
+        )
+    # Imported here: transformers takes seconds to load.
+    from transformers import EuroBertConfig, EuroBertForMaskedLM
+
+    config = EuroBertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=2 * width if feed_forward is None else feed_forward,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=key_value_heads,
+        max_position_embeddings=max_length,
+        tie_word_embeddings=False,
+        **_special_ids(tokenizer),
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(random_state)
+        return EuroBertForMaskedLM(config)
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+    names = ("pad_token_id", "mask_token_id", "bos_token_id", "eos_token_id")
+    ids = {name: getattr(tokenizer, name) for name in names}
+    missing = [name.removesuffix("_id") for name, value in ids.items() if value is None]
+    if missing:
+        raise ArgumentError(f"tokenizer must have a {' and a '.join(missing)}.")
+    return ids

@@ -1,0 +1,174 @@
+"""A whole small training run, from texts to a folder of checkpoints to study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, suggestion
+from ..tasks import python_documentation, split_texts, train_tokenizer
+from ..trajectory import Recorder
+from .loop import Progress, TrainingLog, adamw_one_cycle, train
+from .masked import MaskedLanguageModelling, masked_language_modelling
+from .models import demo_model
+
+__all__ = ["RunSettings", "record_training_run"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Sizes of a run of `record_training_run`.
+
+    Parameters
+    ----------
+    steps
+        Updates.
+    tokens_per_step, length
+        Tokens in a batch, and in each of its crops.
+    vocab_size
+        Largest size of the tokenizer.
+    layers, width
+        Blocks and hidden units of the model.
+    learning_rate
+        Peak of the one-cycle schedule.
+    heldout
+        Share of the texts that is kept for the study and never trained on.
+    """
+
+    steps: int = 1000
+    tokens_per_step: int = 2048
+    length: int = 64
+    vocab_size: int = 4096
+    layers: int = 6
+    width: int = 128
+    learning_rate: float = 2e-3
+    heldout: float = 0.05
+
+    @classmethod
+    def quick(cls) -> RunSettings:
+        """Return a setting for automatic checks: a smaller model, in under half a minute."""
+        return cls(
+            steps=300, tokens_per_step=1024, vocab_size=2048, layers=3, width=64, learning_rate=4e-3
+        )
+
+
+def record_training_run(
+    folder: str | PathLike[str],
+    texts: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    random_state: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    **changes: Any,
+) -> Path:
+    """Train a tokenizer and a small EuroBERT on `texts` and record checkpoints of the run.
+
+    The folder then holds what a study needs: checkpoints from step 0 to the last (about 32, dense
+    early, evenly spaced late) with the tokenizer, ``heldout.jsonl`` (texts that were never trained
+    on, one JSON string a line) and ``training_log.json`` (``step``, ``loss`` and ``learning_rate``
+    of every update; ``unigram_entropy`` of the training text in nats, the loss without any
+    context; ``settings``). The same texts, settings, seed and number of threads give the same
+    weights.
+
+    Parameters
+    ----------
+    folder
+        A new or empty folder.
+    texts
+        At least two; `python_documentation` by default.
+    quick
+        Start from ``RunSettings.quick()`` instead of ``RunSettings()``.
+    random_state
+        Seed of the split, the weights, the batches and the masks.
+    device
+        Where to train.
+    progress
+        Called after each update as ``progress(step, steps, loss)``.
+    **changes
+        Fields of `RunSettings`, such as ``steps=300``.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder, for ``Trajectory.from_folder``.
+
+    Raises
+    ------
+    ArgumentError
+        If the folder is not empty, a setting is unknown or out of range, or `texts` is too short.
+    NonFiniteError
+        If the training diverges.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = record_training_run(
+    ...     tempfile.mkdtemp(), ["some words about nothing in particular"] * 40, steps=4,
+    ...     tokens_per_step=64, length=16, vocab_size=261, layers=1, width=16)
+    >>> sorted(path.name for path in folder.iterdir() if path.is_file())[:2]
+    ['heldout.jsonl', 'training_log.json']
+    """
+    settings = _settings(quick, changes)
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise ArgumentError(f"folder {str(folder)!r} is not empty; name a new one.")
+    kept, heldout = split_texts(
+        python_documentation() if texts is None else texts, settings.heldout, random_state
+    )
+    tokenizer = train_tokenizer(kept, settings.vocab_size)
+    task = masked_language_modelling(
+        kept, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
+    )
+    model = demo_model(
+        tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
+    )
+    optimizer, schedule = adamw_one_cycle(model, settings.steps, peak=settings.learning_rate)
+    recorder = Recorder(folder, every="log", total=settings.steps, tokenizer=tokenizer)
+    log = train(
+        model,
+        task.sample,
+        task.loss,
+        settings.steps,
+        optimizer=optimizer,
+        schedule=schedule,
+        on_step=[recorder],
+        device=device,
+        random_state=random_state,
+        progress=progress,
+    )
+    recorder.finish(settings.steps, model)
+    _write(folder, heldout, log, task, settings)
+    return folder
+
+
+def _settings(quick: bool, changes: dict[str, Any]) -> RunSettings:
+    known = [field.name for field in fields(RunSettings)]
+    for name in changes:
+        if name not in known:
+            raise ArgumentError(
+                f"unknown setting {name!r}; there are {', '.join(known)}.{suggestion(name, known)}"
+            )
+    return replace(RunSettings.quick() if quick else RunSettings(), **changes)
+
+
+def _write(
+    folder: Path,
+    heldout: Sequence[str],
+    log: TrainingLog,
+    task: MaskedLanguageModelling,
+    settings: RunSettings,
+) -> None:
+    # JSON strings, because a text may hold line breaks.
+    lines = "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in heldout)
+    (folder / "heldout.jsonl").write_text(lines, encoding="utf-8")
+    record = {
+        **log.to_dict(),
+        "unigram_entropy": task.unigram_entropy,
+        "settings": asdict(settings),
+    }
+    (folder / "training_log.json").write_text(json.dumps(record), encoding="utf-8")
