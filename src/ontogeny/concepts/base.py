@@ -1,0 +1,315 @@
+"""What all extractors share: the door, the scale, the canonical form, scikit-learn's conventions.
+
+Solvers see a stack of matrices ``(K, n, m)`` as PyTorch tensors, so that one code serves one
+matrix, a stack of layers, the CPU and the GPU. NumPy arrays are wrapped without a copy and come
+back as NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from ..arrays import Array, matrix
+from ..errors import ArgumentError
+
+__all__ = ["Extractor", "Solution"]
+
+NORM_ROWS = 512
+SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
+
+
+@dataclass
+class Solution:
+    """What a solver gives for a stack of K matrices: ``A ~ codes @ dictionary.mT + offset``.
+
+    ``codes`` (K, n, r), ``dictionary`` (K, m, r), ``offset`` (K, 1, m) or None; ``n_iter`` and
+    ``converged`` hold one entry a matrix; ``state`` holds further fitted tensors, stacked.
+    """
+
+    codes: Tensor
+    dictionary: Tensor
+    offset: Tensor | None = None
+    n_iter: list[int] = field(default_factory=lambda: [1])
+    converged: list[bool] = field(default_factory=lambda: [True])
+    state: dict[str, Tensor] = field(default_factory=dict)
+
+    def energies(self) -> Tensor:
+        """Energy of each concept alone, ``|u_j|^2 |w_j|^2``, as (K, r)."""
+        return self.codes.square().sum(1) * self.dictionary.square().sum(1)
+
+    def canonical(self, *, signed: bool, ordered: bool = True) -> tuple[Tensor, Tensor]:
+        """Bring the concepts into canonical form; return the order and signs (K, r) applied.
+
+        The largest-magnitude entry of each dictionary column becomes positive (`signed`), and the
+        concepts are put in the order of their energy, largest first (`ordered`).
+        """
+        W = self.dictionary
+        signs = torch.ones_like(W[:, 0])
+        if signed:
+            peak = W.abs().argmax(1, keepdim=True)
+            signs = torch.where(torch.take_along_dim(W, peak, 1)[:, 0] < 0, -signs, signs)
+        order = torch.arange(W.shape[2], device=W.device).expand(W.shape[0], -1)
+        if ordered:
+            order = torch.argsort(self.energies(), dim=1, descending=True, stable=True)
+        pick = order[:, None, :]
+        signs = torch.take_along_dim(signs, order, 1)
+        self.dictionary = torch.take_along_dim(W, pick, 2) * signs[:, None]
+        self.codes = torch.take_along_dim(self.codes, pick, 2) * signs[:, None]
+        return order, signs
+
+
+class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of all extractors: ``A ~ U W^T`` with codes U (n, r) and dictionary W (m, r).
+
+    A subclass gives ``_solve`` (fit a stack) and ``_encode`` (codes of new rows).
+
+    Attributes
+    ----------
+    components_ : array of shape (r, m)
+        The transposed dictionary: one concept a row.
+    offset_ : array of shape (m,)
+        What ``inverse_transform`` adds back (the mean, or zero).
+    reconstruction_error_ : float
+        Frobenius norm of ``A - inverse_transform(U)``.
+    relative_error_ : float
+        The same as a fraction of the Frobenius norm of A (0 where A is zero).
+    n_iter_ : int
+        Iterations of the solver (1 where there is nothing to iterate).
+    converged_ : bool
+        Whether the solver's stopping rule was met.
+    n_features_in_ : int
+        m.
+    """
+
+    # Which factor carries the scale of A: "codes", "dictionary" or "both" (a square root each).
+    _scale_in: ClassVar[str] = "codes"
+
+    n_concepts: int
+    random_state: Any
+
+    def fit(self, X: Array, y: Any = None, *, init_dictionary: Array | None = None) -> Self:
+        """Fit to activations `X` (n, m).
+
+        Parameters
+        ----------
+        X
+            Activations, n samples by m features: NumPy array or PyTorch tensor.
+        y
+            Ignored; there by scikit-learn's convention.
+        init_dictionary
+            Dictionary (m, r) to start from, such as ``fitted.components_.T`` of a neighbouring
+            checkpoint. Concept j then continues column j: the concepts keep its order.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not what it must be.
+        NonFiniteError
+            If `X` holds NaN or infinity.
+        """
+        self.fit_transform(X, y, init_dictionary=init_dictionary)
+        return self
+
+    def fit_transform(
+        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
+    ) -> Array:
+        """Fit to `X` and return its codes U (n, r); see ``fit``."""
+        A = self._check(X, reset=True)
+        start = None if init_dictionary is None else self._check_start(init_dictionary, A)
+        solution = self._fit_stack(A[None], None if start is None else start[None])
+        self._keep(solution, A[None], 0, like=X)
+        self._warn_unconverged([self])
+        return _give(solution.codes[0], X)
+
+    def transform(self, X: Array) -> Array:
+        """Return the codes (n, r) of `X` (n, m) in the fitted dictionary."""
+        check_is_fitted(self, "components_")
+        A = self._check(X, reset=False)
+        return _give(self._encode_scaled(A), X)
+
+    def inverse_transform(self, U: Array) -> Array:
+        """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r)."""
+        check_is_fitted(self, "components_")
+        U = matrix("U", U)
+        codes = _tensor(U)
+        components = self._fitted("components_", codes)
+        if codes.shape[1] != components.shape[0]:
+            raise ArgumentError(
+                f"U must have {components.shape[0]} columns, one a concept; "
+                f"its shape is {tuple(codes.shape)}."
+            )
+        return _give(codes @ components + self._fitted("offset_", codes), U)
+
+    # -- what subclasses give ------------------------------------------------------------------
+
+    def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
+        """Fit the stack `A` (K, n, m), whose entries are of moderate size, from `start`."""
+        raise NotImplementedError
+
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
+        """Return the codes of `A` (n, m), of moderate size and with the offset taken off."""
+        raise NotImplementedError
+
+    def _set_scale(self, scale: Tensor) -> None:
+        """Take note of the powers of two that each matrix of the stack was divided by (K,)."""
+
+    # -- shared machinery ----------------------------------------------------------------------
+
+    def _check(self, X: Any, *, reset: bool) -> Tensor:
+        if not isinstance(X, torch.Tensor):
+            if getattr(X, "dtype", None) == np.float16:
+                X = np.asarray(X, dtype=np.float32)
+            X = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
+            return _tensor(matrix("X", X))
+        X = matrix("X", X.detach())
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ArgumentError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X
+
+    def _check_start(self, W: Array, A: Tensor) -> Tensor:
+        W = _tensor(matrix("init_dictionary", W)).to(A)
+        wanted = (A.shape[-1], self._check_n_concepts())
+        if tuple(W.shape) != wanted:
+            hint = " Give components_.T." if tuple(W.shape) == wanted[::-1] else ""
+            raise ArgumentError(
+                f"init_dictionary must have shape (m, r) = {wanted}; "
+                f"its shape is {tuple(W.shape)}.{hint}"
+            )
+        return W
+
+    def _check_n_concepts(self) -> int:
+        r = self.n_concepts
+        if isinstance(r, bool) or not isinstance(r, int | np.integer) or r < 1:
+            raise ArgumentError(f"n_concepts must be a whole number of at least 1; got {r!r}.")
+        return int(r)
+
+    def _generator(self) -> torch.Generator:
+        """A generator on the CPU, so that every device draws the same numbers."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return torch.Generator().manual_seed(seed)
+
+    def _fit_stack(self, A: Tensor, start: Tensor | None) -> Solution:
+        """Solve at a moderate scale and give the scale back; A is (K, n, m)."""
+        self._check_n_concepts()
+        self._check_options()
+        scale = _power_of_two(A)
+        self._set_scale(scale)
+        moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
+        by = {"codes": (1.0, scale), "dictionary": (scale, 1.0), "both": (scale**0.5, scale**0.5)}
+        in_dictionary, in_codes = by[self._scale_in]
+        if start is not None:
+            start = start / _column(in_dictionary)
+        solution = self._solve(moderate, start)
+        solution.dictionary = solution.dictionary * _column(in_dictionary)
+        solution.codes = solution.codes * _column(in_codes)
+        if solution.offset is not None:
+            solution.offset = solution.offset * _column(scale)
+        solution.state["scale"] = scale
+        return solution
+
+    def _check_options(self) -> None:
+        """Check the options of the subclass; raise ArgumentError."""
+
+    def _encode_scaled(self, A: Tensor) -> Tensor:
+        scale = self._fitted("_scale", A)
+        self._set_scale(scale[None])
+        W = self._fitted("components_", A).mT
+        moderate = (A - self._fitted("offset_", A)) / scale
+        by = {"codes": (1.0, scale), "dictionary": (scale, 1.0), "both": (scale**0.5, scale**0.5)}
+        in_dictionary, in_codes = by[self._scale_in]
+        return self._encode(moderate, W / in_dictionary) * in_codes
+
+    def _keep(self, solution: Solution, A: Tensor, k: int, like: Array) -> None:
+        """Keep matrix `k` of the stack as fitted attributes of the kind of `like`."""
+        W, U = solution.dictionary[k], solution.codes[k]
+        zero = torch.zeros(W.shape[0], dtype=W.dtype, device=W.device)
+        offset = zero if solution.offset is None else solution.offset[k, 0]
+        self.components_ = _give(W.mT.contiguous(), like)
+        self.offset_ = _give(offset, like)
+        for name, value in solution.state.items():
+            setattr(self, f"_{name}", _give(value[k], like))
+        scale = float(solution.state["scale"][k])
+        residual, norm = _norms(A[k], U, W, offset, scale)
+        self.reconstruction_error_ = residual * scale
+        self.relative_error_ = residual / norm if norm > 0 else 0.0
+        self.n_iter_ = int(solution.n_iter[k])
+        self.converged_ = bool(solution.converged[k])
+        self.n_features_in_ = W.shape[0]
+
+    def _fitted(self, name: str, like: Tensor) -> Tensor:
+        return _tensor(getattr(self, name)).to(like)
+
+    @staticmethod
+    def _warn_unconverged(fits: list[Any]) -> None:
+        late = [f for f in fits if not f.converged_]
+        if late:
+            which = f"{len(late)} of {len(fits)} fits" if len(fits) > 1 else "the fit"
+            warnings.warn(
+                f"{type(late[0]).__name__}: {which} did not converge in {late[0].n_iter_} "
+                "iterations; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _tensor(array: Array) -> Tensor:
+    """Wrap without a copy where memory may be shared (read-only memory is copied)."""
+    if isinstance(array, torch.Tensor):
+        return array
+    array = np.asarray(array)
+    shared = array.flags.writeable and all(s >= 0 for s in array.strides)
+    return torch.from_numpy(array if shared else array.copy())
+
+
+def _give(tensor: Tensor, like: Any) -> Array:
+    return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
+
+
+def _column(factor: Tensor | float) -> Tensor | float:
+    return factor[:, None, None] if isinstance(factor, Tensor) else factor
+
+
+def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:
+    """Frobenius norms of ``(A - U W^T - b) / scale`` and ``A / scale``, in slices that fit a cache."""
+    residual = norm = 0.0
+    for rows, codes in zip(A.split(NORM_ROWS), U.split(NORM_ROWS), strict=True):
+        rows = rows if scale == 1 else rows / scale
+        rest = torch.addmm(rows, codes, W.mT, alpha=-1 / scale)
+        rest -= b / scale
+        norm += float(torch.linalg.vector_norm(rows)) ** 2
+        residual += float(torch.linalg.vector_norm(rest)) ** 2
+    return residual**0.5, norm**0.5
+
+
+def _power_of_two(A: Tensor) -> Tensor:
+    """Return for each matrix 1, or the power of two near its largest entry if that is extreme."""
+    largest = A.abs().amax((1, 2))
+    exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
+    exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
+    return torch.ldexp(torch.ones_like(largest), exponent)

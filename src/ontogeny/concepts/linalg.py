@@ -1,0 +1,82 @@
+"""Second moments and their leading eigenvectors: the fast and still accurate way to a thin SVD."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import torch
+from torch import Tensor
+
+__all__ = ["column_gram", "leading", "range_basis", "thin_svd"]
+
+# In float32 the second moment loses directions whose variance is below this part of the largest.
+SINGLE_SPAN = 1e-3
+# In float64 the same happens here; beyond it a thin SVD of the matrix itself is taken.
+DOUBLE_SPAN = 1e-10
+CHUNK_ROWS = 4096
+
+
+def column_gram(A: Tensor, *, double: bool = False) -> Tensor:
+    """Return ``A^T A`` (m, m), in float64 if `double`.
+
+    On the CPU NumPy's product is used, which knows that the result is symmetric.
+    """
+    if A.is_cuda:
+        return A.double().mT @ A.double() if double else A.mT @ A
+    total = None
+    for rows in A.split(CHUNK_ROWS) if double else (A,):
+        part = rows.double().numpy() if double else rows.numpy()
+        total = part.T @ part if total is None else total + part.T @ part
+    return torch.from_numpy(total)
+
+
+def leading(C: Tensor, r: int) -> tuple[Tensor, Tensor]:
+    """Return the `r` largest eigenvalues, descending, and their eigenvectors (m, r) of `C`."""
+    m = C.shape[0]
+    if C.is_cuda or r > m // 2:
+        values, vectors = torch.linalg.eigh(C)
+        values, vectors = values[-r:], vectors[:, -r:]
+    else:
+        low, high = scipy.linalg.eigh(C.numpy(), subset_by_index=[m - r, m - 1])
+        values, vectors = torch.from_numpy(low), torch.from_numpy(np.ascontiguousarray(high))
+    return values.flip(0), vectors.flip(1)
+
+
+def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ``U Sigma`` (n, r), ``sigma`` (r,) and V (m, r) of the best rank-`r` approximation.
+
+    Directions beyond the numerical rank are zero columns. The eigenvectors of the second moment
+    span the space; a Rayleigh-Ritz step on ``A V`` then gives the singular values to full relative
+    accuracy. Precision rises by itself where the spectrum is too wide for the cheap way.
+    """
+    n, m = A.shape
+    k = min(r, n, m)
+    V = _leading_rows(A, k) if m <= n else range_basis(A.mT @ _leading_rows(A.mT, k))
+    Y = A @ V
+    values, rotation = torch.linalg.eigh(Y.double().mT @ Y.double())
+    sigma = values.flip(0).clamp(min=0).sqrt()
+    rotation = rotation.flip(1).to(A.dtype)
+    eps = torch.finfo(A.dtype).eps
+    alive = (sigma > max(n, m) * eps * sigma[0]).to(A.dtype)
+    Y, V, sigma = (Y @ rotation) * alive, (V @ rotation) * alive, sigma.to(A.dtype) * alive
+    if k == r:
+        return Y, sigma, V
+    pad = (0, r - k)
+    return tuple(torch.nn.functional.pad(x, pad) for x in (Y, sigma, V))  # type: ignore[return-value]
+
+
+def range_basis(Y: Tensor) -> Tensor:
+    """Return an orthonormal basis of the columns of `Y`."""
+    return torch.linalg.qr(Y).Q
+
+
+def _leading_rows(A: Tensor, k: int) -> Tensor:
+    """Return orthonormal columns that span the `k` leading right singular vectors of tall `A`."""
+    if A.dtype == torch.float32:
+        values, vectors = leading(column_gram(A), k)
+        if values[-1] > SINGLE_SPAN * values[0]:
+            return vectors
+    values, vectors = leading(column_gram(A, double=True), k)
+    if A.dtype == torch.float64 and values[-1] <= DOUBLE_SPAN * values[0]:
+        return torch.linalg.svd(A, full_matrices=False).Vh[:k].mT
+    return vectors.to(A.dtype)

@@ -1,0 +1,56 @@
+"""The extractors by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import ArgumentError, check_choice, suggestion
+from .base import Extractor
+from .ica import ICA
+from .spectral import PCA, SVD
+
+__all__ = ["make", "names"]
+
+_EXTRACTORS: dict[str, type[Extractor]] = {
+    "svd": SVD,
+    "pca": PCA,
+    "ica": ICA,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all extractors.
+
+    Examples
+    --------
+    >>> "ica" in names()
+    True
+    """
+    return tuple(_EXTRACTORS)
+
+
+def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any) -> Extractor:
+    """Return an unfitted extractor by its name; `options` are its own keyword arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If the name or an option is unknown.
+
+    Examples
+    --------
+    >>> make("ica", n_concepts=10, fun="exp")
+    ICA(fun='exp', n_concepts=10, random_state=0)
+    """
+    kind = _EXTRACTORS[check_choice("name", name, _EXTRACTORS)]
+    allowed = [
+        p for p in inspect.signature(kind).parameters if p not in ("n_concepts", "random_state")
+    ]
+    for option in options:
+        if option not in allowed:
+            raise ArgumentError(
+                f"{name} has no option {option!r}; it has {', '.join(allowed) or 'none'}."
+                f"{suggestion(option, allowed)}"
+            )
+    return kind(n_concepts=n_concepts, random_state=random_state, **options)
