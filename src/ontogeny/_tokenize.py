@@ -1,0 +1,138 @@
+"""Texts to arrays with a Hugging Face tokenizer, for :meth:`ontogeny.inputs.Inputs.from_texts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, check_choice
+
+__all__ = ["tokenize"]
+
+
+def tokenize(
+    texts: Iterable[str],
+    tokenizer: Any,
+    max_length: int,
+    padding_side: str,
+    labels: Sequence[Any] | np.ndarray | None,
+) -> dict[str, Any]:
+    """Return the fields of :class:`ontogeny.inputs.Inputs` for `texts`.
+
+    Padding is laid out here, so that the tokenizer's own padding settings do not matter.
+    """
+    check_choice("padding_side", padding_side, ("right", "left"))
+    texts = _check_texts(texts)
+    if labels is not None and len(labels) != len(texts):
+        raise ArgumentError(f"labels has {len(labels)} entries for {len(texts)} texts.")
+    _check_length(tokenizer, max_length)
+    full = [index for index, text in enumerate(texts) if text.strip()]
+    encoded = _encode([texts[i] for i in full], tokenizer, max_length) if full else []
+    kept = [(i, row) for i, row in zip(full, encoded, strict=True) if not row["special"].all()]
+    if not kept:
+        raise ArgumentError(f"no text is left: none of {len(texts)} holds an ordinary token.")
+    rows = [row for _, row in kept]
+    pad = _pad_token_id(tokenizer)
+    spans = None
+    if rows[0]["spans"] is not None:
+        spans = _lay_out([row["spans"] for row in rows], 0, padding_side)
+    return {
+        "ids": _lay_out([row["ids"] for row in rows], pad, padding_side),
+        "mask": _lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
+        "special": _lay_out([row["special"] for row in rows], True, padding_side),
+        "spans": spans,
+        "texts": tuple(texts[i] for i, _ in kept),
+        "labels": None if labels is None else np.asarray(labels)[[i for i, _ in kept]],
+        "mask_token_id": getattr(tokenizer, "mask_token_id", None),
+        "pad_token_id": pad,
+        "vocab_size": len(tokenizer),
+        "padding_side": padding_side,
+        "truncated": sum(row["truncated"] for row in rows),
+        "dropped": len(texts) - len(kept),
+    }
+
+
+def _check_texts(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise ArgumentError("texts must be a list of strings; got one string.")
+    texts = list(texts)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentError(
+                f"texts must hold strings; texts[{index}] is {type(text).__name__}."
+            )
+    return texts
+
+
+def _check_length(tokenizer: Any, max_length: int) -> None:
+    if not callable(tokenizer) or not hasattr(tokenizer, "all_special_ids"):
+        raise ArgumentError(
+            f"tokenizer must be a Hugging Face tokenizer; got {type(tokenizer).__name__}."
+        )
+    added = tokenizer.num_special_tokens_to_add()
+    if max_length <= added:
+        raise ArgumentError(
+            f"max_length must exceed the {added} special tokens that the tokenizer adds; "
+            f"got {max_length}."
+        )
+
+
+def _pad_token_id(tokenizer: Any) -> int:
+    for name in ("pad_token_id", "eos_token_id"):
+        value = getattr(tokenizer, name, None)
+        if value is not None:
+            return int(value)
+    return 0
+
+
+def _special_ids(tokenizer: Any) -> list[int]:
+    """Ids that stand for no text wherever they occur; the unknown token stands for a word."""
+    roles = ("bos", "eos", "sep", "cls", "pad", "mask")
+    others = {getattr(tokenizer, f"{role}_token_id", None) for role in roles}
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    return [i for i in tokenizer.all_special_ids if i != unknown or i in others]
+
+
+def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str, Any]]:
+    fast = bool(getattr(tokenizer, "is_fast", False))
+    encoded = tokenizer(
+        texts,
+        truncation=True,
+        max_length=max_length,
+        padding=False,
+        return_special_tokens_mask=True,
+        return_offsets_mapping=fast,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
+    special_ids = _special_ids(tokenizer)
+    rows = []
+    for index, ids in enumerate(encoded["input_ids"]):
+        added = np.array(encoded["special_tokens_mask"][index], dtype=bool)
+        spans = None
+        if fast:
+            spans = np.array(encoded["offset_mapping"][index], dtype=np.int64).reshape(-1, 2)
+            truncated = bool(encoded.encodings[index].overflowing)
+        else:
+            whole = tokenizer(texts[index], truncation=False, verbose=False)
+            truncated = len(whole["input_ids"]) > len(ids)
+        rows.append(
+            {
+                "ids": np.array(ids, dtype=np.int64),
+                "special": added | np.isin(ids, special_ids),
+                "spans": spans,
+                "truncated": truncated,
+            }
+        )
+    return rows
+
+
+def _lay_out(rows: list[np.ndarray], fill: int | bool, side: str) -> np.ndarray:
+    width = max(len(row) for row in rows)
+    array = np.full((len(rows), width, *rows[0].shape[1:]), fill, dtype=rows[0].dtype)
+    for index, row in enumerate(rows):
+        columns = slice(0, len(row)) if side == "right" else slice(width - len(row), width)
+        array[index, columns] = row
+    return array

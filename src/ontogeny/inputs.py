@@ -1,0 +1,538 @@
+"""The fixed texts or tokens that every checkpoint sees.
+
+They are tokenised once. Mask, special tokens and character spans travel with the ids; padding and
+special tokens are counted and never sampled; the sample of tokens is drawn once from a seed and is
+the same at every checkpoint (decision 5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .arrays import is_array, to_numpy
+from .errors import ArgumentError, check_choice
+
+__all__ = ["Batch", "Inputs", "TokenSample"]
+
+GRANULARITIES = ("all", "mean", "last", "cls", "masked")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some texts of an input set, trimmed to the longest of them.
+
+    Parameters
+    ----------
+    rows
+        (b,) which texts these are.
+    ids, mask
+        (b, w) token ids and whether a position holds a token.
+    """
+
+    rows: np.ndarray
+    ids: np.ndarray
+    mask: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """(b,) column of each text's first token: zero unless padded on the left."""
+        return self.mask.argmax(axis=1)
+
+    @property
+    def position_ids(self) -> np.ndarray:
+        """(b, w) positions counted from each text's first token; padding before it gets 0."""
+        return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSample:
+    """Which rows a reading keeps, ordered by text, then position.
+
+    Parameters
+    ----------
+    text
+        (k,) the text of each row.
+    position
+        (k,) its token, counted from the text's first token (padding does not count);
+        -1 where the row is the mean of a whole text.
+    """
+
+    text: np.ndarray
+    position: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inputs:
+    """Tokenised texts: ids with their mask, special tokens, spans and labels.
+
+    Use :meth:`from_texts` or :meth:`from_tokens`; a dict of token tensors is accepted wherever
+    inputs are (see :meth:`coerce`).
+
+    Parameters
+    ----------
+    ids
+        (n, L) int64 token ids.
+    mask
+        (n, L) bool, False at padding.
+    special
+        (n, L) bool, True at special tokens and padding: they are never sampled.
+    spans
+        (n, L, 2) first and last-plus-one character of each token, or None if unknown.
+    texts
+        The n texts, or None if only tokens are known.
+    labels
+        (n,) one label per text, or None.
+    mask_token_id, pad_token_id
+        Ids of the mask token (None if there is none) and of padding.
+    vocab_size
+        Number of ids of the tokenizer, or None if unknown.
+    padding_side
+        ``"right"`` or ``"left"``.
+    truncated, dropped
+        How many texts were cut at the maximal length, and left out because they were empty.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes disagree, a text has no token, padding lies between tokens, or an id is
+        impossible.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[5, 6, 7], [8]], vocab_size=10)
+    >>> inputs.mask.tolist()
+    [[True, True, True], [True, False, False]]
+    >>> inputs.counts["ordinary"], inputs.counts["padding"]
+    (4, 2)
+    """
+
+    ids: np.ndarray
+    mask: np.ndarray
+    special: np.ndarray
+    spans: np.ndarray | None = None
+    texts: tuple[str, ...] | None = None
+    labels: np.ndarray | None = None
+    mask_token_id: int | None = None
+    pad_token_id: int = 0
+    vocab_size: int | None = None
+    padding_side: str = "right"
+    truncated: int = 0
+    dropped: int = 0
+    _fingerprint: str = field(init=False, repr=False, default="")
+
+    def __post_init__(self) -> None:
+        check_choice("padding_side", self.padding_side, ("right", "left"))
+        _check_layout(self.ids, self.mask, self.special, self.padding_side)
+        _check_range(self.ids, self.vocab_size)
+        for name in ("spans", "texts", "labels"):
+            value = getattr(self, name)
+            if value is not None and len(value) != len(self.ids):
+                raise ArgumentError(f"{name} has {len(value)} entries for {len(self.ids)} texts.")
+        self._freeze()
+        object.__setattr__(self, "_fingerprint", self._digest())
+
+    def _freeze(self) -> None:
+        for name in ("ids", "mask", "special", "spans", "labels"):
+            array = getattr(self, name)
+            if array is not None and array.flags.writeable:
+                array = array.copy()  # the caller's own array stays writable
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return (
+            f"Inputs({len(self)} texts, {self.counts['ordinary']} ordinary tokens, "
+            f"fingerprint {self.fingerprint[:8]})"
+        )
+
+    # ---- where inputs come from -----------------------------------------------------------------
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        tokenizer: Any,
+        max_length: int = 128,
+        padding_side: str = "right",
+        labels: Sequence[Any] | np.ndarray | None = None,
+    ) -> Inputs:
+        """Tokenise `texts` once with a Hugging Face tokenizer.
+
+        Texts without an ordinary token (empty, white space) are left out and counted, longer ones
+        are cut at `max_length` tokens and counted. A tokenizer without padding pads with its end
+        token or 0; the mask tells. Only a fast tokenizer knows character spans.
+
+        Raises
+        ------
+        ArgumentError
+            If a text is no string, `labels` has another length, or no text is left.
+        """
+        from ._tokenize import tokenize
+
+        return cls(**tokenize(texts, tokenizer, max_length, padding_side, labels))
+
+    @classmethod
+    def from_tokens(
+        cls,
+        ids: Any,
+        mask: Any = None,
+        special: Any = None,
+        *,
+        special_ids: Iterable[int] = (),
+        mask_token_id: int | None = None,
+        pad_token_id: int = 0,
+        vocab_size: int | None = None,
+        texts: Sequence[str] | None = None,
+        labels: Sequence[Any] | np.ndarray | None = None,
+    ) -> Inputs:
+        """Take token ids as an array, a tensor, or lists that may differ in length.
+
+        Without `mask` every given id is a token (lists are padded on the right). Special tokens
+        are those of `special` and those whose id is in `special_ids`.
+
+        Raises
+        ------
+        ArgumentError
+            If the ids are not integers, or anything that :class:`Inputs` refuses.
+
+        Examples
+        --------
+        >>> Inputs.from_tokens([[1, 5, 6], [1, 7, 0]], mask=[[1, 1, 1], [1, 1, 0]],
+        ...                    special_ids=[1]).counts["ordinary"]
+        3
+        """
+        ids, known = _rectangle("ids", ids, pad_token_id)
+        mask = known if mask is None else _rectangle("mask", mask, 0)[0].astype(bool)
+        given = _rectangle("special", special, 1)[0].astype(bool) if special is not None else False
+        return cls(
+            ids=ids,
+            mask=mask,
+            special=given | np.isin(ids, list(special_ids)) | ~mask,
+            texts=None if texts is None else tuple(texts),
+            labels=None if labels is None else np.array(labels),
+            mask_token_id=mask_token_id,
+            pad_token_id=pad_token_id,
+            vocab_size=vocab_size,
+            padding_side=_side_of(mask),
+        )
+
+    @classmethod
+    def coerce(cls, value: Any) -> Inputs:
+        """Return `value` as inputs: inputs, or a mapping with ``input_ids`` and ``attention_mask``.
+
+        The mapping may hold ``special_tokens_mask``; without it only padding is excluded.
+
+        Raises
+        ------
+        ArgumentError
+            If `value` is neither.
+
+        Examples
+        --------
+        >>> len(Inputs.coerce({"input_ids": [[3, 4]], "attention_mask": [[1, 1]]}))
+        1
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, Mapping) and "input_ids" in value:
+            return cls.from_tokens(
+                value["input_ids"], value.get("attention_mask"), value.get("special_tokens_mask")
+            )
+        raise ArgumentError(
+            "inputs must be Inputs or a dict with 'input_ids' (and 'attention_mask'); "
+            f"got {type(value).__name__}. Use Inputs.from_texts(texts, tokenizer) for texts."
+        )
+
+    def padded(self, side: str) -> Inputs:
+        """Return the same texts with padding on `side` (``"right"`` or ``"left"``)."""
+        check_choice("side", side, ("right", "left"))
+        if side == self.padding_side:
+            return self
+        order = np.argsort(self.mask, axis=1, kind="stable")  # padding first: left
+        if side == "right":
+            order = np.argsort(~self.mask, axis=1, kind="stable")
+
+        def move(array: np.ndarray) -> np.ndarray:
+            return np.take_along_axis(array, order, axis=1)
+
+        spans = None if self.spans is None else np.stack(
+            [move(self.spans[..., 0]), move(self.spans[..., 1])], axis=-1
+        )  # fmt: skip
+        return replace(
+            self,
+            ids=move(self.ids),
+            mask=move(self.mask),
+            special=move(self.special),
+            spans=spans,
+            padding_side=side,
+        )
+
+    # ---- what they are --------------------------------------------------------------------------
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of ids, mask, special tokens and the mask token's id."""
+        return self._fingerprint
+
+    def _digest(self) -> str:
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr((self.ids.shape, self.mask_token_id)).encode())
+        for array in (self.ids, self.mask, self.special):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(n,) number of tokens of each text, special tokens included, padding not."""
+        return self.mask.sum(axis=1)
+
+    @property
+    def ordinary(self) -> np.ndarray:
+        """(n, L) bool: tokens that are neither special nor padding."""
+        return self.mask & ~self.special
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many texts and tokens there are, and of which kind.
+
+        ``texts``, ``tokens`` (= ``ordinary`` + ``special``), ``padding``, ``truncated`` and
+        ``dropped`` texts.
+        """
+        tokens, ordinary = int(self.mask.sum()), int(self.ordinary.sum())
+        return {
+            "texts": len(self),
+            "tokens": tokens,
+            "ordinary": ordinary,
+            "special": tokens - ordinary,
+            "padding": self.mask.size - tokens,
+            "truncated": self.truncated,
+            "dropped": self.dropped,
+        }
+
+    # ---- how they are read ----------------------------------------------------------------------
+
+    def batches(self, batch_size: int, ids: np.ndarray | None = None) -> list[Batch]:
+        """Return the texts in batches, longest first, so that little is padding.
+
+        The batches depend on nothing but the inputs and `batch_size`. `ids` replaces the ids
+        (a corrupted copy of them, say).
+
+        Examples
+        --------
+        >>> inputs = Inputs.from_tokens([[1], [1, 2, 3], [1, 2]])
+        >>> [(b.rows.tolist(), b.ids.shape) for b in inputs.batches(2)]
+        [([1, 2], (2, 3)), ([0], (1, 1))]
+        """
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
+        ids = self.ids if ids is None else ids
+        lengths, total = self.lengths, self.ids.shape[1]
+        order = np.argsort(-lengths, kind="stable")
+        batches = []
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            width = int(lengths[rows[0]])
+            columns = slice(0, width) if self.padding_side == "right" else slice(total - width, total)
+            batches.append(Batch(rows, ids[rows, columns], self.mask[rows, columns]))
+        return batches
+
+    def sample(
+        self,
+        tokens: str = "all",
+        max_tokens: int | None = None,
+        random_state: int = 0,
+        mask_fraction: float = 0.15,
+    ) -> TokenSample:
+        """Choose the rows of a reading: a seeded choice, the same at every checkpoint.
+
+        Parameters
+        ----------
+        tokens
+            ``"all"``: ordinary tokens; ``"mean"``: one row per text that has an ordinary token
+            (position -1); ``"last"``, ``"cls"``: last and first unpadded token of each text;
+            ``"masked"``: the positions that :meth:`corrupt` replaces.
+        max_tokens
+            Rows kept, drawn without replacement; None keeps all.
+        random_state
+            Seed of the draw, and of the corruption for ``"masked"``.
+        mask_fraction
+            The fraction that :meth:`corrupt` replaces, for ``"masked"``.
+
+        Examples
+        --------
+        >>> inputs = Inputs.from_tokens([[1, 2], [3]])
+        >>> sample = inputs.sample("last")
+        >>> sample.text.tolist(), sample.position.tolist()
+        ([0, 1], [1, 0])
+        """
+        check_choice("tokens", tokens, GRANULARITIES)
+        text, position = self._rows(tokens, random_state, mask_fraction)
+        if not len(text):
+            raise ArgumentError(f"tokens={tokens!r}: no text has an ordinary token to read.")
+        if max_tokens is not None and max_tokens < len(text):
+            draw = np.random.default_rng(random_state)
+            keep = np.sort(draw.choice(len(text), size=max_tokens, replace=False))
+            text, position = text[keep], position[keep]
+        return TokenSample(text, position)
+
+    def _rows(
+        self, tokens: str, random_state: int, mask_fraction: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        texts = np.arange(len(self))
+        if tokens == "mean":
+            texts = texts[self.ordinary.any(axis=1)]
+            return texts, np.full(len(texts), -1)
+        if tokens in ("last", "cls"):
+            return texts, self.lengths - 1 if tokens == "last" else np.zeros(len(self), np.int64)
+        kept = self.ordinary
+        if tokens == "masked":
+            kept = self.corrupt(mask_fraction, random_state)[1]
+        text, column = np.nonzero(kept)
+        return text, column - self.mask.argmax(axis=1)[text]
+
+    def corrupt(
+        self, mask_fraction: float = 0.15, random_state: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Replace a fixed random fraction of each text's ordinary tokens by the mask token.
+
+        At least one token of every text that has an ordinary one is replaced, and the same
+        tokens whichever side is padded.
+
+        Returns
+        -------
+        ids, positions
+            (n, L) int64 corrupted ids and (n, L) bool: where they were replaced.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no mask token or the fraction is not between 0 and 1.
+
+        Examples
+        --------
+        >>> inputs = Inputs.from_tokens([[1, 2, 3, 4]], mask_token_id=9)
+        >>> ids, positions = inputs.corrupt(0.5)
+        >>> int(positions.sum()), bool((ids[positions] == 9).all())
+        (2, True)
+        """
+        if self.mask_token_id is None:
+            raise ArgumentError(
+                "these inputs have no mask token, so tokens cannot be masked; "
+                "use objective='causal', or inputs whose mask_token_id is set."
+            )
+        if not 0 < mask_fraction < 1:
+            raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
+        text, column = np.nonzero(self.ordinary)
+        key = np.random.default_rng(random_state).random(len(text))
+        shuffled = np.lexsort((key, text))  # by text, in random order within each
+        number = np.bincount(text, minlength=len(self))
+        rank = np.arange(len(text)) - np.repeat(np.cumsum(number) - number, number)
+        quota = np.maximum(1, np.floor(mask_fraction * number + 0.5))
+        chosen = shuffled[rank < quota[text]]
+        positions = np.zeros(self.ids.shape, dtype=bool)
+        positions[text[chosen], column[chosen]] = True
+        return np.where(positions, np.int64(self.mask_token_id), self.ids), positions
+
+    # ---- words ----------------------------------------------------------------------------------
+
+    def word(self, text: int, position: int) -> str | None:
+        """Return the characters of the token at `position` of `text`, as they stand in the text.
+
+        `position` counts from the text's first token. None for special tokens and where spans or
+        texts are unknown.
+        """
+        if self.spans is None or self.texts is None:
+            return None
+        if not 0 <= position < self.lengths[text]:
+            raise ArgumentError(
+                f"position must lie in 0 to {self.lengths[text] - 1} for text {text}; "
+                f"got {position}."
+            )
+        start, stop = self.spans[text, self.mask[text].argmax() + position]
+        return self.texts[text][start:stop] or None
+
+    def tokens_of(self, sample: TokenSample, window: int = 0) -> list[str | None]:
+        """Return the text of each row of `sample`, with `window` characters on either side.
+
+        Rows that stand for a whole text (position -1) give the whole text.
+        """
+        if self.texts is None:
+            return [None] * len(sample)
+        found: list[str | None] = []
+        for text, position in zip(sample.text.tolist(), sample.position.tolist(), strict=True):
+            word = self.texts[text] if position < 0 else self.word(text, position)
+            if word is not None and window and position >= 0 and self.spans is not None:
+                start, stop = self.spans[text, self.mask[text].argmax() + position]
+                word = self.texts[text][max(0, start - window) : stop + window]
+            found.append(word)
+        return found
+
+
+def _rectangle(name: str, values: Any, fill: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return `values` as an (n, L) int64 array, ragged lists filled, and where values were given."""
+    if is_array(values):
+        array = to_numpy(values)
+        rows = list(array) if array.ndim == 2 else []
+    else:
+        rows = [to_numpy(row) if is_array(row) else np.asarray(row) for row in values]
+    if not rows or any(row.ndim != 1 for row in rows) or not max(len(row) for row in rows):
+        raise ArgumentError(f"{name} must be two-dimensional and not empty: one row per text.")
+    kinds = {row.dtype.kind for row in rows if len(row)}
+    if not kinds <= set("iub"):
+        raise ArgumentError(f"{name} must hold integers; got {rows[0].dtype}.")
+    array = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=np.int64)
+    known = np.zeros(array.shape, dtype=bool)
+    for index, row in enumerate(rows):
+        array[index, : len(row)] = row
+        known[index, : len(row)] = True
+    return array, known
+
+
+def _side_of(mask: np.ndarray) -> str:
+    return "right" if mask[:, 0].all() else "left"
+
+
+def _check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: str) -> None:
+    for name, array, kind in (("ids", ids, np.int64), ("mask", mask, bool), ("special", special, bool)):
+        if array.ndim != 2 or array.dtype != kind or array.shape != ids.shape:
+            raise ArgumentError(
+                f"{name} must be a {np.dtype(kind).name} array of shape (texts, tokens) = "
+                f"{ids.shape}; got {array.dtype} {array.shape}."
+            )
+    lengths = mask.sum(axis=1)
+    if not len(ids) or not lengths.all():
+        empty = np.flatnonzero(lengths == 0)
+        raise ArgumentError(f"every text needs a token; these have none: {empty[:5].tolist()}.")
+    if not special[~mask].all():
+        raise ArgumentError("special must be True at padding too.")
+    columns = np.arange(mask.shape[1])
+    expected = columns < lengths[:, None]
+    if side == "left":
+        expected = expected[:, ::-1]
+    wrong = np.flatnonzero((expected != mask).any(axis=1))
+    if len(wrong):
+        raise ArgumentError(
+            f"mask must be one run of tokens with all padding on one side; "
+            f"text {wrong[0]} differs with padding on the {side}."
+        )
+
+
+def _check_range(ids: np.ndarray, vocab_size: int | None) -> None:
+    if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
+        allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
+        raise ArgumentError(f"token ids must be {allowed}; they span {ids.min()} to {ids.max()}.")
