@@ -1,0 +1,32 @@
+"""How far two dictionaries are from one another, and what brings them together.
+
+`distance` and `correlation` by name or each as a function, `compare` for all of them at once,
+`pairwise` for all pairs of a stack, `align` for the best permutation, sign, scale, rotation or
+invertible map.
+"""
+
+from .align import Alignment, align
+from .correlations import correlation
+from .covariances import bures, matrix_log
+from .norms import entrywise, frobenius, ky_fan, nuclear, schatten, spectral
+from .registry import distance, names
+from .rotations import procrustes
+from .subspaces import grassmann
+
+__all__ = [
+    "names",
+    "distance",
+    "frobenius",
+    "spectral",
+    "nuclear",
+    "entrywise",
+    "procrustes",
+    "schatten",
+    "matrix_log",
+    "grassmann",
+    "bures",
+    "ky_fan",
+    "correlation",
+    "align",
+    "Alignment",
+]

@@ -1,0 +1,180 @@
+"""Alignment: the member of a group of transformations that brings V nearest to W."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from array_api_compat import is_torch_array
+from scipy.optimize import linear_sum_assignment
+
+from ..arrays import Array, namespace, to_numpy
+from ..errors import check_choice
+from .pair import Pair, pair_of
+from .rotations import best_rotation
+
+__all__ = ["EQUIVALENCES", "Alignment", "align", "assignments", "selection"]
+
+
+class Alignment(NamedTuple):
+    """What `align` found: ``aligned = V @ transform``; the codes become ``U @ inv(transform).T``.
+
+    Attributes
+    ----------
+    aligned
+        V transformed, (..., m, r).
+    transform
+        The transformation, (..., r, r).
+    """
+
+    aligned: Array
+    transform: Array
+
+
+def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
+    """Bring V as near to W as one kind of equivalence allows.
+
+    Parameters
+    ----------
+    W, V
+        Dictionaries of shape (..., m, r), NumPy or PyTorch; W stays.
+    under
+        The group over which ``||W - V T||_F`` is minimised:
+
+        - ``"permutation"``: T permutes columns (Definition 31)
+        - ``"sign"``: T flips columns (Definition 33)
+        - ``"signed-permutation"``: both, the freedom of a canonical ICA or sparse PCA
+        - ``"scaling"``: T is diagonal (Definition 32)
+        - ``"scaled-permutation"``: T permutes and scales columns, the full freedom of ICA
+        - ``"rotation"``: T is orthogonal (Definition 34), as in `procrustes`
+        - ``"invertible"``: any T (Definition 54); the least-squares solution of least norm
+
+    Returns
+    -------
+    Alignment
+        The pair ``(aligned, transform)``, of the kind and dtype of W.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ or `under` is not one of these.
+
+    Notes
+    -----
+    Each is an exact minimum. The codes that belong to ``V T`` are ``U T^-T``, so that ``U W^T``
+    stays. A scale that would be exactly zero (orthogonal columns) is left at 1. The rotation of
+    a rank-deficient pair and the invertible T of a rank-deficient V are not unique.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+    >>> aligned, transform = align(W, -W[:, ::-1], under="signed-permutation")
+    >>> bool((aligned == W).all())
+    True
+    """
+    find = _FINDERS[check_choice("under", under, _FINDERS)]
+    pair, given = pair_of(W, V)
+    xp = pair.xp
+    transform = find(pair)
+    aligned = pair.second.stack @ transform
+    lead = tuple(given.shape[:-2])
+
+    def back(stack: Array) -> Array:
+        shaped = xp.astype(xp.reshape(stack, lead + tuple(stack.shape[-2:])), given.dtype)
+        return shaped.to(given.device) if is_torch_array(shaped) else shaped
+
+    return Alignment(back(aligned), back(transform))
+
+
+def assignments(score: Array) -> np.ndarray:
+    """Columns (k, r) that give the rows of every score matrix (k, r, r) the largest sum."""
+    return np.stack([linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(score)])
+
+
+def selection(chosen: np.ndarray, like: Array) -> Array:
+    """Permutation matrices (k, r, r) whose column j picks column ``chosen[j]``."""
+    xp = namespace(like)
+    eye = np.eye(chosen.shape[-1])
+    stack = np.stack([eye[:, order] for order in chosen])
+    if is_torch_array(like):
+        return xp.asarray(stack, dtype=like.dtype, device=like.device)
+    return stack
+
+
+def _permutation(pair: Pair) -> Array:
+    inner = pair.first.stack.mT @ pair.second.stack
+    return selection(assignments(inner), inner)
+
+
+def _signs(inner: Array) -> Array:
+    xp = namespace(inner)
+    return xp.where(inner < 0, -xp.ones_like(inner), xp.ones_like(inner))
+
+
+def _sign(pair: Pair) -> Array:
+    return _diagonal(_signs(_matched_products(pair.first.stack, pair.second.stack)))
+
+
+def _signed_permutation(pair: Pair) -> Array:
+    inner = pair.first.stack.mT @ pair.second.stack
+    chosen = selection(assignments(pair.xp.abs(inner)), inner)
+    return chosen @ _diagonal(
+        _signs(_matched_products(pair.first.stack, pair.second.stack @ chosen))
+    )
+
+
+def _scaling(pair: Pair) -> Array:
+    return _diagonal(_scales(pair.first.stack, pair.second.stack))
+
+
+def _scaled_permutation(pair: Pair) -> Array:
+    # With its best scale, v_j explains ||w_i||^2 cos^2 of column w_i.
+    xp = pair.xp
+    lengths = xp.sum(pair.first.stack**2, axis=-2)
+    chosen = selection(assignments(pair.cosines**2 * lengths[..., None]), lengths)
+    return chosen @ _diagonal(_scales(pair.first.stack, pair.second.stack @ chosen))
+
+
+def _rotation(pair: Pair) -> Array:
+    return best_rotation(pair.first.stack, pair.second.stack)
+
+
+def _invertible(pair: Pair) -> Array:
+    xp = pair.xp
+    left, values, right = pair.second.svd
+    kept = pair.second.ranked(None)
+    inverse = xp.where(kept, 1.0 / xp.where(kept, values, xp.ones_like(values)), 0.0)
+    return right.mT @ (inverse[..., None] * (left.mT @ pair.first.stack))
+
+
+def _scales(first: Array, second: Array) -> Array:
+    xp = namespace(first, second)
+    inner, lengths = _matched_products(first, second), xp.sum(second * second, axis=-2)
+    usable = (lengths > 0) & (inner != 0)
+    return xp.where(usable, inner / xp.where(usable, lengths, 1.0), xp.ones_like(inner))
+
+
+def _matched_products(first: Array, second: Array) -> Array:
+    return namespace(first, second).sum(first * second, axis=-2)
+
+
+def _diagonal(values: Array) -> Array:
+    xp = namespace(values)
+    size = values.shape[-1]
+    if is_torch_array(values):
+        return values[..., None] * xp.eye(size, dtype=values.dtype, device=values.device)
+    return values[..., None] * np.eye(size)
+
+
+_FINDERS: dict[str, Callable[[Pair], Array]] = {
+    "permutation": _permutation,
+    "sign": _sign,
+    "signed-permutation": _signed_permutation,
+    "scaling": _scaling,
+    "scaled-permutation": _scaled_permutation,
+    "rotation": _rotation,
+    "invertible": _invertible,
+}
+EQUIVALENCES: tuple[str, ...] = tuple(_FINDERS)

@@ -1,0 +1,135 @@
+"""Correlations: how well the columns of two dictionaries point the same way, from 0 to 1.
+
+The correlation of two columns is the absolute cosine between them, not centred (Definition 49);
+a zero column has cosine 0 with everything. Similarities, not distances.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array, namespace, to_numpy
+from ..errors import ArgumentError, check_choice
+from .pair import Factors, Pair, double, give, pair_of, stacked
+
+__all__ = ["CORRELATIONS", "correlation"]
+
+CORRELATIONS = ("columnwise", "optimal", "internal", "weighted")
+
+
+def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None = None) -> Any:
+    """Correlation between the columns of W and V.
+
+    Parameters
+    ----------
+    name
+        - ``"columnwise"``: mean over j of |cos(w_j, v_j)| (Definition 49)
+        - ``"optimal"``: the same after the one-to-one matching with the largest mean
+          (Definition 50)
+        - ``"internal"``: W against itself, each column matched to another one (Definition 51): how
+          redundant the dictionary is. V does not enter and may be left out
+        - ``"weighted"``: the optimal matching, each column of W weighted by its share of the
+          absolute codes, u_j = sum_i |U_ij| / sum_ij |U_ij| (Definition 52, its sums run to r)
+    W, V
+        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+    U
+        Codes that belong to W, shape (..., n, r); for ``"weighted"`` only.
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        Without unit, between 0 and 1.
+
+    Raises
+    ------
+    ArgumentError
+        If the name or a shape is wrong, U is missing or given in vain, or ``"internal"`` has fewer
+        than two columns.
+
+    Notes
+    -----
+    Bernas (2025), Definitions 49 to 52. Invariant when a column is scaled or flipped; all but the
+    first also when columns are permuted (the weighted one with U alike). Codes that are all zero
+    weigh every column alike.
+
+    Examples
+    --------
+    >>> correlation("columnwise", [[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [1.0, 0.0]])
+    0.0
+    >>> correlation("optimal", [[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [1.0, 0.0]])
+    1.0
+    """
+    check_choice("name", name, CORRELATIONS)
+    if (U is not None) != (name == "weighted"):
+        wanted = "needs the codes U of W" if U is None else "takes no U"
+        raise ArgumentError(f"correlation {name!r} {wanted}.")
+    if name == "internal":
+        factors, given = stacked("W", W)
+        return give(internal_of(factors), given)
+    if V is None:
+        raise ArgumentError(f"correlation {name!r} needs both W and V.")
+    pair, given = pair_of(W, V)
+    if name == "columnwise":
+        return give(columnwise_of(pair), given)
+    matched = matched_cosines(pair)[0]
+    if U is None:
+        return give(namespace(matched).mean(matched, axis=-1), given)
+    return give(weighted_of(matched, column_weights(U, given)), given)
+
+
+def columnwise_of(pair: Pair) -> Array:
+    """Mean absolute cosine of equal columns."""
+    xp = pair.xp
+    inner = xp.abs(xp.sum(pair.first.units * pair.second.units, axis=-2))
+    return xp.mean(xp.clip(inner, 0.0, 1.0), axis=-1)
+
+
+def matched_cosines(pair: Pair) -> tuple[Array, np.ndarray]:
+    """|cos| of each column of W with its match in V (k, r), and the matches (k, r)."""
+    from .align import assignments
+
+    return picked(pair.cosines, assignments(pair.cosines))
+
+
+def picked(scores: Array, chosen: np.ndarray) -> tuple[Array, np.ndarray]:
+    """Entry ``chosen[k, j]`` of row j of every score matrix, beside `chosen`."""
+    xp = namespace(scores)
+    index = xp.asarray(chosen, device=scores.device)
+    return xp.take_along_axis(scores, index[..., None], axis=-1)[..., 0], chosen
+
+
+def internal_of(factors: Factors) -> Array:
+    """Mean |cos| of every column with its match among the other columns of the same matrix."""
+    from scipy.optimize import linear_sum_assignment
+
+    xp = namespace(factors.stack)
+    cosines = xp.clip(xp.abs(factors.units.mT @ factors.units), 0.0, 1.0)
+    r = cosines.shape[-1]
+    if r < 2:
+        raise ArgumentError("'internal' matches each column to another one; W has only one.")
+    costs = -to_numpy(cosines)
+    costs[:, np.arange(r), np.arange(r)] = np.inf
+    chosen = np.stack([linear_sum_assignment(cost)[1] for cost in costs])
+    return xp.mean(picked(cosines, chosen)[0], axis=-1)
+
+
+def column_weights(U: Array, given: Array) -> Array:
+    """Share of every column of the codes U (..., n, r) in their absolute sum, (k, r)."""
+    codes, raw = double("U", U)
+    if raw.shape[-1] != given.shape[-1] or tuple(raw.shape[:-2]) != tuple(given.shape[:-2]):
+        raise ArgumentError(
+            f"U must have shape {(*given.shape[:-2], 'n', given.shape[-1])} to go with W; "
+            f"got {tuple(raw.shape)}."
+        )
+    xp = namespace(codes, given)
+    sums = xp.sum(xp.abs(codes), axis=-2)
+    total = xp.sum(sums, axis=-1, keepdims=True)
+    equal = xp.full_like(sums, 1.0 / sums.shape[-1])
+    return xp.where(total > 0, sums / xp.where(total > 0, total, xp.ones_like(total)), equal)
+
+
+def weighted_of(matched: Array, weights: Array) -> Array:
+    """Weighted mean of the matched cosines."""
+    return namespace(matched).sum(matched * weights, axis=-1)

@@ -1,0 +1,139 @@
+"""Matrix logarithm and Bures: distances between the Gram matrices W W^T + eps I.
+
+The m x m matrices are never formed. With the thin SVDs ``W = U_W S_W ..`` and ``V = U_V S_V ..``
+both distances are functions of the singular values, of the overlap ``C = U_W^T U_V`` and of what
+each column space leaves of the other; outside of the two column spaces they have no part.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arrays import Array
+from ..errors import ArgumentError
+from .pair import Pair, measured
+from .rotations import nearest_rotation_distance
+
+__all__ = ["bures", "matrix_log"]
+
+
+def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
+    """Matrix-logarithm distance: ||log(W W^T + eps I) - log(V V^T + eps I)||_F.
+
+    Parameters
+    ----------
+    W, V
+        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+    eps
+        Regularisation, in squared units of W; positive. It says how small a direction still
+        counts: one that only W has contributes log(1 + s^2 / eps).
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        In nats.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ or `eps` is not positive.
+
+    Notes
+    -----
+    Bernas (2025), Definition 46. The log-Euclidean metric of Arsigny et al. (2007) on the Gram
+    matrices. With a_i = log1p(s_i^2 / eps) of W and b_j of V, the square is the sum of
+    (a_i - b_j)^2 C_ij^2, a_i^2 sin_i^2 and b_j^2 sin_j^2: positive terms only, nothing cancels.
+
+    Examples
+    --------
+    >>> round(matrix_log([[2.0], [0.0]], [[1.0], [0.0]], eps=1e-12), 6)  # log 4
+    1.386294
+    """
+    return measured(matrix_log_of, W, V, eps=eps)
+
+
+def bures(W: Array, V: Array, eps: float = 1e-6) -> Any:
+    """Bures distance between W W^T + eps I and V V^T + eps I.
+
+    Parameters
+    ----------
+    W, V
+        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+    eps
+        Regularisation, in squared units of W; positive. As it goes to 0 this becomes the
+        Procrustes distance.
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        In the units of W.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ or `eps` is not positive.
+
+    Notes
+    -----
+    Bernas (2025), Definition 48; the 2-Wasserstein distance between centred Gaussians with these
+    covariances (Bhatia, Jain and Lim 2019). Computed as the Procrustes distance between square
+    roots of both matrices, which lives in the joint column space of dimension 2 r at most.
+
+    Examples
+    --------
+    >>> round(bures([[2.0], [0.0]], [[1.0], [0.0]], eps=1e-12), 6)
+    1.0
+    """
+    return measured(bures_of, W, V, eps=eps)
+
+
+def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:
+    """Matrix-logarithm distance of every member of a pair of stacks."""
+    xp = pair.xp
+    _check_eps(eps)
+    root = math.sqrt(eps)
+    first, second = (xp.log1p((f.svd[1] / root) ** 2) for f in (pair.first, pair.second))
+    shared = (first[..., :, None] - second[..., None, :]) * pair.overlap
+    parts = [
+        shared,
+        first[..., None, :] * pair.residual_first,
+        second[..., None, :] * pair.residual_second,
+    ]
+    return xp.sqrt(sum(xp.sum(part * part, axis=(-2, -1)) for part in parts))
+
+
+def bures_of(pair: Pair, eps: float = 1e-6) -> Array:
+    """Bures distance of every member of a pair of stacks."""
+    _check_eps(eps)
+    return nearest_rotation_distance(*_square_roots(pair, eps))
+
+
+def _square_roots(pair: Pair, eps: float) -> tuple[Array, Array]:
+    """F and G (k, 2q, 2q) with F F^T and G G^T the two Gram matrices in the joint column space.
+
+    Its basis is made of W's principal vectors and, beside each, the direction towards V's
+    principal vector: there V's own basis is turned by the principal angles.
+    """
+    xp, root = pair.xp, math.sqrt(eps)
+    floor = xp.full_like(pair.first.svd[1], root)
+    first = xp.hypot(pair.first.svd[1], floor)[..., None, :]
+    second = xp.hypot(pair.second.svd[1], floor)[..., None, :]
+    left, cosine, right = xp.linalg.svd(pair.overlap, full_matrices=False)
+    sine = xp.sqrt(xp.sum((pair.residual_second @ right.mT) ** 2, axis=-2))
+    cosine, sine = cosine[..., None], sine[..., None]
+    eye = xp.eye(cosine.shape[-2], dtype=cosine.dtype, device=cosine.device)
+    turned = right * second
+    nothing = xp.zeros_like(turned)
+    F = _blocks(xp, left.mT * first, nothing, nothing, root * eye + nothing)
+    G = _blocks(xp, cosine * turned, -root * sine * eye, sine * turned, root * cosine * eye)
+    return F, G
+
+
+def _blocks(xp: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
+    return xp.concat([xp.concat([a, b], axis=-1), xp.concat([c, d], axis=-1)], axis=-2)
+
+
+def _check_eps(eps: float) -> None:
+    if not (eps > 0 and math.isfinite(eps)):
+        raise ArgumentError(f"eps must be positive and finite; got {eps}.")

@@ -1,0 +1,164 @@
+"""Two stacks of dictionaries and everything that several distances read of them.
+
+Each factorisation is computed when it is first asked for and kept, so that one comparison by
+thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from array_api_compat import is_torch_array
+
+from ..arrays import Array, matrix, namespace
+from ..errors import ArgumentError, NonFiniteError
+
+__all__ = ["Factors", "Pair", "double", "give", "measured", "pair_of", "stacked"]
+
+
+class Factors:
+    """A stack of dictionaries (k, m, r) with its thin SVD and unit columns, computed once.
+
+    `floor` is the machine precision of the numbers as they came in: what is below it in relation
+    to the largest singular value is no direction but rounding.
+    """
+
+    def __init__(self, stack: Array, floor: float) -> None:
+        self.stack = stack
+        self.floor = floor
+
+    @cached_property
+    def svd(self) -> tuple[Array, Array, Array]:
+        """Left vectors (k, m, q), singular values (k, q), right vectors (k, q, r)."""
+        return tuple(namespace(self.stack).linalg.svd(self.stack, full_matrices=False))
+
+    @cached_property
+    def units(self) -> Array:
+        """Columns divided by their length; a zero column stays zero."""
+        xp = namespace(self.stack)
+        largest = xp.max(xp.abs(self.stack), axis=-2, keepdims=True)
+        scaled = self.stack / xp.where(largest > 0, largest, xp.ones_like(largest))
+        length = xp.sqrt(xp.sum(scaled * scaled, axis=-2, keepdims=True))
+        return scaled / xp.where(length > 0, length, xp.ones_like(length))
+
+    def ranked(self, tolerance: float | None) -> Array:
+        """Mask (k, q) of the singular values above `tolerance` times the largest one."""
+        xp = namespace(self.stack)
+        values = self.svd[1]
+        if tolerance is None:
+            tolerance = max(self.stack.shape[-2:]) * self.floor
+        return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
+
+    def take(self, index: Any) -> Factors:
+        """The same for some members of the stack, with what is already computed."""
+        part = Factors(self.stack[index], self.floor)
+        if "svd" in self.__dict__:
+            part.__dict__["svd"] = tuple(x[index] for x in self.svd)
+        if "units" in self.__dict__:
+            part.__dict__["units"] = self.units[index]
+        return part
+
+
+class Pair:
+    """Two stacks of dictionaries, compared member by member."""
+
+    def __init__(self, first: Factors, second: Factors) -> None:
+        self.first = first
+        self.second = second
+        self.xp = namespace(first.stack, second.stack)
+
+    @cached_property
+    def difference(self) -> Array:
+        """W - V, exact before rounding, so that no norm of it cancels."""
+        return self.first.stack - self.second.stack
+
+    @cached_property
+    def difference_spectrum(self) -> Array:
+        """Singular values of W - V (k, q), in falling order."""
+        return self.xp.linalg.svdvals(self.difference)
+
+    @cached_property
+    def overlap(self) -> Array:
+        """Inner products of the left singular vectors of W with those of V (k, q, q)."""
+        return self.first.svd[0].mT @ self.second.svd[0]
+
+    @cached_property
+    def residual_first(self) -> Array:
+        """What the column space of V leaves of W's left singular vectors (k, m, q)."""
+        return self.first.svd[0] - self.second.svd[0] @ self.overlap.mT
+
+    @cached_property
+    def residual_second(self) -> Array:
+        """What the column space of W leaves of V's left singular vectors (k, m, q)."""
+        return self.second.svd[0] - self.first.svd[0] @ self.overlap
+
+    @cached_property
+    def cosines(self) -> Array:
+        """Absolute cosines between the columns of W and those of V (k, r, r)."""
+        return self.xp.clip(self.xp.abs(self.first.units.mT @ self.second.units), 0.0, 1.0)
+
+
+def double(name: str, value: Array) -> tuple[Array, Array]:
+    """Return `value` as a checked float64 stack (k, m, r) beside the array as it was given."""
+    given = matrix(name, value, ndim=-1)
+    if is_torch_array(given):
+        given = given.detach()
+    xp = namespace(given)
+    # Apple's GPUs have no float64; the CPU is right, and the answer goes back to where it belongs.
+    wide = given.cpu() if getattr(given.device, "type", "") == "mps" else given
+    wide = xp.astype(wide, xp.float64)
+    return xp.reshape(wide, (-1, *given.shape[-2:])), given
+
+
+def stacked(name: str, value: Array) -> tuple[Factors, Array]:
+    """Return `value` as `Factors`, beside the array as it was given."""
+    wide, given = double(name, value)
+    return Factors(wide, float(namespace(given).finfo(given.dtype).eps)), given
+
+
+def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
+    """Check two stacks of dictionaries and return them as a `Pair`, with W as it was given.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ, or NumPy arrays and tensors are mixed.
+    NonFiniteError
+        If either holds NaN or infinity.
+    """
+    first, given = stacked("W", W)
+    second, other = stacked("V", V)
+    if tuple(given.shape) != tuple(other.shape):
+        raise ArgumentError(
+            "W and V must have the same shape (..., m, r); "
+            f"got {tuple(given.shape)} and {tuple(other.shape)}."
+        )
+    return Pair(first, second), given
+
+
+def give(result: Array, given: Array) -> Any:
+    """Return one number as a float, a batch in the shape, kind and dtype of what came in.
+
+    Raises
+    ------
+    NonFiniteError
+        If the result overflowed.
+    """
+    xp = namespace(result)
+    if not bool(xp.all(xp.isfinite(result))):
+        raise NonFiniteError(
+            "the result is not finite: the numbers are too large to be squared in float64; "
+            "divide them by a common scale first."
+        )
+    if given.ndim == 2:
+        return float(result[0])
+    shaped = xp.astype(xp.reshape(result, tuple(given.shape[:-2])), given.dtype)
+    return shaped.to(given.device) if is_torch_array(shaped) else shaped
+
+
+def measured(measure: Callable[..., Array], W: Array, V: Array, **options: Any) -> Any:
+    """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
+    pair, given = pair_of(W, V)
+    return give(measure(pair, **options), given)

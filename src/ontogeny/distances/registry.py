@@ -1,0 +1,82 @@
+"""The nine distances by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays import Array
+from ..errors import ArgumentError, check_choice, suggestion
+from . import covariances, norms, rotations, subspaces
+from .pair import measured
+
+__all__ = ["MEASURES", "distance", "measure_options", "names"]
+
+# Each takes a `Pair` and its options and gives one number for every member.
+MEASURES: dict[str, Callable[..., Array]] = {
+    "frobenius": norms.frobenius_of,
+    "spectral": norms.spectral_of,
+    "nuclear": norms.nuclear_of,
+    "entrywise": norms.entrywise_of,
+    "procrustes": rotations.procrustes_of,
+    "schatten": norms.schatten_of,
+    "matrix-log": covariances.matrix_log_of,
+    "grassmann": subspaces.grassmann_of,
+    "bures": covariances.bures_of,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the nine distances.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ('frobenius', 'spectral', 'nuclear')
+    """
+    return tuple(MEASURES)
+
+
+def distance(name: str, W: Array, V: Array, **options: Any) -> Any:
+    """Return the distance of that name between two dictionaries.
+
+    Parameters
+    ----------
+    name
+        One of `names`.
+    W, V
+        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+    **options
+        ``p`` of ``"entrywise"`` (default 1) and ``"schatten"`` (1.5), ``eps`` of ``"matrix-log"``
+        and ``"bures"`` (1e-6), ``rank_tolerance`` of ``"grassmann"``.
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        See the function of the same name for definition, units and source.
+
+    Raises
+    ------
+    ArgumentError
+        If the name, a shape or an option is wrong.
+
+    Examples
+    --------
+    >>> distance("entrywise", [[3.0, 0.0], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], p=2)
+    5.0
+    """
+    measure = MEASURES[check_choice("name", name, MEASURES)]
+    allowed = measure_options(name)
+    for option in options:
+        if option not in allowed:
+            has = f"; it has {', '.join(allowed)}" if allowed else ""
+            raise ArgumentError(
+                f"distance {name!r} has no option {option!r}{has}.{suggestion(option, allowed)}"
+            )
+    return measured(measure, W, V, **options)
+
+
+def measure_options(name: str) -> tuple[str, ...]:
+    """Names of the options of one distance."""
+    return tuple(inspect.signature(MEASURES[name]).parameters)[1:]
