@@ -1,0 +1,51 @@
+"""Several tests at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError
+
+__all__ = ["holm"]
+
+
+def holm(p_values: ArrayLike) -> np.ndarray:
+    """Return p-values corrected so that one false positive among all has the stated level.
+
+    S. Holm, Scand. J. Statist. 6, 1979: the i-th smallest of n is multiplied by n − i + 1, then
+    made monotone and cut at 1. Valid whatever the tests' dependence. NaN (not tested) stays NaN
+    and is not counted.
+
+    Parameters
+    ----------
+    p_values
+        Any shape, each 0 to 1 or NaN.
+
+    Returns
+    -------
+    numpy.ndarray
+        The same shape, float64.
+
+    Raises
+    ------
+    ArgumentError
+        If a value lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, np.nan, 0.03])
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    flat = given.ravel()
+    if np.any((flat < 0) | (flat > 1)):
+        raise ArgumentError(
+            f"p_values must lie between 0 and 1 or be NaN; they span {np.nanmin(flat)} to "
+            f"{np.nanmax(flat)}."
+        )
+    corrected = np.full(flat.shape, np.nan)
+    order = np.argsort(flat)[: np.count_nonzero(~np.isnan(flat))]
+    factors = np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
+    return corrected.reshape(given.shape)

@@ -1,0 +1,74 @@
+"""What may come in as steps, values and noise floors of series over training steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError, NonFiniteError
+
+__all__ = ["RESOLUTION", "checked_steps", "checked_values", "floors", "resolution"]
+
+# Changes below this share of the values cannot be told from float32 rounding in what made them.
+RESOLUTION = 1e-6
+
+
+def resolution(scale: ArrayLike | None, series: np.ndarray) -> np.ndarray:
+    """Return the smallest measurable change of each series, shape (...,)."""
+    if scale is None:
+        return RESOLUTION * np.max(np.nan_to_num(np.abs(series), nan=0.0), axis=-1)
+    return RESOLUTION * _broadcast("scale", _sizes("scale", scale), series.shape[:-1])
+
+
+def floors(floor: ArrayLike, scale: ArrayLike | None, series: np.ndarray) -> np.ndarray:
+    """Return the floor at every step, shape (..., T), at least the resolution."""
+    given = _sizes("floor", floor)
+    if given.shape != series.shape:
+        given = _broadcast("floor", given, series.shape[:-1])[..., None]
+    return np.maximum(np.broadcast_to(given, series.shape), resolution(scale, series)[..., None])
+
+
+def _sizes(name: str, value: ArrayLike) -> np.ndarray:
+    given = np.asarray(value, dtype=np.float64)
+    if not np.isfinite(given).all():
+        raise NonFiniteError(f"{name} holds {np.sum(~np.isfinite(given))} NaN or infinite values.")
+    if (given < 0).any():
+        raise ArgumentError(f"{name} must not be negative; its least is {given.min()}.")
+    return given
+
+
+def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise ArgumentError(
+            f"{name} must be one number, or one for each series {shape}"
+            f"{' or each value' if name == 'floor' else ''}; its shape is {given.shape}."
+        ) from None
+
+
+def checked_steps(steps: ArrayLike) -> np.ndarray:
+    """Return steps (T,) as float64 if they increase from 0 or more."""
+    given = np.asarray(steps, dtype=np.float64)
+    if given.ndim != 1 or not len(given) or not np.isfinite(given).all():
+        raise ArgumentError(f"steps must be a list of numbers; its shape is {given.shape}.")
+    if given[0] < 0 or np.any(np.diff(given) <= 0):
+        raise ArgumentError(f"steps must increase from 0 or more; got {given.tolist()}.")
+    return given
+
+
+def checked_values(values: ArrayLike, count: int, reference_index: int | None) -> np.ndarray:
+    """Return a copy of the series (..., T) in float64; NaN marks missing steps."""
+    series = np.array(values, dtype=np.float64)
+    if series.ndim == 0 or series.shape[-1] != count:
+        raise ArgumentError(
+            f"values must have shape (..., {count}), one for each step; its shape is "
+            f"{series.shape}."
+        )
+    if np.isinf(series).any():
+        raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
+    if reference_index is not None and not 0 <= reference_index < count:
+        raise ArgumentError(
+            f"reference_index must be a position from 0 to {count - 1}; got {reference_index}."
+        )
+    return series
