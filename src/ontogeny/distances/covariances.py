@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from array_api_compat import is_torch_array
+
 from ..arrays import Array
 from ..errors import ArgumentError
 from .pair import Pair, measured
@@ -106,32 +109,33 @@ def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:
 def bures_of(pair: Pair, eps: float = 1e-6) -> Array:
     """Bures distance of every member of a pair of stacks."""
     _check_eps(eps)
-    return nearest_rotation_distance(*_square_roots(pair, eps))
+    return nearest_rotation_distance(*_square_roots(pair, math.sqrt(eps)))
 
 
-def _square_roots(pair: Pair, eps: float) -> tuple[Array, Array]:
-    """F and G (k, 2q, 2q) with F F^T and G G^T the two Gram matrices in the joint column space.
+def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:
+    """Square roots (k, 2q, 2q) of the two Gram matrices in the joint column space.
 
-    Its basis is made of W's principal vectors and, beside each, the direction towards V's
-    principal vector: there V's own basis is turned by the principal angles.
+    Its basis is W's left singular vectors and an orthonormal basis N of what they leave of V's:
+    there W's root is diagonal, and V's left singular vectors have the coordinates [C, T], with T
+    from the QR factorisation of that residual. N itself is never needed.
     """
-    xp, root = pair.xp, math.sqrt(eps)
-    floor = xp.full_like(pair.first.svd[1], root)
-    first = xp.hypot(pair.first.svd[1], floor)[..., None, :]
-    second = xp.hypot(pair.second.svd[1], floor)[..., None, :]
-    left, cosine, right = xp.linalg.svd(pair.overlap, full_matrices=False)
-    sine = xp.sqrt(xp.sum((pair.residual_second @ right.mT) ** 2, axis=-2))
-    cosine, sine = cosine[..., None], sine[..., None]
-    eye = xp.eye(cosine.shape[-2], dtype=cosine.dtype, device=cosine.device)
-    turned = right * second
-    nothing = xp.zeros_like(turned)
-    F = _blocks(xp, left.mT * first, nothing, nothing, root * eye + nothing)
-    G = _blocks(xp, cosine * turned, -root * sine * eye, sine * turned, root * cosine * eye)
-    return F, G
+    xp = pair.xp
+    small = xp.full_like(pair.first.svd[1], root)
+    first = xp.concat([xp.hypot(pair.first.svd[1], small), small], axis=-1)
+    values = pair.second.svd[1]
+    gained = values**2 / (xp.hypot(values, small) + small)  # sqrt(s^2 + eps) - sqrt(eps)
+    vectors = xp.concat([pair.overlap, _triangle(pair.residual_second)], axis=-2)
+    eye = xp.eye(first.shape[-1], dtype=first.dtype, device=first.device)
+    return first[..., None] * eye, root * eye + (vectors * gained[..., None, :]) @ vectors.mT
 
 
-def _blocks(xp: Any, a: Array, b: Array, c: Array, d: Array) -> Array:
-    return xp.concat([xp.concat([a, b], axis=-1), xp.concat([c, d], axis=-1)], axis=-2)
+def _triangle(stack: Array) -> Array:
+    """R of the QR factorisation of every member, without Q (the array API cannot ask for that)."""
+    if is_torch_array(stack):
+        import torch
+
+        return torch.linalg.qr(stack, mode="r")[1]
+    return np.linalg.qr(stack, mode="r")
 
 
 def _check_eps(eps: float) -> None:

@@ -52,7 +52,7 @@ class Factors:
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
 
     def take(self, index: Any) -> Factors:
-        """The same for some members of the stack, with what is already computed."""
+        """Return the same for some members of the stack, with what is already computed."""
         part = Factors(self.stack[index], self.floor)
         if "svd" in self.__dict__:
             part.__dict__["svd"] = tuple(x[index] for x in self.svd)

@@ -56,7 +56,7 @@ def best_rotation(F: Array, G: Array) -> Array:
 
 
 def nearest_rotation_distance(F: Array, G: Array) -> Array:
-    """min over orthogonal Q of ||F - G Q||_F for stacks (k, m, r), exact also near zero."""
+    """Min over orthogonal Q of ||F - G Q||_F for stacks (k, m, r), exact also near zero."""
     xp = namespace(F, G)
     total = _squares(F) + _squares(G)
     squared = total - 2.0 * xp.sum(xp.linalg.svdvals(G.mT @ F), axis=-1)
