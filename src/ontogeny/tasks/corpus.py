@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,8 +18,8 @@ __all__ = ["paragraphs", "python_documentation", "split_texts"]
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux
 # distributions put into packages of their own, so that the text does not depend on them.
 _LEFT_OUT = frozenset(
-    "distutils encodings ensurepip idlelib lib2to3 pydoc_data test tkinter turtle turtledemo "
-    "venv".split()
+    ("distutils", "encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test")
+    + ("tkinter", "turtle", "turtledemo", "venv")
 )
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -54,14 +54,14 @@ def python_documentation() -> list[str]:
 
 
 def paragraphs(document: str) -> list[str]:
-    """Split `document` at blank lines into paragraphs, each on one line.
+    r"""Split `document` at blank lines into paragraphs, each on one line.
 
     A piece under 40 characters (a heading) is joined to the one after it, or to the one before
     where nothing follows; lines of punctuation only are dropped.
 
     Examples
     --------
-    >>> paragraphs("Loops\\n=====\\n\\nThe for statement repeats\\n  its body for each item.\\n")
+    >>> paragraphs("Loops\n=====\n\nThe for statement repeats\n  its body for each item.\n")
     ['Loops The for statement repeats its body for each item.']
     """
     found: list[str] = []
@@ -141,7 +141,7 @@ def _documents() -> Iterator[str]:
 
 
 def _standard_library() -> Iterator[Path]:
-    root = Path(sysconfig.get_path("stdlib"))
+    root = Path(os.__file__).parent
     for name in sorted(sys.stdlib_module_names - _LEFT_OUT):
         if name.startswith("_"):
             continue
@@ -163,4 +163,3 @@ def _docstrings(source: str) -> Iterator[str]:
             if docstring:
                 yield docstring
             waiting.extend(reversed(node.body))
-

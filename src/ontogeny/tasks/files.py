@@ -28,7 +28,7 @@ def text_files(
     field: str = "text",
     encoding: str = "utf-8",
 ) -> list[str]:
-    """Read texts from files, folders and globs.
+    r"""Read texts from files, folders and globs.
 
     ``.json`` holds a list, ``.jsonl`` one value a line; a value is a string or an object whose
     `field` is a string. Every other file is plain text: its lines of the form ``= Title =`` (the
@@ -58,7 +58,7 @@ def text_files(
     --------
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "wiki.txt").write_text(" = Lobster = \\n \\n A lobster is\\n a crustacean .\\n")
+    >>> _ = (folder / "wiki.txt").write_text(" = Lobster = \n \n A lobster is\n a crustacean .\n")
     >>> text_files(folder / "*.txt")
     ['A lobster is a crustacean .']
     """

@@ -2,7 +2,7 @@
 
 ::
 
-    train                       steps of an optimiser on batches, with callbacks (any model, any loss)
+    train                       an optimiser's steps on batches, with callbacks (any model or loss)
     masked_language_modelling   random crops of a text, and the loss at their masked positions
     demo_model                  a small EuroBERT
     record_training_run         all of it on texts, with checkpoints: a folder to study

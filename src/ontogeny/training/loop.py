@@ -220,13 +220,13 @@ def _updates(
                 f"batches ended after {i} batches; {steps} steps need {steps}."
             ) from None
         rates[i] = optimizer.param_groups[0]["lr"]
-        losses[i] = _update(model, batch, loss, optimizer, clip, step=i + 1)
+        losses[i] = number = _update(model, batch, loss, optimizer, clip, step=i + 1)
         if schedule is not None:
             schedule.step()
         for call in on_step:
             call(i + 1, model)
         if progress is not None:
-            progress(i + 1, steps, losses[i])
+            progress(i + 1, steps, number)
     return TrainingLog(np.arange(1, steps + 1), losses, rates)
 
 
@@ -275,6 +275,8 @@ def _to(batch: Any, device: torch.device) -> Any:
         return batch.to(device)
     if isinstance(batch, dict):
         return {key: _to(value, device) for key, value in batch.items()}
+    if hasattr(batch, "_fields"):  # a named tuple takes its fields one by one
+        return type(batch)(*(_to(value, device) for value in batch))
     if isinstance(batch, list | tuple):
         return type(batch)(_to(value, device) for value in batch)
     return batch

@@ -39,9 +39,7 @@ class MaskedBatch:
 
     def to(self, device: str | torch.device) -> MaskedBatch:
         """Return the batch on `device`."""
-        return MaskedBatch(
-            self.ids.to(device), self.positions.to(device), self.targets.to(device)
-        )
+        return MaskedBatch(self.ids.to(device), self.positions.to(device), self.targets.to(device))
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,15 @@ def record_training_run(
     --------
     >>> import tempfile
     >>> folder = record_training_run(
-    ...     tempfile.mkdtemp(), ["some words about nothing in particular"] * 40, steps=4,
-    ...     tokens_per_step=64, length=16, vocab_size=261, layers=1, width=16)
+    ...     tempfile.mkdtemp(),
+    ...     ["some words about nothing in particular"] * 40,
+    ...     steps=4,
+    ...     tokens_per_step=64,
+    ...     length=16,
+    ...     vocab_size=261,
+    ...     layers=1,
+    ...     width=16,
+    ... )
     >>> sorted(path.name for path in folder.iterdir() if path.is_file())[:2]
     ['heldout.jsonl', 'training_log.json']
     """
