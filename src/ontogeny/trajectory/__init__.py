@@ -1,0 +1,42 @@
+"""Which checkpoints: a training run as an ordered, audited set of models.
+
+`Trajectory` opens the checkpoints of a run, `Recorder` and `RecorderCallback` write them while a
+model trains. Weights are read from safetensors, or from pickled files with ``weights_only=True``;
+code that comes with a checkpoint never runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .checkpoint import Checkpoint
+from .findings import Finding, Findings
+from .loading import load_model
+from .recorder import Recorder
+from .skeleton import Skeleton
+from .trajectory import Trajectory, UnknownStepError
+from .weights import Reader
+
+if TYPE_CHECKING:
+    from .callback import RecorderCallback
+
+__all__ = [
+    "Checkpoint",
+    "Finding",
+    "Findings",
+    "Reader",
+    "Recorder",
+    "RecorderCallback",
+    "Skeleton",
+    "Trajectory",
+    "UnknownStepError",
+    "load_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "RecorderCallback":  # subclasses transformers' TrainerCallback, slow to import
+        from .callback import RecorderCallback
+
+        return RecorderCallback
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

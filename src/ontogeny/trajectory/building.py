@@ -1,0 +1,145 @@
+"""Modules from checkpoints: a fresh one, or new weights in one that is there already."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, CheckpointError
+from .names import map_names
+from .transformers_models import is_pretrained, load_pretrained
+from .weights import Reader, Weights, state_tensors
+
+__all__ = ["Template", "build", "check_dtype", "check_template", "holds", "put"]
+
+Template: TypeAlias = nn.Module | Callable[[], nn.Module]
+
+
+def check_template(model: object) -> None:
+    """Raise ArgumentError unless `model` is a module, a function that builds one, or None."""
+    if model is not None and not isinstance(model, nn.Module) and not callable(model):
+        raise ArgumentError(
+            "model must be an nn.Module or a function without arguments that builds one; "
+            f"got {type(model).__name__}."
+        )
+
+
+def check_dtype(dtype: object) -> None:
+    """Raise ArgumentError unless `dtype` is a floating-point torch.dtype or None."""
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ArgumentError(f"dtype must be a floating-point torch.dtype or None; got {dtype!r}.")
+
+
+def build(
+    label: str,
+    weights: Weights,
+    path: Path | None,
+    template: Template | None,
+    dtype: torch.dtype | None = None,
+) -> nn.Module:
+    """Return a new module on the CPU with these weights, in eval mode.
+
+    With a `template` it is a copy of that module; without one the class comes from config.json.
+
+    Raises
+    ------
+    CheckpointError
+        If any weight is missing, newly initialised, left over or of another shape.
+    """
+    if template is None:
+        if path is None:
+            raise CheckpointError(f"{label} is a state dict; pass model= to build a module.")
+        with weights.open():  # a file that cannot be read says so here, before transformers
+            pass
+        return load_pretrained(path, dtype).eval()
+    module = _instantiate(template)
+    if dtype is not None:
+        module = module.to(dtype)
+    with weights.open() as reader:
+        names = map_names(module, reader.names())
+        if is_pretrained(module) and path is not None and names.missing:
+            return load_pretrained(path, dtype, like=module).eval()
+        _check_complete(label, names.missing, names.unexpected)
+        put(label, reader, module, names.to_file, exact=dtype is None)
+    return module.eval()
+
+
+def _instantiate(template: Template) -> nn.Module:
+    if isinstance(template, nn.Module):
+        return copy.deepcopy(template).cpu()
+    with torch.random.fork_rng(devices=[]):  # initial values are overwritten; nobody's seed moves
+        module = template()
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(f"model() must return an nn.Module; got {type(module).__name__}.")
+    return module.cpu()
+
+
+def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str, ...]) -> None:
+    problems = [
+        f"{what} {', '.join(names)}"
+        for what, names in (("lacks", missing), ("also holds", unexpected))
+        if names
+    ]
+    if problems:
+        raise CheckpointError(f"{label} is not this model: it {' and '.join(problems)}.")
+
+
+def put(
+    label: str, reader: Reader, module: nn.Module, to_file: Mapping[str, str], exact: bool
+) -> None:
+    """Copy stored tensors into `module` in place; with `exact`, refuse to lose precision.
+
+    Raises
+    ------
+    CheckpointError
+        If a shape differs, precision would be lost, or two stored tensors that the module ties
+        to each other differ. The module's weights are then of no use.
+    """
+    filled: dict[int, str] = {}
+    with torch.no_grad():
+        for name, target in state_tensors(module).items():
+            source = to_file[name]
+            before = filled.setdefault(id(target), source)
+            if before != source:
+                _check_tied(label, reader, before, source)
+                continue
+            _check_fits(label, reader, source, target, exact)
+            target.copy_(reader.get(source))
+
+
+def _check_fits(label: str, reader: Reader, source: str, target: Tensor, exact: bool) -> None:
+    shape, dtype = reader.shape(source), reader.dtype(source)
+    if shape != tuple(target.shape):
+        raise CheckpointError(
+            f"{label}: {source} has shape {shape}, the model's is {tuple(target.shape)}."
+        )
+    if exact and torch.promote_types(dtype, target.dtype) != target.dtype:
+        raise CheckpointError(
+            f"{label}: {source} is stored as {dtype} and the module holds {target.dtype}, which "
+            f"would lose precision; pass dtype={dtype}."
+        )
+
+
+def _check_tied(label: str, reader: Reader, one: str, other: str) -> None:
+    if one != other and not torch.equal(reader.get(one), reader.get(other)):
+        raise CheckpointError(f"{label}: the model ties {one} and {other}, but they differ here.")
+
+
+def holds(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> bool:
+    """Return whether `module` holds exactly these stored tensors, each under its mapped name."""
+    return all(
+        name in to_file
+        and reader.shape(to_file[name]) == tuple(tensor.shape)
+        and _same(reader.get(to_file[name]).to(tensor.dtype), tensor.detach().cpu())
+        for name, tensor in state_tensors(module).items()
+    )
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors are equal, where NaN equals NaN."""
+    return torch.equal(one, other) or torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)

@@ -1,0 +1,81 @@
+"""The configuration of a checkpoint, without what says nothing about the model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..errors import CheckpointError
+
+__all__ = ["changes", "read_configuration"]
+
+_MISSING = object()
+# Where it was loaded from, with what it was written, and how it happens to be run.
+_NOT_THE_MODEL = {
+    "_name_or_path",
+    "name_or_path",
+    "transformers_version",
+    "use_cache",
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_attn_implementation_internal",
+    "attn_implementation",
+}
+
+
+def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None:
+    """Return the configuration of a checkpoint folder or module, or None if it has none.
+
+    Raises
+    ------
+    CheckpointError
+        If config.json is not a JSON object.
+    """
+    if isinstance(source, Path):
+        path = source / "config.json"
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CheckpointError(f"{path} is not JSON: {error}.") from None
+        if not isinstance(raw, dict):
+            raise CheckpointError(f"{path} must hold a JSON object.")
+    else:
+        to_dict = getattr(getattr(source, "config", None), "to_dict", None)
+        if to_dict is None:
+            return None
+        raw = json.loads(json.dumps(to_dict(), default=str))
+    return _normal(raw)
+
+
+def _normal(raw: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in raw.items() if key not in _NOT_THE_MODEL}
+    if "torch_dtype" in kept:  # the name before transformers 4.56
+        kept.setdefault("dtype", kept.pop("torch_dtype"))
+    return kept
+
+
+def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    """Return one phrase for each key that differs, such as ``"hidden_size 32 -> 64"``.
+
+    Examples
+    --------
+    >>> changes({"layers": 2, "heads": 4}, {"layers": 3, "heads": 4})
+    ['layers 2 -> 3']
+    """
+    if before is None or after is None:
+        return [] if before is after else ["config.json is not in every checkpoint"]
+    found = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key, _MISSING), after.get(key, _MISSING)
+        if old != new:
+            found.append(f"{key} {_show(old)} -> {_show(new)}")
+    return found
+
+
+def _show(value: object) -> str:
+    return "(absent)" if value is _MISSING else json.dumps(value)

@@ -1,0 +1,95 @@
+"""What an audit found, as values that go into results and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+__all__ = ["Finding", "Findings", "join_steps"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong or odd with some checkpoints.
+
+    Attributes
+    ----------
+    kind
+        ``"identical"``, ``"missing"``, ``"incomplete"``, ``"temporary"``, ``"tokenizer"``,
+        ``"configuration"`` or ``"non-finite"``.
+    certainty
+        ``"certain"`` where bytes or a written schedule prove it, else ``"likely"``.
+    steps
+        The steps concerned, increasing.
+    message
+        One plain sentence.
+    """
+
+    kind: str
+    certainty: str
+    steps: tuple[int, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.certainty}): {self.message}"
+
+
+class Findings(Sequence[Finding]):
+    """The findings of one audit, in order; printed one per line.
+
+    Examples
+    --------
+    >>> print(Findings([]))
+    no findings
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self._findings = tuple(findings)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> Findings: ...
+    def __getitem__(self, index: int | slice) -> Finding | Findings:
+        found = self._findings[index]
+        return found if isinstance(found, Finding) else Findings(found)
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Findings) and self._findings == other._findings
+
+    def __hash__(self) -> int:
+        return hash(self._findings)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._findings)) or "no findings"
+
+    def __repr__(self) -> str:
+        return f"<Findings: {len(self)}>\n{self}" if self._findings else "<Findings: none>"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the findings as JSON-ready ``{kind, certainty, steps, message}``."""
+        return [
+            {
+                "kind": finding.kind,
+                "certainty": finding.certainty,
+                "steps": list(finding.steps),
+                "message": finding.message,
+            }
+            for finding in self._findings
+        ]
+
+
+def join_steps(steps: Sequence[int]) -> str:
+    """Return steps as words.
+
+    Examples
+    --------
+    >>> join_steps([300]), join_steps([100, 200, 300])
+    ('step 300', 'steps 100, 200 and 300')
+    """
+    *head, last = map(str, steps)
+    return f"steps {', '.join(head)} and {last}" if head else f"step {last}"

@@ -1,0 +1,61 @@
+"""One model, wherever it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..errors import ArgumentError
+from .building import Template, build, check_dtype, check_template
+from .layout import step_folders
+from .trajectory import Trajectory
+from .weights import find_weights
+
+__all__ = ["load_model"]
+
+
+def load_model(
+    source: str | Path,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+    model: Template | None = None,
+) -> nn.Module:
+    """Return a fresh module in eval mode from a model folder, or a trajectory folder's last step.
+
+    Parameters
+    ----------
+    source
+        A folder with config.json and weights, or one with checkpoints.
+    device, dtype
+        Where the tensors go, and their floating-point dtype (None keeps the stored one).
+    model
+        For a module that is not of transformers: the module, or a function that builds it.
+
+    Raises
+    ------
+    ArgumentError
+        If `source` is not a folder.
+    CheckpointError
+        If there is no model, or any weight is missing, newly initialised or of another shape.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ontogeny import Recorder
+    >>> folder = tempfile.mkdtemp()
+    >>> Recorder(folder)(0, nn.Linear(3, 2))
+    True
+    >>> load_model(folder, model=nn.Linear(3, 2))
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+    check_template(model)
+    check_dtype(dtype)
+    folder = Path(source).expanduser().absolute()
+    if not folder.is_dir():
+        raise ArgumentError(f"{source} is not a folder.")
+    if step_folders(folder):
+        trajectory = Trajectory.from_folder(folder, model)
+        return trajectory[int(trajectory.steps[-1])].model(device, dtype)
+    return build(folder.name, find_weights(folder), folder, model, dtype).to(device)

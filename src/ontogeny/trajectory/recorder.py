@@ -1,0 +1,235 @@
+"""Checkpoints written from a live training loop, which they do not change."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .._version import __version__
+from ..errors import ArgumentError
+from .building import check_dtype
+from .digests import digest, tensor_digests
+from .layout import RECORD, TEMPORARY, read_record, step_folders
+from .saving import save_checkpoint, state_to_save, unwrap, write_json
+from .schedule import Every, Schedule
+from .selection import check_step
+from .tokenizers import file_digests
+from .weights import find_weights
+
+__all__ = ["Recorder"]
+
+logger = logging.getLogger("ontogeny.trajectory")
+
+
+class Recorder:
+    """Writes checkpoints of a model while it trains, in any loop.
+
+    Call it after every optimiser step, and once with step 0 before the first::
+
+        record = Recorder("runs/tiny", total=1000)
+        record(0, model)
+        for step in range(1, 1001):
+            ...  # one optimiser step
+            record(step, model)
+        record.finish(1000, model)
+
+    It draws no random number and leaves mode and gradients alone, so training is bit for bit the
+    same with and without it. A checkpoint is written under a temporary name and renamed, so it is
+    whole or not there. Under torch.distributed only rank 0 writes.
+
+    Parameters
+    ----------
+    folder
+        Where ``checkpoint-<step>/`` folders go; made when the first is written.
+    every
+        ``"log"`` (default: powers of two early, evenly spaced late), a number of steps, a
+        list of steps, or a function of the step. Step 0 is always written.
+    total
+        Number of steps of the run; with ``"log"`` about 32 checkpoints are spread over it.
+    tokenizer
+        Saved once, beside the checkpoints.
+    overwrite
+        Delete the checkpoints of an earlier recording when the first new one is written.
+    dtype
+        Floating-point dtype to store; None stores the model's.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not as described, or the folder holds checkpoints that no Recorder wrote.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> record, model = Recorder(folder, every=10), nn.Linear(2, 2)
+    >>> [step for step in range(25) if record(step, model)], record.finish(24, model)
+    ([0, 10, 20], True)
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        every: Every = "log",
+        total: int | None = None,
+        tokenizer: Any = None,
+        overwrite: bool = False,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        check_dtype(dtype)
+        if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
+            raise ArgumentError(
+                "tokenizer must have save_pretrained, as transformers' tokenizers do; "
+                f"got {type(tokenizer).__name__}."
+            )
+        self.folder = Path(folder).expanduser().absolute()
+        self.schedule = Schedule.coerce(every, total)
+        self._tokenizer = tokenizer
+        self._overwrite = overwrite
+        self._dtype = dtype
+        self._begun = False
+        self._steps: set[int] = set()
+        self._check_folder()
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps that are on disk, increasing."""
+        return sorted(self._steps)
+
+    def __call__(self, step: int, model: nn.Module) -> bool:
+        """Write a checkpoint if one is due at `step`; return whether it was written.
+
+        Raises
+        ------
+        ArgumentError
+            If the folder holds another run, or the model cannot be saved from this process.
+        """
+        step = check_step("step", step)
+        return self.schedule.due(step) and self._write(step, model)
+
+    def finish(self, step: int, model: nn.Module) -> bool:
+        """Write the last checkpoint unless it is there; return whether it was written."""
+        return self._write(check_step("step", step), model)
+
+    def _write(self, step: int, model: nn.Module) -> bool:
+        if not _is_first_process():
+            return False
+        model = unwrap(model)
+        if not self._begun:
+            self._begin(step, model)
+        if step in self._steps:
+            return False
+        save_checkpoint(self._path(step), model, self._dtype)
+        self._steps.add(step)
+        return True
+
+    def _path(self, step: int) -> Path:
+        return self.folder / f"checkpoint-{step}"
+
+    def _check_folder(self) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ArgumentError(f"folder must be a folder; {self.folder} is a file.")
+        if self.folder.is_dir() and read_record(self.folder) is None and step_folders(self.folder):
+            raise ArgumentError(
+                f"{self.folder} holds checkpoints that no Recorder wrote; give the Recorder a "
+                "folder of its own."
+            )
+
+    def _begin(self, step: int, model: nn.Module) -> None:
+        """Make the folder ready: new, cleared, or the same run continued."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._overwrite:
+            self._clear()
+        for left in self.folder.glob(f"{TEMPORARY}*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        record = read_record(self.folder)
+        if record is not None:
+            self._check_same_run(record, step, model)
+        elif step > 0:
+            logger.warning("recording begins at step %d; step 0 was not recorded.", step)
+        self._steps = set(step_folders(self.folder))
+        write_json(self.folder / RECORD, self._record(record, step, model))
+        self._save_tokenizer()
+        self._begun = True
+
+    def _clear(self) -> None:
+        for path in step_folders(self.folder).values():
+            shutil.rmtree(path)
+        for name in (RECORD, *file_digests(self.folder)):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _check_same_run(self, record: dict[str, Any], step: int, model: nn.Module) -> None:
+        remedy = "give another folder, or overwrite=True to delete it"
+        if record["class"] != _class_name(model):
+            raise ArgumentError(
+                f"{self.folder} holds a recording of {record['class']}, this model is "
+                f"{_class_name(model)}; {remedy}."
+            )
+        there = step_folders(self.folder).get(step)
+        if there is None:
+            return
+        stored = tensor_digests(find_weights(there))
+        if set(stored.values()) != _digests_as_stored(model, self._dtype):
+            raise ArgumentError(
+                f"{self.folder} holds another run: its step {step} has other weights than this "
+                f"model; {remedy}."
+            )
+
+    def _record(self, before: dict[str, Any] | None, step: int, model: nn.Module) -> dict[str, Any]:
+        schedules = list(before["schedules"]) if before else []
+        now = self.schedule.to_record()
+        if not schedules:
+            schedules = [{"from": 0, **now}]
+        elif {key: schedules[-1][key] for key in now} != now:
+            earlier = [entry for entry in schedules if entry["from"] < step]
+            schedules = [*earlier, {"from": step, **now}]
+        return {
+            "format": 1,
+            "class": _class_name(model),
+            "schedules": schedules,
+            "planned": self.schedule.planned(self.schedule.total or 0),
+            "versions": {
+                "ontogeny": __version__,
+                "torch": str(torch.__version__),
+                "python": platform.python_version(),
+            },
+        }
+
+    def _save_tokenizer(self) -> None:
+        if self._tokenizer is None:
+            return
+        before = file_digests(self.folder)
+        if not before:
+            self._tokenizer.save_pretrained(self.folder)
+            return
+        trial = self.folder / f"{TEMPORARY}tokenizer"
+        try:
+            self._tokenizer.save_pretrained(trial)
+            same = file_digests(trial) == before
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
+        if not same:
+            raise ArgumentError(
+                f"{self.folder} holds another tokenizer; a run keeps one from its first step on."
+            )
+
+
+def _is_first_process() -> bool:
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return True
+    return distributed.get_rank() == 0
+
+
+def _class_name(model: nn.Module) -> str:
+    return type(model).__qualname__
+
+
+def _digests_as_stored(model: nn.Module, dtype: torch.dtype | None) -> set[str]:
+    return {digest(tensor) for tensor in state_to_save(model, dtype).values()}

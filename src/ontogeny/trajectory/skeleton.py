@@ -1,0 +1,134 @@
+"""One module for a whole trajectory: weights are swapped in place, memory stays constant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from ..errors import CheckpointError
+from .building import build, check_dtype, holds, put
+from .checkpoint import Checkpoint
+from .configuration import changes
+from .names import NameMap, map_names
+from .weights import state_tensors
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+__all__ = ["Skeleton"]
+
+
+class Skeleton:
+    """The one module of a process, with the weights of one checkpoint after another.
+
+    Made by `Trajectory.skeleton`. Every `load` returns the same module object: what was computed
+    with the earlier weights must be done with by then. `Checkpoint.model` gives independent ones.
+
+    Parameters
+    ----------
+    trajectory
+        The checkpoints that can be loaded by step.
+    device
+        Where the module lives.
+    dtype
+        Floating-point dtype of the weights; None keeps that of the first checkpoint loaded.
+
+    Examples
+    --------
+    >>> from ontogeny import Trajectory
+    >>> trajectory = Trajectory.from_models({0: nn.Linear(3, 2), 10: nn.Linear(3, 2)})
+    >>> skeleton = trajectory.skeleton()
+    >>> skeleton.load(0) is skeleton.load(10)
+    True
+    """
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        check_dtype(dtype)
+        self._trajectory = trajectory
+        self._device = device
+        self._dtype = dtype
+        self._module: nn.Module | None = None
+        self._direct = False
+        self._configuration: dict | None = None
+        self._label = ""
+        self._names: tuple[list[str], NameMap] | None = None
+
+    def load(self, checkpoint: Checkpoint | int) -> nn.Module:
+        """Return the module with the weights of `checkpoint`, in eval mode, without gradients.
+
+        Raises
+        ------
+        CheckpointError
+            If a weight is missing, newly initialised or of another shape, the configuration
+            differs from the first checkpoint's, or the step is unknown.
+        """
+        if not isinstance(checkpoint, Checkpoint):
+            checkpoint = self._trajectory[checkpoint]
+        if self._module is None:
+            self._module = self._first(checkpoint)
+        else:
+            self._swap(self._module, checkpoint)
+        self._module.zero_grad(set_to_none=True)
+        return self._module.eval()
+
+    def file_names(self) -> dict[str, str]:
+        """Return ``{parameter or buffer name: tensor name in the checkpoint files}``.
+
+        Every name of a tied tensor maps to the stored one. Names without a single partner in the
+        file (buffers that are not saved, weights that transformers joins or splits) are absent.
+        """
+        first = self._trajectory[int(self._trajectory.steps[0])]
+        module = self._module if self._module is not None else self.load(first)
+        with first.open() as reader:
+            return dict(self._map(module, reader.names()).to_file)
+
+    def _first(self, checkpoint: Checkpoint) -> nn.Module:
+        module = _build(checkpoint, self._dtype).to(self._device)
+        with checkpoint.open() as reader:
+            # Renamed tensors count only if the values agree with what transformers loaded.
+            names = self._map(module, reader.names())
+            self._direct = not names.missing and holds(reader, module, names.to_file)
+        self._configuration = _without_dtype(checkpoint)
+        self._label = checkpoint.label
+        return module
+
+    def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
+        changed = changes(self._configuration, _without_dtype(checkpoint))
+        if changed:
+            raise CheckpointError(
+                f"{checkpoint.label} is another model than {self._label}: {'; '.join(changed)}."
+            )
+        with checkpoint.open() as reader:
+            names = self._map(module, reader.names())
+            if self._direct and not names.missing:
+                exact = self._dtype is None
+                put(checkpoint.label, reader, module, names.to_file, exact)
+                return
+        fresh = state_tensors(_build(checkpoint, self._dtype))
+        with torch.no_grad():
+            for name, target in state_tensors(module).items():
+                target.copy_(fresh[name])
+
+    def _map(self, module: nn.Module, file_names: list[str]) -> NameMap:
+        if self._names is None or self._names[0] != file_names:
+            self._names = (file_names, map_names(module, file_names))
+        return self._names[1]
+
+
+def _build(checkpoint: Checkpoint, dtype: torch.dtype | None) -> nn.Module:
+    return build(checkpoint.label, checkpoint.weights, checkpoint.path, checkpoint.template, dtype)
+
+
+def _without_dtype(checkpoint: Checkpoint) -> dict | None:
+    """Return the configuration without the stored dtype, which is checked tensor by tensor."""
+    configuration = checkpoint.configuration()
+    if configuration is not None:
+        configuration.pop("dtype", None)
+    return configuration

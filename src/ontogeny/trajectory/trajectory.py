@@ -1,0 +1,294 @@
+"""The ordered checkpoints of one training run."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, CheckpointError
+from .building import Template, check_template
+from .checkpoint import Checkpoint
+from .layout import Catalogue, scan
+from .selection import check_step, spread
+from .skeleton import Skeleton
+from .tokenizers import load_tokenizer
+from .weights import MemoryWeights, state_tensors
+
+if TYPE_CHECKING:
+    from .findings import Findings
+
+__all__ = ["Trajectory", "UnknownStepError"]
+
+
+class UnknownStepError(CheckpointError, KeyError):
+    """A step that the trajectory does not have."""
+
+    __str__ = Exception.__str__  # KeyError would print the message in quotes
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Trajectory:
+    """Checkpoints of one training run in order of their steps.
+
+    Made by `from_folder` or `from_models`; immutable and picklable. ``trajectory[500]`` is the
+    checkpoint at step 500, iteration goes through the checkpoints in order.
+
+    Examples
+    --------
+    >>> models = {step: nn.Linear(4, 2) for step in (0, 1, 2, 4, 8, 16)}
+    >>> trajectory = Trajectory.from_models(models)
+    >>> trajectory
+    Trajectory('Linear': 6 checkpoints, steps 0 to 16)
+    >>> trajectory.select(count=4).steps
+    array([ 0,  1,  4, 16])
+    >>> print(trajectory.audit())
+    no findings
+    """
+
+    checkpoints: tuple[Checkpoint, ...]
+    title: str
+    catalogue: Catalogue
+    path: Path | None = None
+    given_tokenizer: Any = field(default=None)
+
+    @classmethod
+    def from_folder(
+        cls, path: str | Path, model: Template | None = None, tokenizer: Any = None
+    ) -> Trajectory:
+        """Return the trajectory of a folder of checkpoints.
+
+        Parameters
+        ----------
+        path
+            A folder that a `Recorder` or the Hugging Face Trainer wrote, or one with folders
+            named ``step500``, ``step-500`` or ``step_500``.
+        model
+            For a module that is not of transformers: the module, or a function without arguments
+            that builds it.
+        tokenizer
+            Used instead of the one in the folder.
+
+        Raises
+        ------
+        ArgumentError
+            If `path` is not a folder or `model` neither a module nor a function.
+        CheckpointError
+            If there is no whole checkpoint, or the folder is itself one model.
+        """
+        check_template(model)
+        folder = Path(path).expanduser().absolute()
+        catalogue, found = scan(folder)
+        checkpoints = tuple(
+            Checkpoint(step, where.name, where, weights, model)
+            for step, (where, weights) in found.items()
+        )
+        return cls(checkpoints, folder.name, catalogue, folder, tokenizer)
+
+    @classmethod
+    def from_models(
+        cls,
+        models: Mapping[int, nn.Module | Mapping[str, Tensor]],
+        tokenizer: Any = None,
+        model: Template | None = None,
+    ) -> Trajectory:
+        """Return the trajectory of models in memory; their tensors are referred to, not copied.
+
+        Parameters
+        ----------
+        models
+            Module or state dict at each step.
+        tokenizer
+            The tokenizer of the run, if there is one.
+        model
+            A module, or a function without arguments that builds one, to put state dicts in.
+
+        Raises
+        ------
+        ArgumentError
+            If a step is not an integer of at least 0, a value is no module or state dict, or two
+            steps share all their tensors.
+        """
+        check_template(model)
+        if not isinstance(models, Mapping) or not models:
+            raise ArgumentError(
+                "models must be a dict {step: module or state dict} with at least one step; "
+                f"got {type(models).__name__}."
+            )
+        by_step = {check_step("a step of models", step): value for step, value in models.items()}
+        _check_values(by_step)
+        checkpoints = []
+        for step, value in sorted(by_step.items()):
+            own = value if model is None and isinstance(value, nn.Module) else model
+            checkpoints.append(Checkpoint(step, f"step {step}", None, MemoryWeights(value), own))
+        title = _class_name(checkpoints[0].template)
+        return cls(tuple(checkpoints), title, Catalogue(tuple(sorted(by_step))), None, tokenizer)
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps, increasing: int64 array of shape (len(self),)."""
+        return np.array([checkpoint.step for checkpoint in self.checkpoints], dtype=np.int64)
+
+    @functools.cached_property
+    def _by_step(self) -> dict[int, Checkpoint]:
+        return {checkpoint.step: checkpoint for checkpoint in self.checkpoints}
+
+    def __len__(self) -> int:
+        return len(self.checkpoints)
+
+    def __iter__(self) -> Iterator[Checkpoint]:
+        return iter(self.checkpoints)
+
+    def __contains__(self, step: object) -> bool:
+        return step in self._by_step
+
+    def __getitem__(self, step: int) -> Checkpoint:
+        """Return the checkpoint at `step`.
+
+        Raises
+        ------
+        UnknownStepError
+            If there is none; the message names the nearest ones. It is a KeyError as well.
+        """
+        step = check_step("step", step)
+        if step not in self._by_step:
+            near = sorted(self._by_step, key=lambda s: (abs(s - step), s))[:3]
+            raise UnknownStepError(
+                f"{self.title} has no checkpoint at step {step}; the nearest are "
+                f"{', '.join(map(str, sorted(near)))}."
+            )
+        return self._by_step[step]
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} checkpoint{'s' if len(self) > 1 else ''}"
+        first, last = self.checkpoints[0].step, self.checkpoints[-1].step
+        reach = f"step {first}" if first == last else f"steps {first} to {last}"
+        return f"Trajectory({self.title!r}: {count}, {reach})"
+
+    def select(
+        self,
+        count: int | None = None,
+        spacing: str = "log",
+        *,
+        steps: Iterable[int] | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+    ) -> Trajectory:
+        """Return a thinner trajectory.
+
+        Parameters
+        ----------
+        count
+            How many checkpoints to keep; all if there are no more than that.
+        spacing
+            ``"log"`` spreads the positive steps evenly in their logarithm, ``"linear"`` all steps
+            evenly. The first and the last are always kept, with ``"log"`` step 0 as well.
+        steps
+            Exactly these steps, instead of `count`.
+        start, stop
+            First and last step allowed, both inclusive.
+
+        Raises
+        ------
+        ArgumentError
+            If the arguments do not fit together or nothing is left.
+        UnknownStepError
+            If a step of `steps` does not exist.
+
+        Examples
+        --------
+        >>> trajectory = Trajectory.from_models({s: nn.Linear(1, 1) for s in range(0, 1001, 100)})
+        >>> trajectory.select(count=5).steps
+        array([   0,  100,  200,  500, 1000])
+        >>> trajectory.select(start=300, stop=500).steps
+        array([300, 400, 500])
+        """
+        if steps is not None and count is not None:
+            raise ArgumentError("select takes count or steps, not both.")
+        if steps is not None:
+            chosen = sorted({self[step].step for step in steps})
+        else:
+            chosen = [checkpoint.step for checkpoint in self.checkpoints]
+        low = 0 if start is None else check_step("start", start)
+        high = chosen[-1] if stop is None and chosen else check_step("stop", stop or 0)
+        chosen = [step for step in chosen if low <= step <= high]
+        if not chosen:
+            raise ArgumentError(
+                f"no checkpoint is left; {self.title} has steps {self.checkpoints[0].step} to "
+                f"{self.checkpoints[-1].step}, asked for were {low} to {high}."
+            )
+        if count is not None:
+            chosen = spread(chosen, count, spacing)
+        kept = tuple(self._by_step[step] for step in chosen)
+        return Trajectory(kept, self.title, self.catalogue, self.path, self.given_tokenizer)
+
+    def audit(self) -> Findings:
+        """Return what is provably or probably wrong with the checkpoints.
+
+        Reads every weight once: identical checkpoints, NaN or infinity, changed tokenizer or
+        configuration, steps that are missing, and what interrupted saves left behind.
+        """
+        from .audit import audit
+
+        return audit(self)
+
+    def tokenizer(self) -> Any:
+        """Return the run's tokenizer, or None if there is none.
+
+        Raises
+        ------
+        CheckpointError
+            If the tokenizer changes along the trajectory, or cannot be read.
+        """
+        if self.given_tokenizer is not None:
+            return self.given_tokenizer
+        return None if self.path is None else load_tokenizer(self.path, self.checkpoints)
+
+    def skeleton(
+        self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+    ) -> Skeleton:
+        """Return one module that can hold the weights of any of the checkpoints in turn."""
+        return Skeleton(self, device, dtype)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest (hexadecimal) of steps and weights by content; the first use reads all weights."""
+        content = [[c.step, sorted(c.digests().items())] for c in self.checkpoints]
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _class_name(template: object) -> str:
+    if isinstance(template, nn.Module):
+        return type(template).__name__
+    return getattr(template, "__name__", "state dicts") if template else "state dicts"
+
+
+def _check_values(models: Mapping[int, object]) -> None:
+    owner: dict[tuple[int, ...], int] = {}
+    for step, value in models.items():
+        if isinstance(value, nn.Module):
+            tensors: Mapping[str, object] = state_tensors(value)
+        elif isinstance(value, Mapping):
+            tensors = value
+        else:
+            tensors = {"": None}
+        if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+            raise ArgumentError(
+                f"models[{step}] must be an nn.Module or a state dict of tensors; "
+                f"got {type(value).__name__}."
+            )
+        storage = tuple(t.data_ptr() for t in tensors.values() if isinstance(t, Tensor))
+        if any(storage) and storage in owner:
+            raise ArgumentError(
+                f"steps {owner[storage]} and {step} share the same tensors, so they would always "
+                "be equal; pass copies, such as copy.deepcopy(model)."
+            )
+        owner[storage] = step

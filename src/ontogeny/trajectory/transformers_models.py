@@ -1,0 +1,158 @@
+"""What is read through transformers: model classes, loading with its report, key conversion.
+
+transformers is imported when the first function that needs it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import CheckpointError, suggestion
+from .configuration import read_configuration
+
+__all__ = ["is_pretrained", "load_pretrained", "model_class", "quiet", "renamed_keys"]
+
+# from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
+# log level are process-wide as well.
+_PROCESS_WIDE = threading.RLock()
+
+
+def is_pretrained(model: object) -> bool:
+    """Return whether `model` is a transformers model, without importing transformers."""
+    transformers = sys.modules.get("transformers")
+    return transformers is not None and isinstance(model, transformers.PreTrainedModel)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' progress bars and load report, one thread at a time."""
+    from transformers.utils import logging
+
+    with _PROCESS_WIDE:
+        level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(level)
+            if bars:
+                logging.enable_progress_bar()
+
+
+def model_class(folder: Path) -> Any:
+    """Return transformers' own class for the architecture that config.json names.
+
+    Raises
+    ------
+    CheckpointError
+        If there is no such class in transformers; remote code is never run.
+    """
+    import transformers
+
+    configuration = read_configuration(folder)
+    if configuration is None:
+        raise CheckpointError(
+            f"{folder} has no config.json, so its model class is not known; pass model=, a module "
+            "or a function that builds one."
+        )
+    names = configuration.get("architectures")
+    if not (isinstance(names, list) and names and isinstance(names[0], str)):
+        raise CheckpointError(f"{folder / 'config.json'} names no architectures; pass model=.")
+    found = getattr(transformers, names[0], None)
+    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+        raise CheckpointError(
+            f"transformers has no model class {names[0]!r} and code that comes with a checkpoint "
+            f"is not run; pass model=.{suggestion(names[0], dir(transformers))}"
+        )
+    return found
+
+
+def load_pretrained(
+    folder: Path, dtype: torch.dtype | None, like: nn.Module | None = None
+) -> nn.Module:
+    """Return the model of `folder` on the CPU, after checking transformers' load report.
+
+    Parameters
+    ----------
+    folder
+        A folder with config.json and weights.
+    dtype
+        Floating-point dtype of the weights; None keeps the stored one.
+    like
+        A module whose class and configuration are used instead of those that config.json names.
+
+    Raises
+    ------
+    CheckpointError
+        If a weight is missing, newly initialised or of another shape, or nothing loads.
+    """
+    cls: Any = model_class(folder) if like is None else type(like)
+    more = {} if like is None else {"config": like.config}
+    try:
+        with quiet():
+            module, report = cls.from_pretrained(
+                folder,
+                dtype=dtype or "auto",
+                local_files_only=True,
+                output_loading_info=True,
+                **more,
+            )
+    except Exception as error:  # whatever transformers raises, it is this checkpoint that failed
+        raise CheckpointError(f"{folder} does not load as {cls.__name__}: {error}") from error
+    _check_report(folder, cls.__name__, report)
+    _own_memory(module)
+    return module
+
+
+def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
+    problems = [
+        f"{what}: {', '.join(map(str, sorted(report[key], key=str)))}"
+        for key, what in (
+            ("missing_keys", "missing in the file and newly initialised"),
+            ("mismatched_keys", "of another shape"),
+            ("error_msgs", "not loaded"),
+        )
+        if report.get(key)
+    ]
+    if problems:
+        raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
+
+
+def _own_memory(module: nn.Module) -> None:
+    """Copy the weights out of the mapped file, which may be deleted or written over later."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        tensor.data = tensor.data.clone()
+
+
+def renamed_keys(module: Any, file_names: Iterable[str]) -> dict[str, str]:
+    """Return ``{module name: file name}`` for file tensors that transformers renames at most.
+
+    Tensors that it converts (splits, joins, transposes) have no single partner and are left out;
+    so are two file names that end up as one module name.
+    """
+    from transformers import conversion_mapping, core_model_loading
+
+    transforms = conversion_mapping.get_model_conversion_mapping(module)
+    converter = core_model_loading.WeightConverter
+    renamings = [transform for transform in transforms if not isinstance(transform, converter)]
+    converters = [transform for transform in transforms if isinstance(transform, converter)]
+    state = module.state_dict()
+    partners: dict[str, list[str]] = {}
+    for name in file_names:
+        target, converted = core_model_loading.rename_source_key(
+            name, renamings, converters, module.base_model_prefix, state
+        )
+        if target not in state and name in state:
+            target, converted = name, None
+        if converted is None:
+            partners.setdefault(target, []).append(name)
+    return {target: names[0] for target, names in partners.items() if len(names) == 1}

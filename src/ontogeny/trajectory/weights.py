@@ -1,0 +1,277 @@
+"""The tensors of one checkpoint: found, opened lazily, read one by one.
+
+Safetensors files come first and are memory-mapped. Pickled files (``pytorch_model.bin``) are read
+only with ``weights_only=True``, so nothing in them can run, and the log says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from ..errors import CheckpointError
+
+__all__ = ["MemoryWeights", "Reader", "WeightFiles", "Weights", "find_weights", "state_tensors"]
+
+logger = logging.getLogger("ontogeny.trajectory")
+
+SAFE = "model.safetensors"
+PICKLED = "pytorch_model.bin"
+
+_DTYPES = {
+    "BOOL": torch.bool,
+    "U8": torch.uint8,
+    "I8": torch.int8,
+    "U16": torch.uint16,
+    "I16": torch.int16,
+    "U32": torch.uint32,
+    "I32": torch.int32,
+    "U64": torch.uint64,
+    "I64": torch.int64,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F32": torch.float32,
+    "F64": torch.float64,
+}
+
+
+class Reader(Protocol):
+    """Tensors of one checkpoint by name; nothing is read before it is asked for."""
+
+    def names(self) -> list[str]:
+        """Return the stored tensor names, sorted."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of tensor `name` without reading it."""
+
+    def dtype(self, name: str) -> torch.dtype:
+        """Return the stored dtype of tensor `name` without reading it."""
+
+    def get(self, name: str) -> Tensor:
+        """Return tensor `name`, memory-mapped where the file allows it."""
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        """Return ``tensor[start:stop]``, reading no other row."""
+
+
+class Weights(Protocol):
+    """Where the tensors of one checkpoint come from."""
+
+    def open(self) -> Any:
+        """Return a context manager that gives a `Reader`."""
+
+
+def _unknown(name: str, names: list[str]) -> CheckpointError:
+    return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
+
+
+class _SafetensorsReader:
+    """Reader over one or more open safetensors files."""
+
+    def __init__(self, handles: Mapping[str, Any]) -> None:
+        self._handles = handles
+
+    def names(self) -> list[str]:
+        return sorted(self._handles)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._slice(name).get_shape())
+
+    def dtype(self, name: str) -> torch.dtype:
+        return _DTYPES[self._slice(name).get_dtype()]
+
+    def get(self, name: str) -> Tensor:
+        return self._handle(name).get_tensor(name)
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        return self._slice(name)[start:stop]
+
+    def _slice(self, name: str) -> Any:
+        return self._handle(name).get_slice(name)
+
+    def _handle(self, name: str) -> Any:
+        if name not in self._handles:
+            raise _unknown(name, self.names())
+        return self._handles[name]
+
+
+class _TensorReader:
+    """Reader over tensors that are already there: in memory, or mapped by ``torch.load``."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._tensors = tensors
+
+    def names(self) -> list[str]:
+        return sorted(self._tensors)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.get(name).shape)
+
+    def dtype(self, name: str) -> torch.dtype:
+        return self.get(name).dtype
+
+    def get(self, name: str) -> Tensor:
+        if name not in self._tensors:
+            raise _unknown(name, self.names())
+        return self._tensors[name].detach()
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        return self.get(name)[start:stop]
+
+
+@dataclass(frozen=True)
+class WeightFiles:
+    """The weight files of one checkpoint folder, one or several shards."""
+
+    files: tuple[Path, ...]
+    pickled: bool = False
+
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Return path, size and modification time (ns) of every file: the key of caches."""
+        stats = [(path, path.stat()) for path in self.files]
+        return tuple((str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+
+    @contextmanager
+    def open(self) -> Iterator[Reader]:
+        """Give a reader; files are mapped, not read, and unmapped with the last tensor.
+
+        Raises
+        ------
+        CheckpointError
+            If a file is damaged, is a pickle that does not load with ``weights_only=True``, or
+            two shards hold a tensor of the same name.
+        """
+        with ExitStack() as stack:
+            if self.pickled:
+                yield _TensorReader(_join((f, _unpickle(f)) for f in self.files))
+            else:
+                yield _SafetensorsReader(
+                    _join((f, _handles(stack.enter_context(_safe(f)))) for f in self.files)
+                )
+
+    def check(self) -> None:
+        """Read the headers of safetensors files, so that a truncated file is found early."""
+        if not self.pickled:
+            with self.open():
+                pass
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryWeights:
+    """The tensors of a module or of a state dict in memory; they are not copied."""
+
+    source: nn.Module | Mapping[str, Tensor]
+
+    @contextmanager
+    def open(self) -> Iterator[Reader]:
+        """Give a reader over the tensors as they are now."""
+        if isinstance(self.source, nn.Module):
+            yield _TensorReader(state_tensors(self.source))
+        else:
+            yield _TensorReader(self.source)
+
+
+def state_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Return parameters and persistent buffers under every name, tied ones as the same object.
+
+    Examples
+    --------
+    >>> sorted(state_tensors(nn.Linear(2, 3)))
+    ['bias', 'weight']
+    """
+    state = module.state_dict(keep_vars=True)
+    return {name: value for name, value in state.items() if isinstance(value, Tensor)}
+
+
+def find_weights(folder: Path) -> WeightFiles:
+    """Return the weight files of `folder`: safetensors if there are any, else pickled ones.
+
+    Raises
+    ------
+    CheckpointError
+        If there are none, or a shard that the index names is not there.
+    """
+    for name, pickled in ((SAFE, False), (PICKLED, True)):
+        if (folder / name).is_file():
+            return WeightFiles((folder / name,), pickled)
+        index = folder / f"{name}.index.json"
+        if index.is_file():
+            return WeightFiles(_shards(index), pickled)
+    raise CheckpointError(
+        f"{folder} holds no weights; looked for {SAFE}, {SAFE}.index.json, {PICKLED} and "
+        f"{PICKLED}.index.json."
+    )
+
+
+def _shards(index: Path) -> tuple[Path, ...]:
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise CheckpointError(f"{index} is not an index of weight files.") from None
+    outside = [name for name in names if Path(name).name != name]
+    if outside:
+        raise CheckpointError(f"{index} names files outside its folder: {outside}.")
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        raise CheckpointError(f"{index.parent} lacks {len(missing)} of its shards: {missing}.")
+    return tuple(index.parent / name for name in names)
+
+
+def _join(shards: Any) -> dict[str, Any]:
+    joined: dict[str, Any] = {}
+    for path, tensors in shards:
+        twice = sorted(joined.keys() & tensors.keys())
+        if twice:
+            raise CheckpointError(f"{path} repeats tensors of another shard: {twice[:3]}.")
+        joined.update(tensors)
+    return joined
+
+
+def _safe(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
+
+
+def _handles(handle: Any) -> dict[str, Any]:
+    return dict.fromkeys(handle.keys(), handle)
+
+
+def _unpickle(path: Path) -> dict[str, Tensor]:
+    _announce_pickle(path)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(
+            f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
+            "It may be damaged, or hold code; convert it to safetensors where you trust it."
+        ) from None
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
+    return {name: value for name, value in state.items() if isinstance(value, Tensor)}
+
+
+def _is_zip(path: Path) -> bool:
+    """Return whether `path` has torch's zip format, the only one that can be memory-mapped."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+@functools.lru_cache(maxsize=4096)
+def _announce_pickle(path: Path) -> None:
+    logger.warning("%s is pickled; it is read with weights_only=True, no code in it runs.", path)
