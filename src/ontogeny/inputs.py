@@ -28,13 +28,14 @@ class Batch:
 
     Parameters
     ----------
-    rows
-        (b,) which texts these are.
+    rows, columns
+        (b,) which texts these are, and which columns of the input set.
     ids, mask
         (b, w) token ids and whether a position holds a token.
     """
 
     rows: np.ndarray
+    columns: slice
     ids: np.ndarray
     mask: np.ndarray
 
@@ -212,8 +213,9 @@ class Inputs:
 
         Examples
         --------
-        >>> Inputs.from_tokens([[1, 5, 6], [1, 7, 0]], mask=[[1, 1, 1], [1, 1, 0]],
-        ...                    special_ids=[1]).counts["ordinary"]
+        >>> Inputs.from_tokens(
+        ...     [[1, 5, 6], [1, 7, 0]], mask=[[1, 1, 1], [1, 1, 0]], special_ids=[1]
+        ... ).counts["ordinary"]
         3
         """
         ids, known = _rectangle("ids", ids, pad_token_id)
@@ -282,6 +284,27 @@ class Inputs:
             padding_side=side,
         )
 
+    def subset(self, rows: Sequence[int] | np.ndarray) -> Inputs:
+        """Return some of the texts, trimmed to the longest of them.
+
+        Examples
+        --------
+        >>> Inputs.from_tokens([[1, 2, 3], [4], [5, 6]]).subset([1, 2]).ids.tolist()
+        [[4, 0], [5, 6]]
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        width, total = int(self.lengths[rows].max(initial=0)), self.ids.shape[1]
+        columns = slice(0, width) if self.padding_side == "right" else slice(total - width, total)
+        return replace(
+            self,
+            ids=self.ids[rows, columns],
+            mask=self.mask[rows, columns],
+            special=self.special[rows, columns],
+            spans=None if self.spans is None else self.spans[rows, columns],
+            texts=None if self.texts is None else tuple(self.texts[row] for row in rows),
+            labels=None if self.labels is None else self.labels[rows],
+        )
+
     # ---- what they are --------------------------------------------------------------------------
 
     @property
@@ -347,8 +370,9 @@ class Inputs:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             width = int(lengths[rows[0]])
-            columns = slice(0, width) if self.padding_side == "right" else slice(total - width, total)
-            batches.append(Batch(rows, ids[rows, columns], self.mask[rows, columns]))
+            start_column = 0 if self.padding_side == "right" else total - width
+            columns = slice(start_column, start_column + width)
+            batches.append(Batch(rows, columns, ids[rows, columns], self.mask[rows, columns]))
         return batches
 
     def sample(
@@ -508,7 +532,11 @@ def _side_of(mask: np.ndarray) -> str:
 
 
 def _check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: str) -> None:
-    for name, array, kind in (("ids", ids, np.int64), ("mask", mask, bool), ("special", special, bool)):
+    for name, array, kind in (
+        ("ids", ids, np.int64),
+        ("mask", mask, bool),
+        ("special", special, bool),
+    ):
         if array.ndim != 2 or array.dtype != kind or array.shape != ids.shape:
             raise ArgumentError(
                 f"{name} must be a {np.dtype(kind).name} array of shape (texts, tokens) = "

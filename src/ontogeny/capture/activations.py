@@ -1,0 +1,131 @@
+"""Activations: the outputs of modules at chosen tokens, gathered inside the forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, NonFiniteError
+from ..inputs import Batch, Inputs, TokenSample
+from .forward import first_tensor
+
+__all__ = ["ActivationCollector"]
+
+
+class ActivationCollector:
+    """Copies the sampled rows of module outputs into one float32 buffer per layer.
+
+    Parameters
+    ----------
+    paths
+        Modules; each must give (batch, tokens, features), or a tuple that starts with it.
+    inputs, sample
+        The input set and which of its tokens are kept. Rows at position -1 are means over the
+        ordinary tokens of a text, taken in float32.
+    device
+        Where the buffers live.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], inputs: Inputs, sample: TokenSample, device: torch.device | str
+    ) -> None:
+        self.paths = tuple(paths)
+        self._sample = sample
+        self._mean = bool((sample.position < 0).any())
+        self._ordinary = inputs.ordinary
+        self._device = torch.device(device)
+        self._buffers: dict[str, Tensor] = {}
+        self._awaited: set[str] = set()
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Need no context."""
+        return nullcontext()
+
+    def start(self, batch: Batch) -> set[str]:
+        """Find the sampled rows of this batch."""
+        low = np.searchsorted(self._sample.text, batch.rows, side="left")
+        high = np.searchsorted(self._sample.text, batch.rows, side="right")
+        slots = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
+        row = np.repeat(np.arange(len(batch.rows)), high - low)
+        slot = np.concatenate(slots)
+        self._shape = batch.ids.shape
+        self._slot = torch.from_numpy(slot).to(self._device)
+        if self._mean:
+            keep = self._ordinary[batch.rows, batch.columns][row]
+            self._row, self._keep = torch.from_numpy(row), torch.from_numpy(keep)
+        else:
+            column = batch.first[row] + self._sample.position[slot]
+            self._index = torch.from_numpy(row * self._shape[1] + column)
+        self._awaited = set(self.paths) if len(slot) else set()
+        self._taken: set[str] = set()
+        return set(self._awaited)
+
+    def take(self, path: str, output: Any) -> None:
+        """Copy the sampled rows out of one module's output."""
+        if path in self._taken:
+            raise ArgumentError(
+                f"{path!r} is called more than once in one forward pass, so its activations are "
+                "not one matrix; choose a module that is called once."
+            )
+        if path not in self._awaited:
+            return
+        self._taken.add(path)
+        hidden = _check_shape(path, first_tensor(output), self._shape)
+        rows = self._means(hidden) if self._mean else self._gather(hidden)
+        if path not in self._buffers:
+            self._buffers[path] = torch.empty(
+                (len(self._sample), rows.shape[1]), dtype=torch.float32, device=self._device
+            )
+        self._buffers[path].index_copy_(0, self._slot, rows.to(self._device))
+
+    def _gather(self, hidden: Tensor) -> Tensor:
+        self._index = self._index.to(hidden.device)
+        return hidden.flatten(0, 1).index_select(0, self._index).float()
+
+    def _means(self, hidden: Tensor) -> Tensor:
+        row, keep = self._row.to(hidden.device), self._keep.to(hidden.device)
+        # Filled, not multiplied: padding may hold NaN where a kernel saw no key at all.
+        tokens = hidden.index_select(0, row).float().masked_fill(~keep[..., None], 0.0)
+        return tokens.sum(dim=1) / keep.sum(dim=1, keepdim=True)
+
+    def finish(self, output: Any) -> None:
+        """Nothing is left to do at the end of a batch."""
+
+    def result(self) -> dict[str, Tensor]:
+        """Return ``{path: (rows, features)}``.
+
+        Raises
+        ------
+        NonFiniteError
+            If a layer gave NaN or infinity.
+        """
+        for path, buffer in self._buffers.items():
+            low, high = torch.aminmax(buffer)  # one pass; NaN comes through
+            if not (torch.isfinite(low) and torch.isfinite(high)):
+                self._refuse(path, buffer)
+        return {path: self._buffers[path] for path in self.paths}
+
+    def _refuse(self, path: str, buffer: Tensor) -> None:
+        bad = (~torch.isfinite(buffer)).any(dim=1).nonzero().flatten().cpu().numpy()
+        text, position = self._sample.text[bad[0]], self._sample.position[bad[0]]
+        where = f"text {text}" + ("" if position < 0 else f", token {position}")
+        raise NonFiniteError(
+            f"layer {path!r} gives NaN or infinity in {len(bad)} of {len(buffer)} rows; "
+            f"the first is {where}."
+        )
+
+
+def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:
+    if not isinstance(hidden, Tensor):
+        raise ArgumentError(f"{path!r} gives {type(hidden).__name__}, not a tensor.")
+    if hidden.ndim != 3 or tuple(hidden.shape[:2]) != tuple(shape):
+        raise ArgumentError(
+            f"{path!r} must give (texts, tokens, features) = ({shape[0]}, {shape[1]}, m); "
+            f"its output has shape {tuple(hidden.shape)}."
+        )
+    return hidden

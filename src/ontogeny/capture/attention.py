@@ -1,0 +1,156 @@
+"""Attention entropy, reduced inside the forward pass: no attention map outlives its layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from ..errors import LayerMatchError, NonFiniteError
+from ..inputs import Batch, Inputs
+
+__all__ = ["AttentionCollector", "attention_map"]
+
+_ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
+
+
+class AttentionCollector:
+    """Mean entropy of each text's attention distributions, per layer and head.
+
+    The entropy of one query's weights over the unpadded keys, ``-sum_k p_k log p_k`` in nats with
+    ``p`` normalised over them, averaged over a text's ordinary query tokens. ``uniform`` is what
+    equal attention to all visible keys would give: the mean of ``log(number of visible keys)``,
+    where visible is what any head of any layer reaches (so all keys of a bidirectional model, the
+    past of a causal one, the window if every layer has one).
+    """
+
+    def __init__(self, paths: Sequence[str], inputs: Inputs) -> None:
+        self.paths = tuple(paths)
+        self._ordinary = inputs.ordinary
+        self._entropy: dict[str, np.ndarray] = {}
+        self._uniform = np.full(len(inputs), np.nan)
+        self._batches = 0
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Need no context."""
+        return nullcontext()
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Note the batch's queries and keys; the first batch shows which modules have maps."""
+        self._batch = batch
+        self._taken: set[str] = set()
+        self._reached = torch.zeros(batch.ids.shape[1:] * 2, dtype=torch.bool)
+        self._queries = torch.from_numpy(self._ordinary[batch.rows, batch.columns])
+        self._keys = torch.from_numpy(np.ascontiguousarray(batch.mask))
+        self._last: Tensor | None = None
+        if not self._queries.any():
+            self._awaited: set[str] | None = set()
+        else:
+            self._awaited = set(self._entropy) if self._batches else None
+        return self._awaited
+
+    def take(self, path: str, output: Any) -> None:
+        """Reduce one module's attention map, if it gives one that was not seen yet."""
+        if self._awaited is not None and path not in self._awaited:
+            return
+        weights = attention_map(output, self._queries)
+        if weights is None or weights is self._last:  # a parent hands its child's map on
+            return
+        if path in self._taken:
+            raise LayerMatchError(f"{path!r} gives attention weights twice in one forward pass.")
+        self._taken.add(path)
+        self._last = weights
+        queries, keys = self._queries.to(weights.device), self._keys.to(weights.device)
+        valid = queries[:, None, :, None] & keys[:, None, None, :]
+        weights = weights.float().masked_fill(~valid, 0.0)
+        self._reached |= (weights.amax(dim=(0, 1)) > 0).cpu()
+        mass = weights.sum(dim=-1).masked_fill(~queries[:, None, :], 1.0)
+        entropy = torch.special.entr(weights).sum(dim=-1) / mass + mass.log()
+        total = entropy.sum(dim=-1, dtype=torch.float64)  # (texts, heads)
+        store = self._entropy.setdefault(
+            path, np.full((weights.shape[1], len(self._ordinary)), np.nan)
+        )
+        means = total / queries.sum(dim=-1)[:, None]
+        store[:, self._batch.rows] = means.T.cpu().numpy()
+
+    def finish(self, output: Any) -> None:
+        """Average ``log(number of visible keys)`` over each text's queries."""
+        self._last = None
+        if self._awaited == set():
+            return
+        if not self._taken:
+            raise LayerMatchError(
+                f"none of the {len(self.paths)} matching modules returned attention weights, "
+                "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
+                "transformers give them with the eager attention implementation."
+            )
+        self._batches += 1
+        query, key = self._reached.numpy().nonzero()
+        back, ahead = int((query - key).max(initial=0)), int((key - query).max(initial=0))
+        offset = np.arange(self._reached.shape[0])
+        offset = offset[None, :] - offset[:, None]
+        visible = ((offset >= -back) & (offset <= ahead)).astype(np.int64)
+        number = self._batch.mask.astype(np.int64) @ visible.T  # (texts, queries)
+        queries = self._queries.numpy()
+        logs = np.log(np.maximum(number, 1)) * queries
+        with np.errstate(invalid="ignore"):
+            self._uniform[self._batch.rows] = logs.sum(axis=1) / queries.sum(axis=1)
+
+    def result(self) -> xr.Dataset:
+        """Return ``entropy(layer, head, text)``, ``uniform(text)`` and ``tokens(text)``.
+
+        Heads that a layer does not have, and texts without an ordinary token, hold NaN.
+
+        Raises
+        ------
+        NonFiniteError
+            If a map holds NaN.
+        """
+        tokens = self._ordinary.sum(axis=1)
+        layers = list(self._entropy)
+        heads = max(len(values) for values in self._entropy.values())
+        entropy = np.full((len(layers), heads, len(tokens)), np.nan)
+        for index, (path, values) in enumerate(self._entropy.items()):
+            bad = np.flatnonzero(~np.isfinite(values[:, tokens > 0]).all(axis=0))
+            if len(bad):
+                first = np.flatnonzero(tokens > 0)[bad[0]]
+                raise NonFiniteError(
+                    f"attention weights of {path!r} are not finite in {len(bad)} texts; "
+                    f"the first is text {first}."
+                )
+            entropy[index, : len(values)] = values
+        return xr.Dataset(
+            {
+                "entropy": (("layer", "head", "text"), entropy, {"units": "nats"}),
+                "uniform": ("text", self._uniform, {"units": "nats"}),
+                "tokens": ("text", tokens),
+            },
+            coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
+        )
+
+
+def attention_map(output: Any, queries: Tensor) -> Tensor | None:
+    """Return the attention weights in a module's output tuple, or None.
+
+    They are a (texts, heads, tokens, tokens) tensor without negative values whose rows sum to 1
+    at the `queries` (texts, tokens).
+    """
+    if not isinstance(output, tuple | list):
+        return None
+    texts, width = queries.shape
+    for element in output:
+        if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
+            continue
+        if element.shape[0] != texts or tuple(element.shape[2:]) != (width, width):
+            continue
+        kept = queries.to(element.device)[:, None, :].expand(element.shape[:3])
+        sums = element.sum(dim=-1, dtype=torch.float32)[kept]
+        off = ((sums - 1).abs() > _ROW_SUM_TOLERANCE).any()  # NaN is not off: it is refused later
+        if not off and not (element < 0).any():
+            return element
+    return None

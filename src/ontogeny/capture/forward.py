@@ -1,0 +1,150 @@
+"""Running a model on a batch: quietly, without side effects, no further than needed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from ..inputs import Batch, Inputs
+
+__all__ = [
+    "Enough",
+    "check_fits",
+    "device_of",
+    "eager_attention",
+    "first_tensor",
+    "hooked",
+    "quiet",
+    "run",
+    "takes",
+]
+
+
+class Enough(BaseException):
+    """Raised inside a forward pass when all that was asked for has been seen.
+
+    Not an `Exception`, so that no handler in a model's own code swallows it.
+    """
+
+
+@contextmanager
+def quiet(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients; modes and random state are as before afterwards."""
+    modes = {module: module.training for module in model.modules()}
+    device = device_of(model)
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, training in modes.items():
+                module.training = training
+
+
+@contextmanager
+def hooked(modules: Mapping[str, nn.Module], hook: Callable[[str, Any], None]) -> Iterator[None]:
+    """Call ``hook(path, output)`` whenever one of `modules` returns; hooks never outlive this."""
+    with ExitStack() as stack:
+        for path, module in modules.items():
+
+            def call(_module: nn.Module, _args: Any, output: Any, path: str = path) -> None:
+                hook(path, output)
+
+            stack.callback(module.register_forward_hook(call).remove)
+        yield
+
+
+@contextmanager
+def eager_attention(model: nn.Module) -> Iterator[None]:
+    """Let a transformers model compute its attention maps explicitly, then restore its kernel.
+
+    Fast kernels return no attention weights. Models of other makes are left alone.
+    """
+    config = getattr(model, "config", None)
+    before = getattr(config, "_attn_implementation", None)
+    if config is None or before is None or not hasattr(model, "set_attn_implementation"):
+        yield
+        return
+    parts = {key: getattr(config, key, None) for key in getattr(config, "sub_configs", {})}
+    restore = {"": before} | {
+        key: part._attn_implementation for key, part in parts.items() if part is not None
+    }
+    try:
+        model.set_attn_implementation("eager")
+        yield
+    finally:
+        model.set_attn_implementation(restore if len(restore) > 1 else before)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Return the device that token ids go to: that of the first parameter or buffer."""
+    for tensor in [*model.parameters(), *model.buffers()]:
+        return tensor.device
+    return torch.device("cpu")
+
+
+def takes(model: nn.Module, name: str) -> bool:
+    """Return whether the model's forward names the argument `name`."""
+    return name in inspect.signature(model.forward).parameters
+
+
+def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
+    """Return the model's output for `batch`; `position_ids` passes those counted from the mask.
+
+    A model is given ``input_ids`` (else its first argument), and ``attention_mask`` where its
+    forward names it.
+    """
+    device = device_of(model)
+
+    def tensor(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    ids = tensor(batch.ids)
+    given: dict[str, Any] = {}
+    if takes(model, "attention_mask"):
+        given["attention_mask"] = tensor(batch.mask.astype(np.int64))
+    if position_ids:
+        given["position_ids"] = tensor(batch.position_ids)
+    if takes(model, "use_cache"):
+        given["use_cache"] = False  # keys and values of past tokens are never used
+    if takes(model, "input_ids"):
+        return model(input_ids=ids, **given)
+    return model(ids, **given)
+
+
+def first_tensor(output: Any) -> Any:
+    """Return a module's output, or its first element if it is a tuple, list or mapping."""
+    if isinstance(output, Mapping):
+        output = tuple(output.values())
+    return output[0] if isinstance(output, Sequence) and len(output) else output
+
+
+def check_fits(model: nn.Module, inputs: Inputs) -> None:
+    """Check that token ids and text lengths are within the model's tables.
+
+    Raises
+    ------
+    ArgumentError
+        If an id or a text's length is beyond them.
+    """
+    config = getattr(model, "config", None)
+    rows = getattr(config, "vocab_size", None)
+    if isinstance(rows, int) and inputs.ids.max() >= rows:
+        raise ArgumentError(
+            f"inputs hold token id {inputs.ids.max()}, but {type(model).__name__} has only {rows}; "
+            "were they tokenised for another model?"
+        )
+    longest = getattr(config, "max_position_embeddings", None)
+    if isinstance(longest, int) and inputs.lengths.max() > longest:
+        raise ArgumentError(
+            f"inputs hold a text of {inputs.lengths.max()} tokens, but {type(model).__name__} "
+            f"takes at most {longest}; use a smaller max_length."
+        )

@@ -1,0 +1,176 @@
+"""The loss of each text, in nats per predicted token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from ..errors import ArgumentError, NonFiniteError, check_choice
+from ..inputs import Batch, Inputs
+from .forward import first_tensor
+
+__all__ = ["LossCollector", "head_path", "resolve_objective"]
+
+_ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
+
+
+def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
+    """Return ``"causal"`` or ``"masked"``; ``"auto"`` reads it off the names of the model's classes.
+
+    Raises
+    ------
+    ArgumentError
+        If the class name does not tell.
+    """
+    check_choice("objective", objective, ("auto", "causal", "masked"))
+    if objective != "auto":
+        return objective
+    for name in (cls.__name__ for cls in type(model).__mro__):
+        if "MaskedLM" in name:
+            return "masked"
+        if "CausalLM" in name or "LMHead" in name:
+            return "causal"
+    raise ArgumentError(
+        f"the class name {type(model).__name__} does not tell what the model predicts; "
+        "give objective='causal' (the next token) or objective='masked' (masked tokens)."
+    )
+
+
+def head_path(model: nn.Module) -> str | None:
+    """Return the path of the linear map to the vocabulary, where the model names it."""
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if not isinstance(head, nn.Linear):
+        return None
+    return next((path for path, module in model.named_modules() if module is head), None)
+
+
+class LossCollector:
+    """Cross-entropy of the predicted tokens, summed per text.
+
+    Predicted are the ordinary tokens (causal: those after a first token), or the masked
+    `positions`. Special tokens and padding are never predicted. Where the first batch shows that
+    the model returns the output of its vocabulary map untouched, that map is afterwards given the
+    predicting positions only, which saves most of its cost.
+    """
+
+    paths: tuple[str, ...] = ()
+
+    def __init__(
+        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None = None
+    ) -> None:
+        self._targets = inputs.ids
+        self._shift = 0
+        if positions is None:
+            positions = inputs.ordinary.copy()
+            positions[:, 0] = False
+            positions[:, 1:] &= inputs.mask[:, :-1]
+            self._shift = 1
+        self._positions = positions
+        self._sums = np.zeros(len(inputs))
+        self._name = type(model).__name__
+        path = head_path(model)
+        self._head = None if path is None else model.get_submodule(path)
+        self._returned: Any = None
+        self._select = False
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Find the batch's predicted tokens and the rows that predict them."""
+        row, column = np.nonzero(self._positions[batch.rows, batch.columns])
+        self._batch, self._row = batch, row
+        self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
+        self._index = torch.from_numpy(row * batch.ids.shape[1] + column - self._shift)
+        self._selected = False
+        return None if len(row) else set()
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Watch the vocabulary map for as long as batches are fed."""
+        with ExitStack() as stack:
+            if self._head is not None:
+                stack.callback(self._head.register_forward_pre_hook(self._before_head).remove)
+                stack.callback(self._head.register_forward_hook(self._after_head).remove)
+            yield
+
+    def _before_head(self, _module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        hidden = args[0] if args and self._select and len(self._row) else None
+        if hidden is None or hidden.shape[:-1] != self._batch.ids.shape:
+            return None
+        self._selected = True
+        index = self._index.to(hidden.device)
+        return (hidden.flatten(0, 1).index_select(0, index)[None], *args[1:])
+
+    def _after_head(self, _module: nn.Module, _args: Any, output: Any) -> None:
+        self._returned = output
+
+    def take(self, path: str, output: Any) -> None:
+        """Nothing is taken of modules."""
+
+    def finish(self, output: Any) -> None:
+        """Add the batch's losses to their texts."""
+        returned, self._returned = self._returned, None
+        if not len(self._row):
+            return
+        logits = self._logits(output)
+        self._select = logits is returned
+        if not self._selected:
+            logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
+        losses = _losses(logits.reshape(len(self._row), -1), self._target.to(logits.device))
+        self._sums += np.bincount(
+            self._batch.rows[self._row], weights=losses, minlength=len(self._sums)
+        )
+
+    def _logits(self, output: Any) -> Tensor:
+        if isinstance(output, Mapping):
+            logits = output.get("logits")
+        else:
+            logits = getattr(output, "logits", None)
+            logits = first_tensor(output) if logits is None else logits
+        shape = (1, len(self._row)) if self._selected else self._batch.ids.shape
+        if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
+            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise ArgumentError(
+                f"{self._name} must return logits of shape (texts, tokens, vocabulary) = "
+                f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got {got}."
+            )
+        return logits
+
+    def result(self) -> xr.Dataset:
+        """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.
+
+        A text without a predicted token has a loss of NaN and no tokens.
+
+        Raises
+        ------
+        NonFiniteError
+            If a loss is not finite.
+        """
+        tokens = self._positions.sum(axis=1)
+        bad = np.flatnonzero(~np.isfinite(self._sums))
+        if len(bad):
+            raise NonFiniteError(
+                f"the loss of {self._name} is not finite in {len(bad)} of {len(tokens)} texts; "
+                f"the first is text {bad[0]}."
+            )
+        loss = np.full(len(tokens), np.nan)
+        np.divide(self._sums, tokens, out=loss, where=tokens > 0)
+        return xr.Dataset(
+            {"loss": ("text", loss, {"units": "nats per token"}), "tokens": ("text", tokens)},
+            coords={"text": np.arange(len(tokens))},
+        )
+
+
+def _losses(logits: Tensor, target: Tensor) -> np.ndarray:
+    pieces = [
+        cross_entropy(part.float(), wanted, reduction="none")
+        for part, wanted in zip(
+            logits.split(_ROWS_AT_ONCE), target.split(_ROWS_AT_ONCE), strict=True
+        )
+    ]
+    return torch.cat(pieces).double().cpu().numpy()

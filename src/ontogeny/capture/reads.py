@@ -1,0 +1,127 @@
+"""Which weights a reading depends on, so that only their change makes it stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import LayerMatchError
+from ..inputs import Inputs
+from ..needs import Activations, Attention, Need
+from .attention import attention_map
+from .forward import eager_attention, hooked, quiet, run
+from .layers import match_layers
+from .reading import ReadingKey, ReadingSettings, reading_key
+
+__all__ = ["modules_read"]
+
+
+def modules_read(
+    model: nn.Module,
+    needs: Iterable[Need],
+    inputs: Mapping[str, Inputs],
+    settings: ReadingSettings | None = None,
+) -> dict[Need, set[str]]:
+    """Return the names of the stored parameters and buffers that each need depends on.
+
+    They belong to the modules that are called before the pass for this need is stopped, found by
+    one forward pass of one text. A module that this text never calls counts as read if the
+    module that holds it is: an expert that another text may be sent to, or weights that a parent
+    uses without calling their module. Tied weights appear under all of their names.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9))
+    >>> need = Activations("1")
+    >>> sorted(modules_read(model, [need], {"text": Inputs.from_tokens([[1, 2]])})[need])
+    ['0.weight', '1.bias', '1.weight']
+    """
+    settings = settings or ReadingSettings()
+    traces: dict[ReadingKey, _Trace] = {}
+    names: dict[Need, set[str]] = {}
+    for need in dict.fromkeys(needs):
+        key = reading_key(model, need, inputs)
+        key = ReadingKey(key.on, eager=key.eager)  # corruption changes no module's turn
+        if key not in traces:
+            traces[key] = _Trace(model, Inputs.coerce(inputs[key.on]), key.eager, settings)
+        names[need] = traces[key].names(traces[key].end_of(need))
+    return names
+
+
+class _Trace:
+    """The order in which the modules of one full forward pass start and end."""
+
+    def __init__(
+        self, model: nn.Module, inputs: Inputs, eager: bool, settings: ReadingSettings
+    ) -> None:
+        self._model = model
+        self._starts: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._maps: dict[str, int] = {}
+        batch = settings.layout(inputs).subset([0]).batches(1)[0]
+        self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
+        self._clock = 0
+        self._last_map: torch.Tensor | None = None
+        modules = dict(model.named_modules())
+        with ExitStack() as stack:
+            stack.enter_context(quiet(model))
+            if eager:
+                stack.enter_context(eager_attention(model))
+            for path, module in modules.items():
+                stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
+            stack.enter_context(hooked(modules, self._ended))
+            run(model, batch, position_ids=settings.positions == "mask")
+
+    def _starter(self, path: str) -> Any:
+        def started(_module: nn.Module, _args: Any) -> None:
+            self._clock += 1
+            self._starts.setdefault(path, self._clock)
+
+        return started
+
+    def _ended(self, path: str, output: Any) -> None:
+        self._clock += 1
+        self._ends.setdefault(path, self._clock)
+        weights = attention_map(output, self._queries)
+        if weights is not None and weights is not self._last_map:  # not a child's, handed on
+            self._last_map = weights
+            self._maps.setdefault(path, self._clock)
+
+    def end_of(self, need: Need) -> int:
+        """Return the time at which the pass for `need` is stopped."""
+        if isinstance(need, Activations):
+            paths = match_layers(self._model, need.patterns)
+            return max(self._ends.get(path, self._clock) for path in paths)
+        if isinstance(need, Attention):
+            paths = match_layers(self._model, need.layers)
+            if not any(path in self._maps for path in paths):
+                raise LayerMatchError(
+                    f"no module that matches {need.layers!r} returned attention weights."
+                )
+            return max(self._maps.get(path, 0) for path in paths)
+        return self._clock
+
+    def names(self, end: int) -> set[str]:
+        """Return the stored tensors of the modules that started by `end`."""
+        stored = set(self._model.state_dict(keep_vars=True))
+        found: set[str] = set()
+        for path, module in self._model.named_modules(remove_duplicate=False):
+            if self._start(path) <= end:
+                own = [*module._parameters, *module._buffers]
+                found |= {f"{path}.{name}" if path else name for name in own}
+        return self._with_ties(found) & stored
+
+    def _start(self, path: str) -> int:
+        """Return when a module started, or the nearest of its parents that was called."""
+        while path and path not in self._starts:
+            path = path.rpartition(".")[0]
+        return self._starts.get(path, 0)
+
+    def _with_ties(self, names: set[str]) -> set[str]:
+        tensors = dict(self._model.named_parameters(remove_duplicate=False))
+        shared = {id(tensors[name]) for name in names if name in tensors}
+        return names | {name for name, tensor in tensors.items() if id(tensor) in shared}

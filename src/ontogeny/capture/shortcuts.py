@@ -1,0 +1,141 @@
+"""One reading of one model in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import xarray as xr
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from ..inputs import Inputs
+from ..needs import Activations, Attention, Losses
+from .forward import device_of
+from .reading import ReadingSettings, read
+
+__all__ = ["activations", "attention_entropy", "losses"]
+
+
+def activations(
+    model: nn.Module,
+    inputs: Any,
+    layers: str | Sequence[str],
+    tokens: str = "all",
+    max_tokens: int | None = 5000,
+    random_state: int = 0,
+    batch_size: int = 16,
+    device: str | torch.device | None = None,
+) -> dict[str, Tensor]:
+    """Return the outputs of modules at chosen tokens: ``{path: (n, m) float32 tensor}``.
+
+    Parameters
+    ----------
+    model
+        Any module. It runs where it is, in evaluation mode, and is left as it was.
+    inputs
+        `Inputs`, or a dict of token tensors ``input_ids`` and ``attention_mask``.
+    layers
+        Patterns over module paths (see :mod:`ontogeny.capture.layers`). A transformer block's path
+        (``"model.layers.3"``) gives the residual stream after it.
+    tokens
+        ``"all"``, ``"mean"``, ``"last"``, ``"cls"`` or ``"masked"`` (see `needs.Activations`).
+    max_tokens
+        Rows kept, drawn with `random_state`: the same for every model; None keeps all.
+    batch_size
+        Texts in one forward pass.
+    device
+        Where the result is put; None: where the model is.
+
+    Raises
+    ------
+    LayerMatchError
+        If a pattern matches no module.
+    ArgumentError
+        If a module does not give (texts, tokens, features), or is called twice or never.
+    NonFiniteError
+        If a layer gives NaN or infinity.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 3))
+    >>> activations(model, {"input_ids": [[1, 2, 3], [4, 5, 6]]}, "1")["1"].shape
+    torch.Size([6, 3])
+    """
+    need = Activations(_patterns(layers), None, tokens, max_tokens, random_state)
+    settings = ReadingSettings(batch_size, str(device_of(model) if device is None else device))
+    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+
+
+def attention_entropy(
+    model: nn.Module, inputs: Any, layers: str | Sequence[str] = "*", batch_size: int = 16
+) -> xr.DataArray:
+    """Return the mean entropy of attention distributions in nats: DataArray(layer, head).
+
+    The mean runs over all ordinary query tokens of all texts; padded keys are left out. Equal
+    attention to ``k`` keys has entropy ``log k``. A transformers model computes its maps with the
+    eager implementation meanwhile; of other models, every module counts whose output tuple holds
+    a (texts, heads, tokens, tokens) tensor with rows that sum to 1.
+
+    Raises
+    ------
+    LayerMatchError
+        If no matching module returns attention weights.
+    NonFiniteError
+        If attention weights are not finite.
+    """
+    need = Attention(_patterns(layers))
+    settings = ReadingSettings(batch_size)
+    data = read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+    kept = data.isel(text=(data.tokens > 0).values)
+    mean = (kept.entropy * kept.tokens).sum("text", skipna=False) / kept.tokens.sum()
+    return mean.rename("entropy").assign_attrs(units="nats", long_name="attention entropy")
+
+
+def losses(
+    model: nn.Module,
+    inputs: Any,
+    objective: str = "auto",
+    mask_fraction: float = 0.15,
+    random_state: int = 0,
+    batch_size: int = 16,
+) -> xr.Dataset:
+    """Return each text's loss: Dataset ``loss(text)`` in nats per predicted token, ``tokens(text)``.
+
+    Parameters
+    ----------
+    model
+        A model whose output, or its ``.logits``, is (texts, tokens, vocabulary).
+    inputs
+        `Inputs`, or a dict of token tensors.
+    objective
+        ``"causal"``: every ordinary token after the first is predicted from those before it;
+        ``"masked"``: a fixed random `mask_fraction` of each text's ordinary tokens is replaced by
+        the mask token and predicted; ``"auto"``: by the model's class name.
+    mask_fraction, random_state
+        The corruption, for ``"masked"``.
+    batch_size
+        Texts in one forward pass.
+
+    Raises
+    ------
+    ArgumentError
+        If the objective cannot be told, or the output holds no such logits.
+    NonFiniteError
+        If a loss is not finite.
+    """
+    need = Losses(None, objective, mask_fraction, random_state)
+    settings = ReadingSettings(batch_size)
+    return read(model, [need], {"inputs": Inputs.coerce(inputs)}, settings)[need]
+
+
+def _patterns(layers: str | Sequence[str]) -> str | tuple[str, ...]:
+    if isinstance(layers, str):
+        return layers
+    try:
+        return tuple(layers)
+    except TypeError:
+        raise ArgumentError(
+            f"layers must be a pattern or a list of patterns; got {type(layers).__name__}."
+        ) from None
