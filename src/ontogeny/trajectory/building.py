@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -15,7 +16,7 @@ from .names import map_names
 from .transformers_models import is_pretrained, load_pretrained
 from .weights import Reader, Weights, state_tensors
 
-__all__ = ["Template", "build", "check_dtype", "check_template", "holds", "put"]
+__all__ = ["Template", "agreeing", "build", "check_dtype", "check_template", "put"]
 
 Template: TypeAlias = nn.Module | Callable[[], nn.Module]
 
@@ -54,19 +55,33 @@ def build(
     if template is None:
         if path is None:
             raise CheckpointError(f"{label} is a state dict; pass model= to build a module.")
-        with weights.open():  # a file that cannot be read says so here, before transformers
-            pass
-        return load_pretrained(path, dtype).eval()
+        return load_pretrained(path, dtype or _widest(weights)).eval()
     module = _instantiate(template)
     if dtype is not None:
         module = module.to(dtype)
     with weights.open() as reader:
         names = map_names(module, reader.names())
-        if is_pretrained(module) and path is not None and names.missing:
-            return load_pretrained(path, dtype, like=module).eval()
-        _check_complete(label, names.missing, names.unexpected)
+        if not is_pretrained(module):
+            _check_complete(label, names.missing, names.unexpected)
+        elif (
+            names.missing and path is not None
+        ):  # perhaps stored in parts, which transformers joins
+            return load_pretrained(path, dtype or _widest(weights), like=module).eval()
+        else:
+            _check_complete(label, names.missing, ())
         put(label, reader, module, names.to_file, exact=dtype is None)
     return module.eval()
+
+
+def _widest(weights: Weights) -> torch.dtype:
+    """Return the dtype that holds every stored floating-point tensor without loss.
+
+    config.json is not asked: it names the dtype of the first parameter only.
+    """
+    with weights.open() as reader:
+        dtypes = {reader.dtype(name) for name in reader.names()}
+    floating = [dtype for dtype in dtypes if dtype.is_floating_point]
+    return functools.reduce(torch.promote_types, floating) if floating else torch.float32
 
 
 def _instantiate(template: Template) -> nn.Module:
@@ -130,14 +145,15 @@ def _check_tied(label: str, reader: Reader, one: str, other: str) -> None:
         raise CheckpointError(f"{label}: the model ties {one} and {other}, but they differ here.")
 
 
-def holds(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> bool:
-    """Return whether `module` holds exactly these stored tensors, each under its mapped name."""
-    return all(
-        name in to_file
+def agreeing(reader: Reader, module: nn.Module, to_file: Mapping[str, str]) -> set[str]:
+    """Return the names under which `module` holds exactly the stored tensor that they map to."""
+    return {
+        name
+        for name, tensor in state_tensors(module).items()
+        if name in to_file
         and reader.shape(to_file[name]) == tuple(tensor.shape)
         and _same(reader.get(to_file[name]).to(tensor.dtype), tensor.detach().cpu())
-        for name, tensor in state_tensors(module).items()
-    )
+    }
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class RecorderCallback(TrainerCallback):
         overwrite: bool = False,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if not callable(every) and not isinstance(every, str | int):
+        if isinstance(every, Iterable) and not isinstance(every, str):
             every = tuple(every)  # it is read twice
         self._arguments = (folder, every, total, tokenizer, overwrite, dtype)
         self._recorder = Recorder(*self._arguments)  # so that a bad argument shows here and now
@@ -45,7 +46,7 @@ class RecorderCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write step 0, or check that a resumed run is the one in the folder."""
         folder, every, total, tokenizer, overwrite, dtype = self._arguments
-        if args.output_dir and Path(args.output_dir).absolute() == self._recorder.folder:
+        if args.output_dir and Path(args.output_dir).resolve() == self._recorder.folder:
             raise ArgumentError(
                 f"{folder} is the Trainer's output_dir, where it writes and deletes checkpoints of "
                 "its own; give the callback another folder."

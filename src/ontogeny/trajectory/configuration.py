@@ -49,6 +49,7 @@ def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None
         if to_dict is None:
             return None
         raw = json.loads(json.dumps(to_dict(), default=str))
+        raw["architectures"] = [type(source).__name__]  # set by transformers only when it saves
     return _normal(raw)
 
 

@@ -29,7 +29,7 @@ def digest(tensor: Tensor) -> str:
     """
     tensor = tensor.detach().cpu().contiguous()
     state = hashlib.blake2b(f"{tensor.dtype} {tuple(tensor.shape)}".encode(), digest_size=16)
-    state.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    state.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return state.hexdigest()
 
 

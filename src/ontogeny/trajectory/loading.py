@@ -52,7 +52,7 @@ def load_model(
     """
     check_template(model)
     check_dtype(dtype)
-    folder = Path(source).expanduser().absolute()
+    folder = Path(source).expanduser().resolve()
     if not folder.is_dir():
         raise ArgumentError(f"{source} is not a folder.")
     if step_folders(folder):

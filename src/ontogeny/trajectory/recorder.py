@@ -14,9 +14,9 @@ from torch import nn
 from .._version import __version__
 from ..errors import ArgumentError
 from .building import check_dtype
-from .digests import digest, tensor_digests
+from .digests import tensor_digests
 from .layout import RECORD, TEMPORARY, read_record, step_folders
-from .saving import save_checkpoint, state_to_save, unwrap, write_json
+from .saving import save_checkpoint, unwrap, write_json
 from .schedule import Every, Schedule
 from .selection import check_step
 from .tokenizers import file_digests
@@ -88,13 +88,14 @@ class Recorder:
                 "tokenizer must have save_pretrained, as transformers' tokenizers do; "
                 f"got {type(tokenizer).__name__}."
             )
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = Path(folder).expanduser().resolve()
         self.schedule = Schedule.coerce(every, total)
         self._tokenizer = tokenizer
         self._overwrite = overwrite
         self._dtype = dtype
         self._begun = False
         self._steps: set[int] = set()
+        self._earlier: frozenset[int] = frozenset()
         self._check_folder()
 
     @property
@@ -111,23 +112,44 @@ class Recorder:
             If the folder holds another run, or the model cannot be saved from this process.
         """
         step = check_step("step", step)
+        if not _is_first_process():
+            return False
+        model = self._ready(step, model)
         return self.schedule.due(step) and self._write(step, model)
 
     def finish(self, step: int, model: nn.Module) -> bool:
         """Write the last checkpoint unless it is there; return whether it was written."""
-        return self._write(check_step("step", step), model)
+        step = check_step("step", step)
+        return _is_first_process() and self._write(step, self._ready(step, model))
 
-    def _write(self, step: int, model: nn.Module) -> bool:
-        if not _is_first_process():
-            return False
+    def _ready(self, step: int, model: nn.Module) -> nn.Module:
         model = unwrap(model)
         if not self._begun:
             self._begin(step, model)
+        return model
+
+    def _write(self, step: int, model: nn.Module) -> bool:
         if step in self._steps:
+            if step in self._earlier and not self._is_stored(step, model):
+                logger.warning(
+                    "%s keeps its earlier checkpoint at step %d, which differs from this model.",
+                    self.folder,
+                    step,
+                )
             return False
         save_checkpoint(self._path(step), model, self._dtype)
         self._steps.add(step)
         return True
+
+    def _is_stored(self, step: int, model: nn.Module) -> bool:
+        """Return whether the checkpoint on disk holds the weights that `model` has now."""
+        stored = tensor_digests(find_weights(step_folders(self.folder)[step]))
+        trial = self.folder / f"{TEMPORARY}trial"  # names and layout on disk can differ from ours
+        try:
+            save_checkpoint(trial, model, self._dtype)
+            return tensor_digests(find_weights(trial)) == stored
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
 
     def _path(self, step: int) -> Path:
         return self.folder / f"checkpoint-{step}"
@@ -153,7 +175,8 @@ class Recorder:
             self._check_same_run(record, step, model)
         elif step > 0:
             logger.warning("recording begins at step %d; step 0 was not recorded.", step)
-        self._steps = set(step_folders(self.folder))
+        self._earlier = frozenset(step_folders(self.folder))
+        self._steps = set(self._earlier)
         write_json(self.folder / RECORD, self._record(record, step, model))
         self._save_tokenizer()
         self._begun = True
@@ -171,11 +194,7 @@ class Recorder:
                 f"{self.folder} holds a recording of {record['class']}, this model is "
                 f"{_class_name(model)}; {remedy}."
             )
-        there = step_folders(self.folder).get(step)
-        if there is None:
-            return
-        stored = tensor_digests(find_weights(there))
-        if set(stored.values()) != _digests_as_stored(model, self._dtype):
+        if step in step_folders(self.folder) and not self._is_stored(step, model):
             raise ArgumentError(
                 f"{self.folder} holds another run: its step {step} has other weights than this "
                 f"model; {remedy}."
@@ -193,7 +212,7 @@ class Recorder:
             "format": 1,
             "class": _class_name(model),
             "schedules": schedules,
-            "planned": self.schedule.planned(self.schedule.total or 0),
+            "planned": self.schedule.planned(self.schedule.total) if self.schedule.total else None,
             "versions": {
                 "ontogeny": __version__,
                 "torch": str(torch.__version__),
@@ -229,7 +248,3 @@ def _is_first_process() -> bool:
 
 def _class_name(model: nn.Module) -> str:
     return type(model).__qualname__
-
-
-def _digests_as_stored(model: nn.Module, dtype: torch.dtype | None) -> set[str]:
-    return {digest(tensor) for tensor in state_to_save(model, dtype).values()}

@@ -54,7 +54,8 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
         If a tensor is sharded over processes or has no data here.
     """
     done: dict[tuple, Tensor] = {}
-    state = {}
+    state: dict[str, Tensor] = {}
+    taken: set[int] = set()
     for name, tensor in model.state_dict().items():
         if not isinstance(tensor, Tensor):
             continue
@@ -63,17 +64,21 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
                 f"{name} is sharded or has no data in this process; gather the model's weights "
                 "first and give the Recorder the whole module."
             )
-        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        if tensor.numel() == 0 or key not in done:
-            done[key] = _as_stored(tensor.detach(), dtype)
+        place = (tensor.device, tensor.untyped_storage().data_ptr(), tensor.storage_offset())
+        key = (*place, tensor.dtype, tuple(tensor.shape), tensor.stride())
+        if key not in done:
+            done[key] = _as_stored(tensor.detach(), dtype, taken)
+            taken.add(done[key].untyped_storage().data_ptr())
         state[_COMPILED.sub(r"\1", name)] = done[key]
     return state
 
 
-def _as_stored(tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+def _as_stored(tensor: Tensor, dtype: torch.dtype | None, taken: set[int]) -> Tensor:
+    """Return the tensor as it is written; two entries of a file must not share memory."""
     wanted = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
     stored = tensor.to("cpu", wanted).contiguous()
-    is_view = stored.untyped_storage().nbytes() != stored.nbytes
+    memory = stored.untyped_storage()
+    is_view = memory.nbytes() != stored.nbytes or memory.data_ptr() in taken
     return stored.clone() if is_view else stored
 
 

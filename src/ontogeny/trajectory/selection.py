@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["check_step", "spread"]
+__all__ = ["SPACINGS", "check_step", "spread"]
+
+SPACINGS = ("log", "linear")
 
 
 def check_step(name: str, value: object) -> int:
@@ -46,7 +48,7 @@ def spread(steps: Sequence[int], count: int, spacing: str) -> list[int]:
     >>> spread([0, 1, 2, 4, 8, 16, 32, 64], 4, "log")
     [0, 1, 8, 64]
     """
-    check_choice("spacing", spacing, ("log", "linear"))
+    check_choice("spacing", spacing, SPACINGS)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 2:
         raise ArgumentError(
             f"count must be an integer of at least 2 (first and last); got {count!r}."

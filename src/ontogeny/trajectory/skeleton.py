@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError
-from .building import build, check_dtype, holds, put
+from .building import agreeing, build, check_dtype, put
 from .checkpoint import Checkpoint
 from .configuration import changes
 from .names import NameMap, map_names
@@ -55,7 +55,7 @@ class Skeleton:
         self._device = device
         self._dtype = dtype
         self._module: nn.Module | None = None
-        self._direct = False
+        self._proven: set[str] = set()
         self._configuration: dict | None = None
         self._label = ""
         self._names: tuple[list[str], NameMap] | None = None
@@ -87,14 +87,15 @@ class Skeleton:
         first = self._trajectory[int(self._trajectory.steps[0])]
         module = self._module if self._module is not None else self.load(first)
         with first.open() as reader:
-            return dict(self._map(module, reader.names()).to_file)
+            to_file = self._map(module, reader.names()).to_file
+        return {name: stored for name, stored in to_file.items() if name in self._proven}
 
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
         module = _build(checkpoint, self._dtype).to(self._device)
         with checkpoint.open() as reader:
-            # Renamed tensors count only if the values agree with what transformers loaded.
+            # A name counts only if the values agree with what transformers loaded.
             names = self._map(module, reader.names())
-            self._direct = not names.missing and holds(reader, module, names.to_file)
+            self._proven = agreeing(reader, module, names.to_file)
         self._configuration = _without_dtype(checkpoint)
         self._label = checkpoint.label
         return module
@@ -107,10 +108,11 @@ class Skeleton:
             )
         with checkpoint.open() as reader:
             names = self._map(module, reader.names())
-            if self._direct and not names.missing:
+            if self._proven.issuperset(state_tensors(module)) and not names.missing:
                 exact = self._dtype is None
                 put(checkpoint.label, reader, module, names.to_file, exact)
                 return
+        # What transformers joins, splits or turns on the way has to go through transformers.
         fresh = state_tensors(_build(checkpoint, self._dtype))
         with torch.no_grad():
             for name, target in state_tensors(module).items():

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CheckpointError
+from ..errors import ArgumentError, CheckpointError, check_choice
 from .building import Template, check_template
 from .checkpoint import Checkpoint
 from .layout import Catalogue, scan
-from .selection import check_step, spread
+from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
 from .weights import MemoryWeights, state_tensors
@@ -85,7 +85,7 @@ class Trajectory:
             If there is no whole checkpoint, or the folder is itself one model.
         """
         check_template(model)
-        folder = Path(path).expanduser().absolute()
+        folder = Path(path).expanduser().resolve()
         catalogue, found = scan(folder)
         checkpoints = tuple(
             Checkpoint(step, where.name, where, weights, model)
@@ -213,17 +213,16 @@ class Trajectory:
         """
         if steps is not None and count is not None:
             raise ArgumentError("select takes count or steps, not both.")
-        if steps is not None:
-            chosen = sorted({self[step].step for step in steps})
-        else:
-            chosen = [checkpoint.step for checkpoint in self.checkpoints]
-        low = 0 if start is None else check_step("start", start)
-        high = chosen[-1] if stop is None and chosen else check_step("stop", stop or 0)
-        chosen = [step for step in chosen if low <= step <= high]
+        check_choice("spacing", spacing, SPACINGS)
+        first, last = self.checkpoints[0].step, self.checkpoints[-1].step
+        low = first if start is None else check_step("start", start)
+        high = last if stop is None else check_step("stop", stop)
+        candidates = self._by_step if steps is None else {self[step].step for step in steps}
+        chosen = sorted(step for step in candidates if low <= step <= high)
         if not chosen:
             raise ArgumentError(
-                f"no checkpoint is left; {self.title} has steps {self.checkpoints[0].step} to "
-                f"{self.checkpoints[-1].step}, asked for were {low} to {high}."
+                f"no checkpoint is left between {low} and {high}; {self.title} has steps {first} "
+                f"to {last}."
             )
         if count is not None:
             chosen = spread(chosen, count, spacing)

@@ -5,6 +5,7 @@ transformers is imported when the first function that needs it runs.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,8 @@ from .configuration import read_configuration
 
 __all__ = ["is_pretrained", "load_pretrained", "model_class", "quiet", "renamed_keys"]
 
+logger = logging.getLogger("ontogeny.trajectory")
+
 # from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
 # log level are process-wide as well.
 _PROCESS_WIDE = threading.RLock()
@@ -34,18 +37,18 @@ def is_pretrained(model: object) -> bool:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence transformers' progress bars and load report, one thread at a time."""
-    from transformers.utils import logging
+    from transformers.utils import logging as switches
 
     with _PROCESS_WIDE:
-        level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
+        level, bars = switches.get_verbosity(), switches.is_progress_bar_enabled()
+        switches.set_verbosity_error()
+        switches.disable_progress_bar()
         try:
             yield
         finally:
-            logging.set_verbosity(level)
+            switches.set_verbosity(level)
             if bars:
-                logging.enable_progress_bar()
+                switches.enable_progress_bar()
 
 
 def model_class(folder: Path) -> Any:
@@ -76,9 +79,7 @@ def model_class(folder: Path) -> Any:
     return found
 
 
-def load_pretrained(
-    folder: Path, dtype: torch.dtype | None, like: nn.Module | None = None
-) -> nn.Module:
+def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = None) -> nn.Module:
     """Return the model of `folder` on the CPU, after checking transformers' load report.
 
     Parameters
@@ -86,7 +87,7 @@ def load_pretrained(
     folder
         A folder with config.json and weights.
     dtype
-        Floating-point dtype of the weights; None keeps the stored one.
+        Floating-point dtype of the weights.
     like
         A module whose class and configuration are used instead of those that config.json names.
 
@@ -101,7 +102,7 @@ def load_pretrained(
         with quiet():
             module, report = cls.from_pretrained(
                 folder,
-                dtype=dtype or "auto",
+                dtype=dtype,
                 local_files_only=True,
                 output_loading_info=True,
                 **more,
@@ -125,6 +126,9 @@ def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
     ]
     if problems:
         raise CheckpointError(f"{folder} is not a whole {name}; weights {'; '.join(problems)}.")
+    if report.get("unexpected_keys"):
+        left_over = ", ".join(sorted(report["unexpected_keys"])[:5])
+        logger.warning("%s holds tensors that %s does not use: %s.", folder, name, left_over)
 
 
 def _own_memory(module: nn.Module) -> None:
