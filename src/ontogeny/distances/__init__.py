@@ -6,9 +6,11 @@ invertible map.
 """
 
 from .align import Alignment, align
+from .compare import compare
 from .correlations import correlation
 from .covariances import bures, matrix_log
 from .norms import entrywise, frobenius, ky_fan, nuclear, schatten, spectral
+from .pairs import pairwise
 from .registry import distance, names
 from .rotations import procrustes
 from .subspaces import grassmann
@@ -27,6 +29,8 @@ __all__ = [
     "bures",
     "ky_fan",
     "correlation",
+    "compare",
+    "pairwise",
     "align",
     "Alignment",
 ]

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array
-from scipy.optimize import linear_sum_assignment
 
-from ..arrays import Array, namespace, to_numpy
+from ..arrays import Array, namespace
 from ..errors import check_choice
+from .matching import assignments, permutations
 from .pair import Pair, pair_of
 from .rotations import best_rotation
 
-__all__ = ["EQUIVALENCES", "Alignment", "align", "assignments", "selection"]
+__all__ = ["EQUIVALENCES", "Alignment", "align"]
 
 
 class Alignment(NamedTuple):
@@ -88,24 +88,9 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
     return Alignment(back(aligned), back(transform))
 
 
-def assignments(score: Array) -> np.ndarray:
-    """Columns (k, r) that give the rows of every score matrix (k, r, r) the largest sum."""
-    return np.stack([linear_sum_assignment(s, maximize=True)[1] for s in to_numpy(score)])
-
-
-def selection(chosen: np.ndarray, like: Array) -> Array:
-    """Permutation matrices (k, r, r) whose column j picks column ``chosen[j]``."""
-    xp = namespace(like)
-    eye = np.eye(chosen.shape[-1])
-    stack = np.stack([eye[:, order] for order in chosen])
-    if is_torch_array(like):
-        return xp.asarray(stack, dtype=like.dtype, device=like.device)
-    return stack
-
-
 def _permutation(pair: Pair) -> Array:
     inner = pair.first.stack.mT @ pair.second.stack
-    return selection(assignments(inner), inner)
+    return permutations(assignments(inner), inner)
 
 
 def _signs(inner: Array) -> Array:
@@ -119,7 +104,7 @@ def _sign(pair: Pair) -> Array:
 
 def _signed_permutation(pair: Pair) -> Array:
     inner = pair.first.stack.mT @ pair.second.stack
-    chosen = selection(assignments(pair.xp.abs(inner)), inner)
+    chosen = permutations(assignments(pair.xp.abs(inner)), inner)
     return chosen @ _diagonal(
         _signs(_matched_products(pair.first.stack, pair.second.stack @ chosen))
     )
@@ -133,7 +118,7 @@ def _scaled_permutation(pair: Pair) -> Array:
     # With its best scale, v_j explains ||w_i||^2 cos^2 of column w_i.
     xp = pair.xp
     lengths = xp.sum(pair.first.stack**2, axis=-2)
-    chosen = selection(assignments(pair.cosines**2 * lengths[..., None]), lengths)
+    chosen = permutations(assignments(pair.cosines**2 * lengths[..., None]), lengths)
     return chosen @ _diagonal(_scales(pair.first.stack, pair.second.stack @ chosen))
 
 

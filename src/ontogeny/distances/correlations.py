@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..arrays import Array, namespace, to_numpy
+from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
+from .matching import assignments, picked
 from .pair import Factors, Pair, double, give, pair_of, stacked
 
 __all__ = ["CORRELATIONS", "correlation"]
@@ -73,10 +72,9 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
     pair, given = pair_of(W, V)
     if name == "columnwise":
         return give(columnwise_of(pair), given)
-    matched = matched_cosines(pair)[0]
     if U is None:
-        return give(namespace(matched).mean(matched, axis=-1), given)
-    return give(weighted_of(matched, column_weights(U, given)), given)
+        return give(optimal_of(pair), given)
+    return give(weighted_of(pair, column_weights(U, given)), given)
 
 
 def columnwise_of(pair: Pair) -> Array:
@@ -86,33 +84,25 @@ def columnwise_of(pair: Pair) -> Array:
     return xp.mean(xp.clip(inner, 0.0, 1.0), axis=-1)
 
 
-def matched_cosines(pair: Pair) -> tuple[Array, np.ndarray]:
-    """|cos| of each column of W with its match in V (k, r), and the matches (k, r)."""
-    from .align import assignments
-
-    return picked(pair.cosines, assignments(pair.cosines))
+def optimal_of(pair: Pair) -> Array:
+    """Mean absolute cosine of matched columns."""
+    return pair.xp.mean(pair.matched, axis=-1)
 
 
-def picked(scores: Array, chosen: np.ndarray) -> tuple[Array, np.ndarray]:
-    """Entry ``chosen[k, j]`` of row j of every score matrix, beside `chosen`."""
-    xp = namespace(scores)
-    index = xp.asarray(chosen, device=scores.device)
-    return xp.take_along_axis(scores, index[..., None], axis=-1)[..., 0], chosen
+def weighted_of(pair: Pair, weights: Array) -> Array:
+    """Absolute cosines of matched columns, weighted by column of W (k, r)."""
+    return pair.xp.sum(pair.matched * weights, axis=-1)
 
 
 def internal_of(factors: Factors) -> Array:
     """Mean |cos| of every column with its match among the other columns of the same matrix."""
-    from scipy.optimize import linear_sum_assignment
-
     xp = namespace(factors.stack)
     cosines = xp.clip(xp.abs(factors.units.mT @ factors.units), 0.0, 1.0)
     r = cosines.shape[-1]
     if r < 2:
         raise ArgumentError("'internal' matches each column to another one; W has only one.")
-    costs = -to_numpy(cosines)
-    costs[:, np.arange(r), np.arange(r)] = np.inf
-    chosen = np.stack([linear_sum_assignment(cost)[1] for cost in costs])
-    return xp.mean(picked(cosines, chosen)[0], axis=-1)
+    others = xp.where(xp.eye(r, dtype=xp.bool, device=cosines.device), -xp.inf, cosines)
+    return xp.mean(picked(cosines, assignments(others)), axis=-1)
 
 
 def column_weights(U: Array, given: Array) -> Array:
@@ -128,8 +118,3 @@ def column_weights(U: Array, given: Array) -> Array:
     total = xp.sum(sums, axis=-1, keepdims=True)
     equal = xp.full_like(sums, 1.0 / sums.shape[-1])
     return xp.where(total > 0, sums / xp.where(total > 0, total, xp.ones_like(total)), equal)
-
-
-def weighted_of(matched: Array, weights: Array) -> Array:
-    """Weighted mean of the matched cosines."""
-    return namespace(matched).sum(matched * weights, axis=-1)

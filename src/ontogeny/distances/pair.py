@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from array_api_compat import is_torch_array
 
 from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError, NonFiniteError
+from .matching import assignments, picked
 
 __all__ = ["Factors", "Pair", "double", "give", "measured", "pair_of", "stacked"]
 
@@ -51,6 +53,11 @@ class Factors:
             tolerance = max(self.stack.shape[-2:]) * self.floor
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
 
+    def prepare(self, *, svd: bool) -> Factors:
+        """Compute now what `take` hands on: unit columns and, if asked for, the SVD."""
+        _ = (self.units, self.svd if svd else None)
+        return self
+
     def take(self, index: Any) -> Factors:
         """Return the same for some members of the stack, with what is already computed."""
         part = Factors(self.stack[index], self.floor)
@@ -68,6 +75,10 @@ class Pair:
         self.first = first
         self.second = second
         self.xp = namespace(first.stack, second.stack)
+
+    def take(self, index: Any) -> Pair:
+        """Return some members of the two stacks as a pair of their own."""
+        return Pair(self.first.take(index), self.second.take(index))
 
     @cached_property
     def difference(self) -> Array:
@@ -98,6 +109,16 @@ class Pair:
     def cosines(self) -> Array:
         """Absolute cosines between the columns of W and those of V (k, r, r)."""
         return self.xp.clip(self.xp.abs(self.first.units.mT @ self.second.units), 0.0, 1.0)
+
+    @cached_property
+    def matches(self) -> np.ndarray:
+        """Column of V matched to every column of W so that the cosines' sum is largest (k, r)."""
+        return assignments(self.cosines)
+
+    @cached_property
+    def matched(self) -> Array:
+        """Absolute cosine of every column of W with its match (k, r)."""
+        return picked(self.cosines, self.matches)
 
 
 def double(name: str, value: Array) -> tuple[Array, Array]:

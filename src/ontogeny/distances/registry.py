@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..arrays import Array
@@ -11,7 +12,7 @@ from ..errors import ArgumentError, check_choice, suggestion
 from . import covariances, norms, rotations, subspaces
 from .pair import measured
 
-__all__ = ["MEASURES", "distance", "measure_options", "names"]
+__all__ = ["MEASURES", "distance", "measure_with", "names"]
 
 # Each takes a `Pair` and its options and gives one number for every member.
 MEASURES: dict[str, Callable[..., Array]] = {
@@ -66,17 +67,17 @@ def distance(name: str, W: Array, V: Array, **options: Any) -> Any:
     >>> distance("entrywise", [[3.0, 0.0], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], p=2)
     5.0
     """
+    return measured(measure_with(name, options), W, V)
+
+
+def measure_with(name: str, options: Mapping[str, Any]) -> Callable[..., Array]:
+    """Return the measure of that name with its options checked and bound."""
     measure = MEASURES[check_choice("name", name, MEASURES)]
-    allowed = measure_options(name)
+    allowed = tuple(inspect.signature(measure).parameters)[1:]
     for option in options:
         if option not in allowed:
             has = f"; it has {', '.join(allowed)}" if allowed else ""
             raise ArgumentError(
                 f"distance {name!r} has no option {option!r}{has}.{suggestion(option, allowed)}"
             )
-    return measured(measure, W, V, **options)
-
-
-def measure_options(name: str) -> tuple[str, ...]:
-    """Names of the options of one distance."""
-    return tuple(inspect.signature(MEASURES[name]).parameters)[1:]
+    return functools.partial(measure, **options)

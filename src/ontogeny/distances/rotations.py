@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, namespace
@@ -46,7 +47,19 @@ def procrustes(W: Array, V: Array) -> Any:
 
 def procrustes_of(pair: Pair) -> Array:
     """Procrustes distance of every member of a pair of stacks."""
-    return nearest_rotation_distance(pair.first.stack, pair.second.stack)
+
+    def by_vectors(near: Array) -> Array:
+        # W and V turned into their own singular bases: there V^T W is graded like the singular
+        # values, and the polar factor is right also between directions of tiny length.
+        part = pair.take(near)
+        return _residual(*(f.svd[0] * f.svd[1][..., None, :] for f in (part.first, part.second)))
+
+    return _nearest(pair.first.stack, pair.second.stack, by_vectors)
+
+
+def nearest_rotation_distance(F: Array, G: Array) -> Array:
+    """Min over orthogonal Q of ||F - G Q||_F for stacks (k, m, r), exact also near zero."""
+    return _nearest(F, G, lambda near: _residual(F[near], G[near]))
 
 
 def best_rotation(F: Array, G: Array) -> Array:
@@ -55,16 +68,19 @@ def best_rotation(F: Array, G: Array) -> Array:
     return left @ right
 
 
-def nearest_rotation_distance(F: Array, G: Array) -> Array:
-    """Min over orthogonal Q of ||F - G Q||_F for stacks (k, m, r), exact also near zero."""
+def _nearest(F: Array, G: Array, residual: Callable[[Array], Array]) -> Array:
+    """||F||^2 + ||G||^2 - 2 ||G^T F||_* where that keeps its digits, else `residual` (squared)."""
     xp = namespace(F, G)
     total = _squares(F) + _squares(G)
     squared = total - 2.0 * xp.sum(xp.linalg.svdvals(G.mT @ F), axis=-1)
     near = squared < _NEAR * total
     if bool(xp.any(near)):
-        F, G = F[near], G[near]
-        squared[near] = _squares(F - G @ best_rotation(F, G))
+        squared[near] = residual(near)
     return xp.sqrt(squared)
+
+
+def _residual(F: Array, G: Array) -> Array:
+    return _squares(F - G @ best_rotation(F, G))
 
 
 def _squares(stack: Array) -> Array:

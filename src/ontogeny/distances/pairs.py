@@ -1,0 +1,172 @@
+"""All pairs of a stack: the step-by-step matrix of every measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import Array, to_numpy
+from ..errors import ArgumentError, NonFiniteError, check_choice
+from .compare import Options, bound_measures
+from .correlations import (
+    CORRELATIONS,
+    column_weights,
+    columnwise_of,
+    internal_of,
+    optimal_of,
+    weighted_of,
+)
+from .pair import Pair, stacked
+from .registry import MEASURES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["pairwise"]
+
+
+def pairwise(
+    stack: Array,
+    U: Array | None = None,
+    *,
+    steps: Sequence[int] | np.ndarray | None = None,
+    measures: Sequence[str] | None = None,
+    options: Options | None = None,
+    workers: int = 1,
+    batch_size: int = 8,
+) -> xr.DataArray:
+    """Compare every step's dictionary with every other step's.
+
+    Parameters
+    ----------
+    stack
+        Dictionaries of all steps, (..., T, m, r), NumPy or PyTorch on any device.
+    U
+        Codes of all steps, (..., T, n, r), for ``"weighted"``.
+    steps
+        Labels of the T steps; 0 to T - 1 by default.
+    measures
+        Names of distances and correlations; by default the nine distances, ``"columnwise"``,
+        ``"optimal"``, ``"internal"`` and, with U, ``"weighted"``.
+    options
+        Options of single distances, as in `compare`.
+    workers
+        Threads; each works on pairs of its own, so give the linear algebra library one thread.
+    batch_size
+        Pairs computed together; more is faster on a GPU, and memory grows with it.
+
+    Returns
+    -------
+    xarray.DataArray
+        Dimensions ``distance``, (``batch_0``, ... for leading dimensions,) ``step``, ``step_``;
+        float64. ``"internal"`` and ``"weighted"`` belong to the row: they use the dictionary
+        and the codes of ``step``. All others are symmetric.
+
+    Raises
+    ------
+    ArgumentError
+        If a shape, a name or an option is wrong. ``NonFiniteError`` if a number is not finite.
+
+    Notes
+    -----
+    One thin SVD for each step; each pair then costs matrix products (r x m by m x r) and small
+    factorisations. Differences are formed before their norms, and a distance near zero is taken
+    from a residual, so that nothing is lost where checkpoints are close.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = np.random.default_rng(0).standard_normal((4, 20, 3))
+    >>> matrix = pairwise(stack, steps=[0, 10, 100, 1000])
+    >>> bool(matrix.sel(distance="procrustes", step=0, step_=100) > 1)
+    True
+    """
+    bound = bound_measures(options)
+    factors, given = stacked("stack", stack)
+    if given.ndim < 3:
+        raise ArgumentError(
+            "stack must have at least three dimensions, (..., T, m, r); "
+            f"its shape is {tuple(given.shape)}."
+        )
+    *lead, count, _, r = (int(n) for n in given.shape)
+    labels = _labels(steps, count)
+    names = _chosen(measures, with_codes=U is not None, r=r)
+    weights = None if U is None else column_weights(U, given)
+    factors.prepare(svd=any(name in MEASURES for name in names))
+    values = np.empty((len(names), len(factors.stack), count))
+
+    def fill(row: int, columns: range) -> None:
+        pair = Pair(factors.take([row] * len(columns)), factors.take(list(columns)))
+        for name, cells in zip(names, values, strict=True):
+            if name == "internal":
+                continue
+            if name == "weighted":
+                there, back = _weighted(pair, weights[row], weights[list(columns)])
+            else:
+                there = back = (bound | _UNWEIGHTED)[name](pair)
+            cells[row, [c % count for c in columns]] = to_numpy(there)
+            cells[list(columns), row % count] = to_numpy(back)
+
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [
+            pool.submit(fill, *block) for block in _blocks(len(values[0]), count, batch_size)
+        ]:
+            done.result()
+    if "internal" in names:
+        values[names.index("internal")] = to_numpy(internal_of(factors))[:, None]
+    return _labelled(values, names, lead, labels)
+
+
+_UNWEIGHTED = {"columnwise": columnwise_of, "optimal": optimal_of}
+
+
+def _weighted(pair: Pair, first: Array, second: Array) -> tuple[Array, Array]:
+    """Weighted correlation by the codes of the row, and by those of the columns."""
+    xp = pair.xp
+    index = xp.asarray(pair.matches, device=second.device)
+    return (
+        weighted_of(pair, first),
+        weighted_of(pair, xp.take_along_axis(second, index, axis=-1)),
+    )
+
+
+def _blocks(rows: int, count: int, size: int) -> Iterator[tuple[int, range]]:
+    """Every row of the stack with its later steps and itself, `size` at a time."""
+    for row in range(rows):
+        end = (row // count + 1) * count
+        for start in range(row, end, size):
+            yield row, range(start, min(start + size, end))
+
+
+def _chosen(measures: Sequence[str] | None, *, with_codes: bool, r: int) -> list[str]:
+    possible = [n for n in CORRELATIONS if n != "internal" or r > 1]
+    possible = [*MEASURES, *(n for n in possible if n != "weighted" or with_codes)]
+    if measures is None:
+        return possible
+    return [check_choice("each of measures", name, possible) for name in measures]
+
+
+def _labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndarray:
+    labels = np.arange(count) if steps is None else np.asarray(steps)
+    if labels.shape != (count,):
+        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
+    return labels
+
+
+def _labelled(
+    values: np.ndarray, names: list[str], lead: list[int], steps: np.ndarray
+) -> xr.DataArray:
+    import xarray as xr
+
+    if not np.isfinite(values).all():
+        raise NonFiniteError("a distance overflowed: divide the stack by a common scale first.")
+    leading = [f"batch_{i}" for i in range(len(lead))]
+    return xr.DataArray(
+        values.reshape(len(names), *lead, len(steps), len(steps)),
+        dims=("distance", *leading, "step", "step_"),
+        coords={"distance": names, "step": steps, "step_": steps},
+        attrs={"long_name": "distance between the dictionaries of two steps"},
+    )
