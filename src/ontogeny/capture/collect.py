@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any, Protocol
 
 from torch import nn
@@ -73,10 +73,8 @@ class _Pass:
         self.waiting = set().union(*(paths or () for paths in awaited))
         output = None
         if self.waiting or self.to_the_end:
-            try:
+            with suppress(Enough):
                 output = run(self.model, batch, position_ids=position_ids)
-            except Enough:
-                pass
         if self.waiting:
             raise ArgumentError(
                 f"the forward pass of {type(self.model).__name__} never called "

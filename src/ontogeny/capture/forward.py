@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ class Enough(BaseException):
 
 @contextmanager
 def quiet(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients; modes and random state are as before afterwards."""
+    """Hold `model` in evaluation mode without gradients; modes and random state come back."""
     modes = {module: module.training for module in model.modules()}
     device = device_of(model)
     devices = [device] if device.type == "cuda" else []
@@ -78,10 +78,10 @@ def eager_attention(model: nn.Module) -> Iterator[None]:
         key: part._attn_implementation for key, part in parts.items() if part is not None
     }
     try:
-        model.set_attn_implementation("eager")
+        cast(Any, model).set_attn_implementation("eager")
         yield
     finally:
-        model.set_attn_implementation(restore if len(restore) > 1 else before)
+        cast(Any, model).set_attn_implementation(restore if len(restore) > 1 else before)
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -127,8 +127,8 @@ def first_tensor(output: Any) -> Any:
     return output[0] if isinstance(output, Sequence) and len(output) else output
 
 
-def check_fits(model: nn.Module, inputs: Inputs) -> None:
-    """Check that token ids and text lengths are within the model's tables.
+def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) -> None:
+    """Check that token ids (`ids`, or those of `inputs`) and lengths are within the model's tables.
 
     Raises
     ------
@@ -137,9 +137,10 @@ def check_fits(model: nn.Module, inputs: Inputs) -> None:
     """
     config = getattr(model, "config", None)
     rows = getattr(config, "vocab_size", None)
-    if isinstance(rows, int) and inputs.ids.max() >= rows:
+    highest = int((inputs.ids if ids is None else ids).max())
+    if isinstance(rows, int) and highest >= rows:
         raise ArgumentError(
-            f"inputs hold token id {inputs.ids.max()}, but {type(model).__name__} has only {rows}; "
+            f"inputs hold token id {highest}, but {type(model).__name__} has only {rows}; "
             "were they tokenised for another model?"
         )
     longest = getattr(config, "max_position_embeddings", None)

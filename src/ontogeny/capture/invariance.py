@@ -1,4 +1,4 @@
-"""Does a model give a text the same activations whatever it is batched with?"""
+"""Whether a model gives a text the same activations whatever it is batched with."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
 
 def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
-    """Return ``"causal"`` or ``"masked"``; ``"auto"`` reads it off the names of the model's classes.
+    """Return ``"causal"`` or ``"masked"``; ``"auto"`` reads it off the model's class name.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
 
 def head_path(model: nn.Module) -> str | None:
     """Return the path of the linear map to the vocabulary, where the model names it."""
-    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    find = getattr(model, "get_output_embeddings", None)
+    head = find() if callable(find) else None
     if not isinstance(head, nn.Linear):
         return None
     return next((path for path, module in model.named_modules() if module is head), None)

@@ -170,9 +170,9 @@ def _read_group(
     inputs: Inputs,
     settings: ReadingSettings,
 ) -> dict[Need, Any]:
-    check_fits(model, inputs)
     inputs = settings.layout(inputs)
     ids, masked = inputs.corrupt(*key.corruption) if key.corruption else (None, None)
+    check_fits(model, inputs, ids)
     collectors: dict[Need, Collector] = {}
     for need in needs:
         if isinstance(need, Activations):

@@ -101,7 +101,7 @@ def losses(
     random_state: int = 0,
     batch_size: int = 16,
 ) -> xr.Dataset:
-    """Return each text's loss: Dataset ``loss(text)`` in nats per predicted token, ``tokens(text)``.
+    """Return the loss of each text: Dataset ``loss(text)``, ``tokens(text)``, in nats per token.
 
     Parameters
     ----------

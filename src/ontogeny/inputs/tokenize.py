@@ -1,4 +1,4 @@
-"""Texts to arrays with a Hugging Face tokenizer, for :meth:`ontogeny.inputs.Inputs.from_texts`."""
+"""Texts to arrays with a Hugging Face tokenizer, for `Inputs.from_texts`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice
+from .layout import lay_out
 
 __all__ = ["tokenize"]
 
@@ -19,7 +20,7 @@ def tokenize(
     padding_side: str,
     labels: Sequence[Any] | np.ndarray | None,
 ) -> dict[str, Any]:
-    """Return the fields of :class:`ontogeny.inputs.Inputs` for `texts`.
+    """Return the fields of :class:`ontogeny.Inputs` for `texts`.
 
     Padding is laid out here, so that the tokenizer's own padding settings do not matter.
     """
@@ -37,11 +38,11 @@ def tokenize(
     pad = _pad_token_id(tokenizer)
     spans = None
     if rows[0]["spans"] is not None:
-        spans = _lay_out([row["spans"] for row in rows], 0, padding_side)
+        spans = lay_out([row["spans"] for row in rows], 0, padding_side)
     return {
-        "ids": _lay_out([row["ids"] for row in rows], pad, padding_side),
-        "mask": _lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
-        "special": _lay_out([row["special"] for row in rows], True, padding_side),
+        "ids": lay_out([row["ids"] for row in rows], pad, padding_side),
+        "mask": lay_out([np.ones(len(row["ids"]), bool) for row in rows], False, padding_side),
+        "special": lay_out([row["special"] for row in rows], True, padding_side),
         "spans": spans,
         "texts": tuple(texts[i] for i, _ in kept),
         "labels": None if labels is None else np.asarray(labels)[[i for i, _ in kept]],
@@ -127,12 +128,3 @@ def _encode(texts: list[str], tokenizer: Any, max_length: int) -> list[dict[str,
             }
         )
     return rows
-
-
-def _lay_out(rows: list[np.ndarray], fill: int | bool, side: str) -> np.ndarray:
-    width = max(len(row) for row in rows)
-    array = np.full((len(rows), width, *rows[0].shape[1:]), fill, dtype=rows[0].dtype)
-    for index, row in enumerate(rows):
-        columns = slice(0, len(row)) if side == "right" else slice(width - len(row), width)
-        array[index, columns] = row
-    return array

@@ -1,9 +1,4 @@
-"""The fixed texts or tokens that every checkpoint sees.
-
-They are tokenised once. Mask, special tokens and character spans travel with the ids; padding and
-special tokens are counted and never sampled; the sample of tokens is drawn once from a seed and is
-the same at every checkpoint (decision 5).
-"""
+"""Tokenised texts: ids with their mask, special tokens, spans and labels."""
 
 from __future__ import annotations
 
@@ -14,60 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import is_array, to_numpy
-from .errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice
+from ..needs import GRANULARITIES
+from .batches import Batch, make_batches, trimmed
+from .layout import check_layout, check_range, rectangle, repad
+from .sampling import TokenSample, draw, masked_positions
+from .tokenize import tokenize
 
-__all__ = ["Batch", "Inputs", "TokenSample"]
-
-GRANULARITIES = ("all", "mean", "last", "cls", "masked")
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some texts of an input set, trimmed to the longest of them.
-
-    Parameters
-    ----------
-    rows, columns
-        (b,) which texts these are, and which columns of the input set.
-    ids, mask
-        (b, w) token ids and whether a position holds a token.
-    """
-
-    rows: np.ndarray
-    columns: slice
-    ids: np.ndarray
-    mask: np.ndarray
-
-    @property
-    def first(self) -> np.ndarray:
-        """(b,) column of each text's first token: zero unless padded on the left."""
-        return self.mask.argmax(axis=1)
-
-    @property
-    def position_ids(self) -> np.ndarray:
-        """(b, w) positions counted from each text's first token; padding before it gets 0."""
-        return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenSample:
-    """Which rows a reading keeps, ordered by text, then position.
-
-    Parameters
-    ----------
-    text
-        (k,) the text of each row.
-    position
-        (k,) its token, counted from the text's first token (padding does not count);
-        -1 where the row is the mean of a whole text.
-    """
-
-    text: np.ndarray
-    position: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.text)
+__all__ = ["Inputs"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,8 +80,8 @@ class Inputs:
 
     def __post_init__(self) -> None:
         check_choice("padding_side", self.padding_side, ("right", "left"))
-        _check_layout(self.ids, self.mask, self.special, self.padding_side)
-        _check_range(self.ids, self.vocab_size)
+        check_layout(self.ids, self.mask, self.special, self.padding_side)
+        check_range(self.ids, self.vocab_size)
         for name in ("spans", "texts", "labels"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):
@@ -183,8 +132,6 @@ class Inputs:
         ArgumentError
             If a text is no string, `labels` has another length, or no text is left.
         """
-        from ._tokenize import tokenize
-
         return cls(**tokenize(texts, tokenizer, max_length, padding_side, labels))
 
     @classmethod
@@ -218,9 +165,9 @@ class Inputs:
         ... ).counts["ordinary"]
         3
         """
-        ids, known = _rectangle("ids", ids, pad_token_id)
-        mask = known if mask is None else _rectangle("mask", mask, 0)[0].astype(bool)
-        given = _rectangle("special", special, 1)[0].astype(bool) if special is not None else False
+        ids, known = rectangle("ids", ids, pad_token_id)
+        mask = known if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
+        given = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
         return cls(
             ids=ids,
             mask=mask,
@@ -230,7 +177,7 @@ class Inputs:
             mask_token_id=mask_token_id,
             pad_token_id=pad_token_id,
             vocab_size=vocab_size,
-            padding_side=_side_of(mask),
+            padding_side="right" if mask[:, 0].all() else "left",
         )
 
     @classmethod
@@ -265,24 +212,12 @@ class Inputs:
         check_choice("side", side, ("right", "left"))
         if side == self.padding_side:
             return self
-        order = np.argsort(self.mask, axis=1, kind="stable")  # padding first: left
-        if side == "right":
-            order = np.argsort(~self.mask, axis=1, kind="stable")
-
-        def move(array: np.ndarray) -> np.ndarray:
-            return np.take_along_axis(array, order, axis=1)
-
-        spans = None if self.spans is None else np.stack(
-            [move(self.spans[..., 0]), move(self.spans[..., 1])], axis=-1
-        )  # fmt: skip
-        return replace(
-            self,
-            ids=move(self.ids),
-            mask=move(self.mask),
-            special=move(self.special),
-            spans=spans,
-            padding_side=side,
-        )
+        moved: dict[str, Any] = {
+            name: repad(array, self.mask, side)
+            for name in ("ids", "mask", "special", "spans")
+            if (array := getattr(self, name)) is not None
+        }
+        return replace(self, padding_side=side, **moved)
 
     def subset(self, rows: Sequence[int] | np.ndarray) -> Inputs:
         """Return some of the texts, trimmed to the longest of them.
@@ -293,8 +228,8 @@ class Inputs:
         [[4, 0], [5, 6]]
         """
         rows = np.asarray(rows, dtype=np.int64)
-        width, total = int(self.lengths[rows].max(initial=0)), self.ids.shape[1]
-        columns = slice(0, width) if self.padding_side == "right" else slice(total - width, total)
+        width = int(self.lengths[rows].max(initial=0))
+        columns = trimmed(self.ids.shape[1], width, self.padding_side)
         return replace(
             self,
             ids=self.ids[rows, columns],
@@ -361,19 +296,8 @@ class Inputs:
         >>> [(b.rows.tolist(), b.ids.shape) for b in inputs.batches(2)]
         [([1, 2], (2, 3)), ([0], (1, 1))]
         """
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
         ids = self.ids if ids is None else ids
-        lengths, total = self.lengths, self.ids.shape[1]
-        order = np.argsort(-lengths, kind="stable")
-        batches = []
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            width = int(lengths[rows[0]])
-            start_column = 0 if self.padding_side == "right" else total - width
-            columns = slice(start_column, start_column + width)
-            batches.append(Batch(rows, columns, ids[rows, columns], self.mask[rows, columns]))
-        return batches
+        return make_batches(ids, self.mask, self.padding_side, batch_size)
 
     def sample(
         self,
@@ -405,29 +329,23 @@ class Inputs:
         ([0, 1], [1, 0])
         """
         check_choice("tokens", tokens, GRANULARITIES)
-        text, position = self._rows(tokens, random_state, mask_fraction)
-        if not len(text):
+        whole = self._rows(tokens, random_state, mask_fraction)
+        if not len(whole):
             raise ArgumentError(f"tokens={tokens!r}: no text has an ordinary token to read.")
-        if max_tokens is not None and max_tokens < len(text):
-            draw = np.random.default_rng(random_state)
-            keep = np.sort(draw.choice(len(text), size=max_tokens, replace=False))
-            text, position = text[keep], position[keep]
-        return TokenSample(text, position)
+        return draw(whole, max_tokens, random_state)
 
-    def _rows(
-        self, tokens: str, random_state: int, mask_fraction: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _rows(self, tokens: str, random_state: int, mask_fraction: float) -> TokenSample:
         texts = np.arange(len(self))
         if tokens == "mean":
             texts = texts[self.ordinary.any(axis=1)]
-            return texts, np.full(len(texts), -1)
+            return TokenSample(texts, np.full(len(texts), -1))
         if tokens in ("last", "cls"):
-            return texts, self.lengths - 1 if tokens == "last" else np.zeros(len(self), np.int64)
+            return TokenSample(texts, self.lengths - 1 if tokens == "last" else 0 * texts)
         kept = self.ordinary
         if tokens == "masked":
             kept = self.corrupt(mask_fraction, random_state)[1]
         text, column = np.nonzero(kept)
-        return text, column - self.mask.argmax(axis=1)[text]
+        return TokenSample(text, column - self.mask.argmax(axis=1)[text])
 
     def corrupt(
         self, mask_fraction: float = 0.15, random_state: int = 0
@@ -459,17 +377,7 @@ class Inputs:
                 "these inputs have no mask token, so tokens cannot be masked; "
                 "use objective='causal', or inputs whose mask_token_id is set."
             )
-        if not 0 < mask_fraction < 1:
-            raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
-        text, column = np.nonzero(self.ordinary)
-        key = np.random.default_rng(random_state).random(len(text))
-        shuffled = np.lexsort((key, text))  # by text, in random order within each
-        number = np.bincount(text, minlength=len(self))
-        rank = np.arange(len(text)) - np.repeat(np.cumsum(number) - number, number)
-        quota = np.maximum(1, np.floor(mask_fraction * number + 0.5))
-        chosen = shuffled[rank < quota[text]]
-        positions = np.zeros(self.ids.shape, dtype=bool)
-        positions[text[chosen], column[chosen]] = True
+        positions = masked_positions(self.ordinary, mask_fraction, random_state)
         return np.where(positions, np.int64(self.mask_token_id), self.ids), positions
 
     # ---- words ----------------------------------------------------------------------------------
@@ -478,8 +386,24 @@ class Inputs:
         """Return the characters of the token at `position` of `text`, as they stand in the text.
 
         `position` counts from the text's first token. None for special tokens and where spans or
-        texts are unknown.
+        texts are unknown. Tokens that share a character (the bytes of an emoji) each give it whole.
         """
+        return self._snippet(text, position, 0)
+
+    def tokens_of(self, sample: TokenSample, window: int = 0) -> list[str | None]:
+        """Return the characters of each row of `sample`, with `window` more on either side.
+
+        Rows that stand for a whole text (position -1) give the whole text.
+        """
+        rows = zip(sample.text.tolist(), sample.position.tolist(), strict=True)
+        if self.texts is None:
+            return [None] * len(sample)
+        return [
+            self.texts[text] if position < 0 else self._snippet(text, position, window)
+            for text, position in rows
+        ]
+
+    def _snippet(self, text: int, position: int, window: int) -> str | None:
         if self.spans is None or self.texts is None:
             return None
         if not 0 <= position < self.lengths[text]:
@@ -488,79 +412,6 @@ class Inputs:
                 f"got {position}."
             )
         start, stop = self.spans[text, self.mask[text].argmax() + position]
-        return self.texts[text][start:stop] or None
-
-    def tokens_of(self, sample: TokenSample, window: int = 0) -> list[str | None]:
-        """Return the text of each row of `sample`, with `window` characters on either side.
-
-        Rows that stand for a whole text (position -1) give the whole text.
-        """
-        if self.texts is None:
-            return [None] * len(sample)
-        found: list[str | None] = []
-        for text, position in zip(sample.text.tolist(), sample.position.tolist(), strict=True):
-            word = self.texts[text] if position < 0 else self.word(text, position)
-            if word is not None and window and position >= 0 and self.spans is not None:
-                start, stop = self.spans[text, self.mask[text].argmax() + position]
-                word = self.texts[text][max(0, start - window) : stop + window]
-            found.append(word)
-        return found
-
-
-def _rectangle(name: str, values: Any, fill: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return `values` as an (n, L) int64 array, ragged lists filled, and where values were given."""
-    if is_array(values):
-        array = to_numpy(values)
-        rows = list(array) if array.ndim == 2 else []
-    else:
-        rows = [to_numpy(row) if is_array(row) else np.asarray(row) for row in values]
-    if not rows or any(row.ndim != 1 for row in rows) or not max(len(row) for row in rows):
-        raise ArgumentError(f"{name} must be two-dimensional and not empty: one row per text.")
-    kinds = {row.dtype.kind for row in rows if len(row)}
-    if not kinds <= set("iub"):
-        raise ArgumentError(f"{name} must hold integers; got {rows[0].dtype}.")
-    array = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=np.int64)
-    known = np.zeros(array.shape, dtype=bool)
-    for index, row in enumerate(rows):
-        array[index, : len(row)] = row
-        known[index, : len(row)] = True
-    return array, known
-
-
-def _side_of(mask: np.ndarray) -> str:
-    return "right" if mask[:, 0].all() else "left"
-
-
-def _check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: str) -> None:
-    for name, array, kind in (
-        ("ids", ids, np.int64),
-        ("mask", mask, bool),
-        ("special", special, bool),
-    ):
-        if array.ndim != 2 or array.dtype != kind or array.shape != ids.shape:
-            raise ArgumentError(
-                f"{name} must be a {np.dtype(kind).name} array of shape (texts, tokens) = "
-                f"{ids.shape}; got {array.dtype} {array.shape}."
-            )
-    lengths = mask.sum(axis=1)
-    if not len(ids) or not lengths.all():
-        empty = np.flatnonzero(lengths == 0)
-        raise ArgumentError(f"every text needs a token; these have none: {empty[:5].tolist()}.")
-    if not special[~mask].all():
-        raise ArgumentError("special must be True at padding too.")
-    columns = np.arange(mask.shape[1])
-    expected = columns < lengths[:, None]
-    if side == "left":
-        expected = expected[:, ::-1]
-    wrong = np.flatnonzero((expected != mask).any(axis=1))
-    if len(wrong):
-        raise ArgumentError(
-            f"mask must be one run of tokens with all padding on one side; "
-            f"text {wrong[0]} differs with padding on the {side}."
-        )
-
-
-def _check_range(ids: np.ndarray, vocab_size: int | None) -> None:
-    if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
-        allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
-        raise ArgumentError(f"token ids must be {allowed}; they span {ids.min()} to {ids.max()}.")
+        if start == stop:
+            return None
+        return self.texts[text][max(0, start - window) : stop + window]

@@ -1,0 +1,12 @@
+"""The fixed texts or tokens that every checkpoint sees.
+
+They are tokenised once. Mask, special tokens and character spans travel with the ids; padding and
+special tokens are counted and never sampled; the sample of tokens is drawn once from a seed and is
+the same at every checkpoint (decision 5).
+"""
+
+from .batches import Batch
+from .sampling import TokenSample
+from .tokens import Inputs
+
+__all__ = ["Batch", "Inputs", "TokenSample"]

@@ -1,0 +1,60 @@
+"""Texts in batches with little padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+__all__ = ["Batch", "make_batches", "trimmed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some texts of an input set, trimmed to the longest of them.
+
+    Parameters
+    ----------
+    rows, columns
+        (b,) which texts these are, and which columns of the input set.
+    ids, mask
+        (b, w) token ids and whether a position holds a token.
+    """
+
+    rows: np.ndarray
+    columns: slice
+    ids: np.ndarray
+    mask: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """(b,) column of each text's first token: zero unless padded on the left."""
+        return self.mask.argmax(axis=1)
+
+    @property
+    def position_ids(self) -> np.ndarray:
+        """(b, w) positions counted from each text's first token; padding before it gets 0."""
+        return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)
+
+
+def make_batches(
+    ids: np.ndarray, mask: np.ndarray, padding_side: str, batch_size: int
+) -> list[Batch]:
+    """Return the texts in batches, longest first; texts of equal length keep their order."""
+    if batch_size < 1:
+        raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
+    lengths = mask.sum(axis=1)
+    order = np.argsort(-lengths, kind="stable")
+    batches = []
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        columns = trimmed(mask.shape[1], int(lengths[rows[0]]), padding_side)
+        batches.append(Batch(rows, columns, ids[rows, columns], mask[rows, columns]))
+    return batches
+
+
+def trimmed(total: int, width: int, padding_side: str) -> slice:
+    """Return the `width` columns of `total` that padding leaves."""
+    return slice(0, width) if padding_side == "right" else slice(total - width, total)

@@ -1,0 +1,84 @@
+"""Seeded choices among tokens: which rows a reading keeps, which tokens are masked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+__all__ = ["TokenSample", "draw", "masked_positions"]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSample:
+    """Which rows a reading keeps, ordered by text, then position.
+
+    Parameters
+    ----------
+    text
+        (k,) the text of each row.
+    position
+        (k,) its token, counted from the text's first token (padding does not count);
+        -1 where the row is the mean of a whole text.
+    """
+
+    text: np.ndarray
+    position: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+def draw(sample: TokenSample, max_tokens: int | None, random_state: int) -> TokenSample:
+    """Return at most `max_tokens` rows of `sample`, drawn without replacement, in their order.
+
+    Examples
+    --------
+    >>> whole = TokenSample(np.zeros(9, int), np.arange(9))
+    >>> len(draw(whole, 4, 0)), len(draw(whole, None, 0))
+    (4, 9)
+    """
+    if max_tokens is not None and max_tokens < 1:
+        raise ArgumentError(f"max_tokens must be at least 1 or None; got {max_tokens}.")
+    if max_tokens is None or max_tokens >= len(sample):
+        return sample
+    chosen = generator(random_state).choice(len(sample), size=max_tokens, replace=False)
+    chosen.sort()
+    return TokenSample(sample.text[chosen], sample.position[chosen])
+
+
+def masked_positions(ordinary: np.ndarray, fraction: float, random_state: int) -> np.ndarray:
+    """Choose `fraction` of each row's ordinary tokens, rounded half up, at least one.
+
+    The choice depends on the order of the ordinary tokens only, not on the padding between them.
+
+    Examples
+    --------
+    >>> ordinary = np.array([[1, 1, 1, 1], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)
+    >>> masked_positions(ordinary, 0.5, random_state=0).sum(axis=1).tolist()
+    [2, 1, 0]
+    """
+    if not 0 < fraction < 1:
+        raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {fraction}.")
+    text, column = np.nonzero(ordinary)
+    shuffled = np.lexsort((generator(random_state).random(len(text)), text))
+    number = np.bincount(text, minlength=len(ordinary))
+    rank = np.arange(len(text)) - np.repeat(np.cumsum(number) - number, number)
+    quota = np.maximum(1, np.floor(fraction * number + 0.5))
+    chosen = shuffled[rank < quota[text]]
+    positions = np.zeros(ordinary.shape, dtype=bool)
+    positions[text[chosen], column[chosen]] = True
+    return positions
+
+
+def generator(random_state: int) -> np.random.Generator:
+    """Return the generator of a seed, a non-negative integer."""
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ArgumentError(
+            f"random_state must be a non-negative integer; got {type(random_state).__name__}."
+        )
+    if random_state < 0:
+        raise ArgumentError(f"random_state must be a non-negative integer; got {random_state}.")
+    return np.random.default_rng(int(random_state))
