@@ -45,6 +45,12 @@ class Settings:
             "positions": self.positions,
         }
 
+    def torch_dtype(self) -> Any:
+        """Return the dtype of the weights as PyTorch's."""
+        import torch
+
+        return getattr(torch, self.dtype)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain data."""
         return {**asdict(self), "noise_steps": list(self.noise_steps)}
@@ -66,7 +72,7 @@ def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mappin
         if reference not in steps:
             near = min(steps, key=lambda s: abs(s - reference))
             raise ArgumentError(
-                f"reference must be a step of the trajectory; got {reference}, the nearest is {near}."
+                f"reference must be a step of the trajectory; got {reference}, nearest {near}."
             )
         return reference
     check_choice("reference", reference, ("first", "last"))

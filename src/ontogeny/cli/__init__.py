@@ -1,0 +1,7 @@
+"""The command ``ontogeny``."""
+
+from __future__ import annotations
+
+from .main import main as main
+
+__all__ = ["main"]

@@ -1,0 +1,180 @@
+"""The commands; each is a few lines over the library."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._version import __version__
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="How a language model develops during training: from checkpoints to a page.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Add --debug to any command to see where an error comes from.",
+)
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every phase.")] = False,
+) -> None:
+    if verbose:
+        logging.basicConfig(format="%(asctime)s %(name)s %(message)s")
+        logging.getLogger("ontogeny").setLevel(logging.DEBUG)
+    if version:
+        typer.echo(f"ontogeny {__version__}")
+        context.exit()
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help="Folder for run, study and page.")] = Path(
+        "ontogeny-demo"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller model, for checks.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a small language model, record it, study it, and write its page."""
+    from ..demo import run_demo
+    from .progress import TrainingLines, progress_for
+
+    progress = progress_for(quiet)
+    page = run_demo(output, quick=quick, progress=progress, training=TrainingLines(progress))
+    typer.echo(f"page: {page.resolve()}")
+
+
+@app.command()
+def audit(
+    source: Annotated[Path, typer.Argument(help="Folder of checkpoints.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
+) -> None:
+    """Say what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
+    from ..trajectory import Trajectory
+
+    trajectory = Trajectory.from_folder(source)
+    findings = trajectory.audit()
+    typer.echo(f"{trajectory!r}\n{findings}")
+    if strict and len(findings):
+        raise typer.Exit(3)
+
+
+@app.command()
+def plan(
+    study: StudyFile,
+    output: Annotated[Path | None, typer.Option(help="Folder of the study.")] = None,
+) -> None:
+    """Say what a run would read, compute and store; nothing is written."""
+    from ..study import read_study
+
+    typer.echo(str(read_study(study).plan(_output(study, output))))
+
+
+@app.command()
+def run(
+    study: StudyFile,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 if a cell is missing or failed.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compute what is missing of a study; stopped and started again, it goes on."""
+    import json
+
+    from ..study import read_study
+    from .executors import executor_for
+    from .progress import progress_for
+
+    chosen = read_study(study)
+    folder = _output(study, output)
+    with executor_for(workers, scheduler) as executor:
+        result = chosen.run(folder, executor, progress_for(quiet))
+    typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
+    if strict and json.loads(result.attrs["problems"]):
+        raise typer.Exit(3)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")],
+    output: Annotated[
+        Path | None, typer.Option(help="The page; DIR/report.html by default.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write the figures' data and chart.")
+    ] = None,
+) -> None:
+    """Write a study's page: one HTML file that opens without a network."""
+    from .. import report as reports
+    from ..study import open_study
+
+    study = open_study(folder)
+    typer.echo(f"page: {study.report(output or folder / 'report.html')}")
+    if figures is not None:
+        written = reports.write_figures(study.result, figures)
+        typer.echo(f"figures: {len(written)} files in {figures}")
+
+
+@app.command()
+def layers(
+    model: Annotated[Path, typer.Argument(help="Folder of a model or of checkpoints.")],
+    pattern: Annotated[str, typer.Argument(help="Glob over module paths.")] = "**",
+) -> None:
+    """Show which modules a layer pattern matches, with the shapes of their outputs."""
+    from ..capture import list_layers
+    from ..trajectory import load_model
+
+    rows = [
+        (info.path, info.kind, "×".join(map(str, info.shape)) if info.shape else "-")
+        for info in list_layers(load_model(model), pattern)
+    ]
+    _table(("layer", "class", "output"), rows)
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="extractors, distances or observables; all by default.")
+    ] = "all",
+) -> None:
+    """List extractors, distances and observables."""
+    import importlib
+
+    from ..errors import check_choice
+
+    rooms = {"extractors": "concepts", "distances": "distances", "observables": "observables"}
+    check_choice("what", what, ["all", *rooms])
+    for name in rooms if what == "all" else [what]:
+        names = importlib.import_module(f"..{rooms[name]}", __package__).names()
+        typer.echo(f"{name}: {', '.join(names)}")
+
+
+def _output(study: Path, output: Path | None) -> Path:
+    return output if output is not None else Path("studies") / study.stem
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())

@@ -1,0 +1,129 @@
+"""Progress for people: a bar with time left on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+__all__ = ["BarProgress", "LineProgress", "TrainingLines", "duration", "progress_for"]
+
+
+def progress_for(quiet: bool = False) -> Any:
+    """Return the progress that fits standard error, or a silent one."""
+    from ..study.progress import Silent
+
+    if quiet:
+        return Silent()
+    return BarProgress() if sys.stderr.isatty() else LineProgress()
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them.
+
+    Examples
+    --------
+    >>> duration(3.2), duration(75), duration(7300)
+    ('3 s', '1 min 15 s', '2 h 02 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+class LineProgress:
+    """One line for each finished task, without control characters: for logs."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._tasks = self._done = 0
+
+    def note(self, text: str) -> None:
+        """Say one line."""
+        self._line(text)
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Say how much there is to do."""
+        self._begin, self._tasks, self._done = time.monotonic(), tasks, 0
+        self._line(f"{cells} cells to compute in {tasks} tasks" if tasks else "all cells are done")
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Say what is finished and how long the rest will take."""
+        self._done += 1
+        left = (time.monotonic() - self._begin) / self._done * (self._tasks - self._done)
+        self._line(
+            f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, "
+            f"about {duration(left)} left"
+        )
+
+    def finish(self) -> None:
+        """Say nothing more."""
+
+    def _line(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+class BarProgress:
+    """A bar with time left, for terminals."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._bar: Any = None
+        self._task: Any = None
+
+    def note(self, text: str) -> None:
+        """Say one line above the bar."""
+        self._console.print(text, style="dim", markup=False, highlight=False)
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Show the bar."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        if not tasks:
+            self.note("all cells are done")
+            return
+        self._bar = Progress(
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            Remaining(),
+            console=self._console,
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task(f"{cells} cells", total=tasks)
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Move the bar."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=label)
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+class TrainingLines:
+    """Training progress through a study progress: one line about every tenth of the way."""
+
+    def __init__(self, progress: Any, tenths: int = 10) -> None:
+        self._progress, self._tenths = progress, tenths
+        self._begin = time.monotonic()
+
+    def __call__(self, step: int, steps: int, loss: float) -> None:
+        """Say where the training stands."""
+        if step % max(1, steps // self._tenths) and step != steps:
+            return
+        left = (time.monotonic() - self._begin) / max(step, 1) * (steps - step)
+        self._progress.note(
+            f"training: step {step} of {steps}, loss {loss:.2f}, about {duration(left)} left"
+        )

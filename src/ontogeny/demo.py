@@ -1,0 +1,129 @@
+"""The demo: train a small language model, record it, study it, and write its page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .errors import ArgumentError
+from .study import Progress, open_study, read_study
+from .study.progress import Silent
+
+__all__ = ["STUDY", "run_demo"]
+
+_WORKERS = 2
+
+STUDY = """\
+title = "{title}"
+
+[trajectory]
+folder = "run"
+
+[inputs]
+files = ["run/heldout.jsonl"]
+max_texts = {texts}
+max_length = 64
+
+[[observables]]
+kind = "loss"
+
+[[observables]]
+kind = "activation-decay"
+layers = "model.layers.*.mlp"
+max_tokens = {tokens}
+
+[[observables]]
+kind = "concepts"
+extractor = "svd"
+n_concepts = {concepts}
+layers = "model.layers.*.mlp"
+max_tokens = {tokens}
+
+[[observables]]
+kind = "concepts"
+extractor = "pca"
+n_concepts = {concepts}
+layers = "model.layers.*.mlp"
+max_tokens = {tokens}
+
+[[observables]]
+kind = "concepts"
+extractor = "ica"
+n_concepts = {concepts}
+layers = "model.layers.*.mlp"
+max_tokens = {tokens}
+
+[[observables]]
+kind = "attention-entropy"
+
+[[observables]]
+kind = "weight-rank"
+blocks = ["model.layers.*.self_attn.*.weight", "model.layers.*.mlp.*.weight"]
+"""
+
+
+def run_demo(
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    progress: Progress | None = None,
+    training: Callable[[int, int, float], None] | None = None,
+) -> Path:
+    """Train, record, audit, study and report in `folder`; return the path of the page.
+
+    The folder then holds ``run`` (checkpoints), ``study.toml`` (what is studied; change it and run
+    ``ontogeny run`` on it), ``study`` (result) and ``report.html``. Called again, it goes on where
+    it was; a training that was stopped begins anew.
+
+    Raises
+    ------
+    ArgumentError
+        If `folder` holds other files.
+    """
+    place, progress = Path(folder), progress or Silent()
+    _check_folder(place, quick)
+    if not (place / "run").is_dir():
+        _train(place, quick, progress, training)
+    sizes: dict[str, Any] = {"texts": 200, "tokens": 3000, "concepts": 20}
+    if quick:
+        sizes = {"texts": 60, "tokens": 600, "concepts": 8}
+    study_file = place / "study.toml"
+    if not study_file.exists():
+        title = "How a small EuroBERT learns Python's documentation"
+        study_file.write_text(STUDY.format(title=title, **sizes), encoding="utf-8")
+    study = read_study(study_file)
+    progress.note(f"audit: {study.trajectory.audit()}")
+    with ThreadPoolExecutor(_WORKERS) as executor:
+        study.run(place / "study", executor, progress)
+    return open_study(place / "study").report(place / "report.html")
+
+
+def _check_folder(place: Path, quick: bool) -> None:
+    ours = {"run", "study.toml", "study", "report.html", _PARTIAL}
+    others = {p.name for p in place.iterdir()} - ours if place.is_dir() else set()
+    if others or (place.exists() and not place.is_dir()):
+        raise ArgumentError(
+            f"{place} holds other files ({', '.join(sorted(others)[:3]) or 'it is a file'}); "
+            "give a new folder with --output."
+        )
+
+
+def _train(
+    place: Path,
+    quick: bool,
+    progress: Progress,
+    training: Callable[[int, int, float], None] | None,
+) -> None:
+    from .training import record_training_run
+
+    progress.note("training a small model on Python's documentation")
+    partial = place / _PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    record_training_run(partial, quick=quick, progress=training)
+    partial.rename(place / "run")
+
+
+_PARTIAL = ".run.partial"

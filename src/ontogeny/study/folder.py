@@ -1,0 +1,48 @@
+"""A finished or half-finished study on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import xarray as xr
+
+from ..errors import StoreError
+from .layout import result_path, settings_path
+
+__all__ = ["StudyFolder", "open_study"]
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of a study: its result and its page."""
+
+    folder: Path
+
+    @cached_property
+    def result(self) -> xr.DataTree:
+        """The merged result, read lazily; ``xarray.open_datatree(folder / "result.zarr")``."""
+        return xr.open_datatree(result_path(self.folder), engine="zarr")
+
+    def report(self, path: str | Path) -> Path:
+        """Write the page, one HTML file that opens without a network, and return its path."""
+        from .. import report
+
+        return report.write(self.result, Path(path))
+
+
+def open_study(folder: str | Path) -> StudyFolder:
+    """Open the result of a study.
+
+    Raises
+    ------
+    StoreError
+        If `folder` is no study, or has no merged result yet.
+    """
+    place = Path(folder)
+    if not settings_path(place).exists():
+        raise StoreError(f"{place} is no study folder (it has no {settings_path(place).name}).")
+    if not result_path(place).is_dir():
+        raise StoreError(f"{place} has no merged result yet; run the study again to finish it.")
+    return StudyFolder(place)

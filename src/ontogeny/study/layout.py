@@ -1,0 +1,51 @@
+"""Where the parts of a study lie in its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from ..needs import Reference
+
+__all__ = ["cell_path", "reference_path", "result_path", "settings_path", "state_path"]
+
+
+def cell_path(folder: Path, node: str, key: int | str) -> Path:
+    """Return the file of the cell of one node at one step or weight block.
+
+    Examples
+    --------
+    >>> cell_path(Path("s"), "loss", 100).as_posix()
+    's/cells/loss/100.safetensors'
+    """
+    return folder / "cells" / node / f"{_safe(str(key))}.safetensors"
+
+
+def state_path(folder: Path, node: str) -> Path:
+    """Return the file of an observable's state."""
+    return folder / "states" / f"{_safe(node)}.safetensors"
+
+
+def reference_path(folder: Path, need: Reference) -> Path:
+    """Return the file of what `need` gave at the reference step."""
+    digest = hashlib.blake2b(repr(need).encode(), digest_size=8).hexdigest()
+    return folder / "states" / f"reference-{digest}.safetensors"
+
+
+def settings_path(folder: Path) -> Path:
+    """Return the file of the frozen settings; its presence marks a study folder."""
+    return folder / "study.json"
+
+
+def result_path(folder: Path) -> Path:
+    """Return the merged result, an xarray DataTree on Zarr."""
+    return folder / "result.zarr"
+
+
+def _safe(name: str) -> str:
+    """Return `name` as a file name; a digest keeps names apart that only differ in odd signs."""
+    clean = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    if clean == name and len(name) < 120:
+        return name
+    return f"{clean[:100]}-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"

@@ -1,0 +1,143 @@
+"""Cells to one labelled result: stacked, summarised, swapped in whole."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import platform
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .._version import __version__
+from ..errors import StoreError
+from ..observables import Observable
+from ..store import read_cell
+from .layout import cell_path, result_path
+
+__all__ = ["merge", "stack", "write_result"]
+
+log = logging.getLogger("ontogeny.study")
+
+
+def merge(
+    folder: Path,
+    observables: Sequence[Observable],
+    keys: Mapping[str, Sequence[int | str]],
+    attributes: Mapping[str, Any],
+) -> xr.DataTree:
+    """Stack every observable's cells, summarise them, and return the tree."""
+    nodes: dict[str, xr.Dataset] = {}
+    for observable in _ordered(observables):
+        stacked = stack(folder, observable, keys[observable.name])
+        stacked.attrs["reference_step"] = attributes["reference_step"]
+        others = {name: nodes[name] for name in observable.depends_on}
+        nodes[observable.name] = _summarised(observable, stacked, others)
+    ordered = {o.name: nodes[o.name] for o in observables}
+    root = xr.Dataset(attrs={**attributes, **_provenance()})
+    return xr.DataTree.from_dict({"/": root, **ordered})
+
+
+def stack(folder: Path, observable: Observable, keys: Sequence[int | str]) -> xr.Dataset:
+    """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason."""
+    dim = "block" if observable.over_blocks else "step"
+    pieces: list[xr.Dataset] = []
+    outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
+    for key in keys:
+        try:
+            cell = read_cell(cell_path(folder, observable.name, key))
+        except StoreError as error:
+            outcomes[key] = (f"missing: {error}", None)
+            continue
+        outcomes[key] = (cell.status, cell.data.get("status"))
+        if cell.status == "done":
+            pieces.append(cell.data.drop_vars("status", errors="ignore").expand_dims({dim: [key]}))
+    if not pieces:
+        empty = xr.Dataset(coords={dim: list(keys)})
+        return empty.assign(status=(dim, _strings([outcomes[k][0] for k in keys])))
+    data = xr.concat(pieces, dim=dim, join="outer", data_vars="all", combine_attrs="override")
+    if len(pieces) < len(keys):
+        data = data.reindex({dim: list(keys)})
+    return data.assign(status=_status(dim, outcomes, data))
+
+
+def write_result(folder: Path, tree: xr.DataTree) -> Path:
+    """Write the tree beside the old result, then swap it in whole."""
+    path = result_path(folder)
+    log.debug("phase=merging")
+    for left in folder.glob(".result-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    token = uuid.uuid4().hex[:8]
+    new, old = folder / f".result-{token}.new", folder / f".result-{token}.old"
+    tree.to_zarr(new, zarr_format=2, consolidated=True)
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+    return path
+
+
+def _ordered(observables: Sequence[Observable]) -> list[Observable]:
+    """Return the observables so that each comes after those it depends on."""
+    waiting, done, ordered = list(observables), set[str](), list[Observable]()
+    while waiting:
+        ready = [o for o in waiting if set(o.depends_on) <= done]
+        if not ready:
+            names = ", ".join(o.name for o in waiting)
+            raise StoreError(f"observables depend on nodes that the study lacks: {names}")
+        ordered += ready
+        done |= {o.name for o in ready}
+        waiting = [o for o in waiting if o not in ready]
+    return ordered
+
+
+def _summarised(
+    observable: Observable, data: xr.Dataset, others: Mapping[str, xr.Dataset]
+) -> xr.Dataset:
+    if not set(data.data_vars) - {"status"}:
+        return data.assign_attrs(failed="no cell of this observable could be computed")
+    try:
+        return observable.summarise(data, others)
+    except Exception as error:  # what was computed is kept, and the page says what failed
+        log.warning("%s could not be summarised: %s", observable.name, error)
+        log.debug("summarising failed", exc_info=error)
+        return data.assign_attrs(failed=f"{type(error).__name__}: {error}")
+
+
+def _status(
+    dim: str, outcomes: Mapping[int | str, tuple[str, xr.DataArray | None]], data: xr.Dataset
+) -> tuple[tuple[str, ...], np.ndarray]:
+    keys = list(data[dim].values)
+    if "layer" not in data.dims or all(layers is None for _, layers in outcomes.values()):
+        return (dim,), _strings([outcomes[k][0] for k in keys])
+    rows = []
+    for key in keys:
+        status, layers = outcomes[key]
+        known = {} if layers is None else dict(zip(layers.layer.values, layers.values, strict=True))
+        rows.append([known.get(layer, status) for layer in data.layer.values])
+    return (dim, "layer"), _strings(rows)
+
+
+def _strings(values: Sequence[Any]) -> np.ndarray:
+    return np.array(values, dtype=object)
+
+
+def _provenance() -> dict[str, str]:
+    versions = {"ontogeny": __version__, "python": platform.python_version()}
+    for package in ("torch", "transformers", "scikit-learn", "numpy", "scipy", "xarray"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        "provenance": json.dumps({"versions": versions, "machine": platform.platform()}),
+    }

@@ -1,0 +1,48 @@
+"""How a run tells what it does; the command shows it, a notebook may ignore it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["Progress", "Silent"]
+
+
+class Progress(Protocol):
+    """Receives what happens in a run, in order, in the process that started it."""
+
+    def note(self, text: str) -> None:
+        """Say one line, such as what has changed since the last run."""
+        ...
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Begin: so many tasks with so many cells are to do."""
+        ...
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """One task is finished."""
+        ...
+
+    def finish(self) -> None:
+        """End, also after an error."""
+        ...
+
+
+class Silent:
+    """Says nothing.
+
+    Examples
+    --------
+    >>> Silent().note("nothing is shown")
+    """
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Ignore."""
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Ignore."""
+
+    def finish(self) -> None:
+        """Ignore."""

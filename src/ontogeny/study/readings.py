@@ -1,0 +1,139 @@
+"""The concrete readings that observables are given (see `ontogeny.observables.Reading`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..needs import Need, Reference
+from ..observables import Observable
+from ..trajectory import Trajectory
+from .digests import whole_digest
+
+if TYPE_CHECKING:
+    from .work import Job
+
+__all__ = ["ReadBlock", "ReadStep", "RunView", "restore_reference", "store_reference"]
+
+_CHUNK_BYTES = 1 << 26  # of float64 for all steps together
+
+
+class ReadStep:
+    """One checkpoint, with the values of the needs that its observable declared."""
+
+    def __init__(
+        self, job: Job, observable: Observable, step: int, values: Mapping[Need, Any]
+    ) -> None:
+        self.step = step
+        self.reference_step = job.settings.reference_step
+        self.noise = step in job.settings.noise_steps
+        self._job = job
+        self._observable = observable
+        self._values = values
+
+    def __getitem__(self, need: Need) -> Any:
+        if need not in self._observable.needs():
+            declared = ", ".join(map(repr, self._observable.needs()))
+            raise ArgumentError(
+                f"{self._observable.name} asked for {need!r}, which its needs() does not declare; "
+                f"it declares {declared}."
+            )
+        if isinstance(need, Reference):
+            from .work import load_reference
+
+            return load_reference(self._job, need)
+        return self._values[need]
+
+
+class RunView:
+    """The study as `prepare` sees it; it notes what was looked at, for the state's fingerprint."""
+
+    def __init__(
+        self,
+        job: Job,
+        trajectory: Trajectory,
+        observable: Observable,
+        cache: Mapping[int, Mapping[Need, Any]],
+    ) -> None:
+        self.reference_step = job.settings.reference_step
+        self._job, self._trajectory, self._observable = job, trajectory, observable
+        self._cache = cache
+        self._read: set[int] = set()
+        self._saw_steps = False
+
+    @property
+    def steps(self) -> np.ndarray:
+        """All steps of the study."""
+        self._saw_steps = True
+        return self._trajectory.steps
+
+    def reading(self, step: int) -> ReadStep:
+        """Read one checkpoint for the observable's needs."""
+        from .work import own_needs, read_needs
+
+        self._read.add(int(step))
+        values = self._cache.get(step)
+        if values is None:
+            values = read_needs(self._job, self._trajectory, step, own_needs(self._observable))
+        return ReadStep(self._job, self._observable, step, values)
+
+    def components(self) -> dict[str, Any]:
+        """Return what the state depends on beside the reference step, for its fingerprint."""
+        others = sorted(self._read - {self.reference_step})
+        components: dict[str, Any] = {}
+        if others:
+            components["other_weights"] = {
+                str(step): whole_digest(self._trajectory[step]) for step in others
+            }
+        if self._saw_steps:
+            components["steps"] = [int(s) for s in self._trajectory.steps]
+        return components
+
+
+class ReadBlock:
+    """One weight matrix over all steps, read in chunks from memory-mapped files."""
+
+    def __init__(self, trajectory: Trajectory, name: str, reference_step: int) -> None:
+        self.name = name
+        self.steps = trajectory.steps
+        self.reference_step = reference_step
+        self._trajectory = trajectory
+        with trajectory[int(self.steps[0])].open() as reader:
+            self.shape = tuple(reader.shape(name))
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""
+        per_row = int(np.prod(self.shape[1:])) * 8 * len(self.steps)
+        rows = max(1, _CHUNK_BYTES // max(per_row, 1))
+        with ExitStack() as stack:
+            readers = [stack.enter_context(checkpoint.open()) for checkpoint in self._trajectory]
+            for start in range(0, self.shape[0], rows):
+                stop = min(start + rows, self.shape[0])
+                yield np.stack(
+                    [r.rows(self.name, start, stop).double().numpy().ravel() for r in readers]
+                )
+
+
+def store_reference(value: Any) -> xr.Dataset:
+    """Return a need's value as a dataset; ``{path: (n, m) tensor}`` gets one variable a layer."""
+    if isinstance(value, xr.Dataset):
+        return value.assign_attrs(reference="dataset")
+    layers = {
+        path: ((f"token{i}", f"feature{i}"), tensor.cpu().numpy())
+        for i, (path, tensor) in enumerate(value.items())
+    }
+    return xr.Dataset(layers, attrs={"reference": "layers"})
+
+
+def restore_reference(data: xr.Dataset) -> Any:
+    """Return the value that `store_reference` was given; tensors share the file's memory map."""
+    if data.attrs["reference"] == "dataset":
+        return data
+    import torch
+
+    return {str(path): torch.from_numpy(v.values) for path, v in data.data_vars.items()}

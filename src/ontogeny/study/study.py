@@ -1,0 +1,352 @@
+"""A study: observables mapped over a trajectory, resumable, in any executor."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ..errors import ArgumentError, StoreError, suggestion
+from ..inputs import Inputs
+from ..observables import Observable
+from ..store import write_json
+from ..trajectory import Trajectory
+from .digests import DigestCache
+from .layout import result_path, settings_path
+from .merge import merge, write_result
+from .plan import Entry, Plan, Planner
+from .probe import Probe, probe
+from .progress import Progress, Silent
+from .settings import Settings, noise_steps, resolve_device, resolve_reference
+from .threads import pinned
+from .work import BlockTask, Done, Job, StateTask, StepTask, run_task
+
+__all__ = ["Study"]
+
+log = logging.getLogger("ontogeny.study")
+_BLOCKS_PER_TASK = 8
+
+
+class Study:
+    """Observables mapped over the checkpoints of one run.
+
+    Parameters
+    ----------
+    trajectory
+        The checkpoints.
+    inputs
+        One set of texts or tokens, or several by name; observables name one by ``on=``.
+    observables
+        What is observed; their names must differ.
+    reference
+        ``"last"``, ``"first"`` or a step: what distances are measured to.
+    batch_size, device, dtype, threads
+        How the model is run. Numbers repeat bit for bit where these are equal; ``threads`` is per
+        task, so that several workers do not fight for cores.
+    noise
+        At about how many steps noise floors are measured.
+    title
+        Heading of the page; from the trajectory by default.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not what it must be.
+    """
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        inputs: Inputs | Mapping[str, Any],
+        observables: Sequence[Observable],
+        *,
+        reference: str | int = "last",
+        batch_size: int = 16,
+        device: str = "auto",
+        dtype: str = "float32",
+        threads: int = 1,
+        noise: int = 5,
+        title: str | None = None,
+    ) -> None:
+        self.trajectory = _check_trajectory(trajectory)
+        self.inputs = _named(inputs)
+        self.observables = _check_observables(observables)
+        self.title = title or trajectory.title
+        self._reference, self._noise = reference, noise
+        self._options: dict[str, Any] = {
+            "batch_size": batch_size,
+            "device": resolve_device(device),
+            "dtype": dtype,
+            "threads": threads,
+        }
+        self._settings({})  # a wrong option is said here and not after the first download
+
+    def plan(self, folder: str | Path | None = None) -> Plan:
+        """Return what a run into `folder` would read, compute and store; nothing is written."""
+        place = None if folder is None else Path(folder)
+        settings = self._settings(_frozen(place))
+        return self._planner(place, settings, DigestCache(_digest_path(place))).plan()
+
+    def run(
+        self,
+        folder: str | Path,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+    ) -> xr.DataTree:
+        """Compute what is missing in `folder`, merge, and return the result.
+
+        Parameters
+        ----------
+        folder
+            The study's folder; a run that was stopped goes on where it was.
+        executor
+            Any ``concurrent.futures.Executor``; ``None`` computes here, one task after another.
+        progress
+            Receives what happens.
+
+        Returns
+        -------
+        xarray.DataTree
+            One node for each observable; also on disk as ``result.zarr``.
+
+        Raises
+        ------
+        StoreError
+            If the folder is not usable, or worker processes died; finished cells are kept.
+        """
+        place, progress = Path(folder), progress or Silent()
+        settings = self._prepare_folder(place)
+        digests = DigestCache(_digest_path(place))
+        planner = self._planner(place, settings, digests)
+        plan = planner.plan()
+        digests.save()
+        for line in plan.changes():
+            progress.note(f"changed: {line}")
+        job = Job(
+            uuid.uuid4().hex, place.resolve(), self.observables, self.inputs, planner.settings
+        )
+        try:
+            problems = self._compute(job, planner, plan, executor, progress)
+        finally:
+            progress.finish()
+            digests.save()
+        for line in problems:
+            progress.note(line)
+        return self._merge(place, planner, problems)
+
+    def _compute(
+        self,
+        job: Job,
+        planner: Planner,
+        plan: Plan,
+        executor: Executor | None,
+        progress: Progress,
+    ) -> list[str]:
+        problems: list[str] = []
+        state_task = self._state_task(plan)
+        tasks = self._tasks(plan)
+        progress.start(len(tasks) + (state_task is not None), plan.to_do)
+        if state_task is not None:
+            for done in _map(job, [state_task], executor):
+                progress.advance(done.label, done.done, done.seconds)
+            tasks = self._tasks(planner.plan())  # their fingerprints now know the new states
+        for done in _map(job, tasks, executor):
+            progress.advance(done.label, done.done, done.seconds)
+            problems += done.problems
+        return problems
+
+    def _state_task(self, plan: Plan) -> StateTask | None:
+        references = {n: e.fingerprint for n, e in plan.references.items() if e.to_do}
+        states = {e.node: e.fingerprint for e in plan.states if e.to_do}
+        if not references and not states:
+            return None
+        return StateTask(self.trajectory, references, states)
+
+    def _tasks(self, plan: Plan) -> list[StepTask | BlockTask]:
+        steps: dict[int, dict[str, Any]] = {}
+        blocks: list[Entry] = []
+        for entry in plan.entries:
+            if not entry.to_do:
+                continue
+            if isinstance(entry.key, int):
+                steps.setdefault(entry.key, {})[entry.node] = entry.fingerprint
+            else:
+                blocks.append(entry)
+        tasks: list[StepTask | BlockTask] = [
+            StepTask(self.trajectory.select(steps=[step]), step, cells)
+            for step, cells in sorted(steps.items())
+        ]
+        for start in range(0, len(blocks), _BLOCKS_PER_TASK):
+            group = blocks[start : start + _BLOCKS_PER_TASK]
+            cells = {(e.node, str(e.key)): e.fingerprint for e in group}
+            label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
+            tasks.append(BlockTask(self.trajectory, cells, label))
+        return tasks
+
+    def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
+        keys = {o.name: planner.keys(o) for o in self.observables}
+        tree = merge(place, self.observables, keys, self._attributes(planner, problems))
+        write_result(place, tree)
+        return tree
+
+    def _attributes(self, planner: Planner, problems: Sequence[str]) -> dict[str, Any]:
+        found = self._probe
+        settings = {
+            **planner.settings.to_dict(),
+            "reference": self._reference,
+            "batch_difference": found.batch_difference,
+            "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in self.observables},
+        }
+        inputs = [
+            {"name": name, "fingerprint": i.fingerprint, **i.counts}
+            for name, i in self.inputs.items()
+        ]
+        return {
+            "title": self.title,
+            "nodes": json.dumps([o.name for o in self.observables]),
+            "settings": json.dumps(settings),
+            "steps": json.dumps([int(s) for s in self.trajectory.steps]),
+            "reference_step": planner.settings.reference_step,
+            "findings": json.dumps(self.trajectory.audit().to_records()),
+            "inputs": json.dumps(inputs),
+            "model": json.dumps({"class": found.model_class, "parameters": found.parameters}),
+            "problems": json.dumps(list(problems)),
+        }
+
+    @cached_property
+    def _probe(self) -> Probe:
+        settings = self._settings({})
+        with pinned(settings.threads):
+            return probe(self.trajectory, self.inputs, self.observables, settings)
+
+    def _planner(self, place: Path | None, settings: Settings, digests: DigestCache) -> Planner:
+        found = self._probe
+        values = {**settings.to_dict(), "positions": found.positions}
+        values["noise_steps"] = settings.noise_steps
+        return Planner(
+            self.trajectory,
+            self.inputs,
+            self.observables,
+            Settings(**values),
+            found,
+            place,
+            digests,
+        )
+
+    def _settings(self, frozen: Mapping[str, Any]) -> Settings:
+        steps = [int(s) for s in self.trajectory.steps]
+        return Settings(
+            reference_step=resolve_reference(self._reference, steps, frozen),
+            noise_steps=noise_steps(steps, self._noise, frozen.get("noise_steps", ())),
+            **self._options,
+        )
+
+    def _prepare_folder(self, place: Path) -> Settings:
+        frozen = _frozen(place)
+        if not frozen and place.is_dir() and any(place.iterdir()):
+            raise StoreError(
+                f"{place} holds files that are no study; give an empty or a new folder."
+            )
+        settings = self._settings(frozen)
+        write_json(
+            settings_path(place),
+            {
+                "format": "ontogeny-study-1",
+                "title": self.title,
+                "reference": self._reference,
+                "reference_step": settings.reference_step,
+                "noise_steps": list(settings.noise_steps),
+                "steps": [int(s) for s in self.trajectory.steps],
+            },
+        )
+        return settings
+
+
+def _map(
+    job: Job, tasks: Sequence[StateTask | StepTask | BlockTask], executor: Executor | None
+) -> Iterator[Done]:
+    """Run tasks here, or in the executor as they come; stopping cancels what has not begun."""
+    if executor is None:
+        yield from (run_task(job, task) for task in tasks)
+        return
+    work: Callable[..., Done] = run_task
+    futures = [executor.submit(work, job, task) for task in tasks]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a worker process died (out of memory, or killed); finished cells are kept, "
+            "and the same command goes on from there."
+        ) from error
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _frozen(place: Path | None) -> dict[str, Any]:
+    if place is None or not settings_path(place).exists():
+        return {}
+    try:
+        return json.loads(settings_path(place).read_text())
+    except ValueError as error:
+        raise StoreError(f"{settings_path(place)} is damaged: {error}") from error
+
+
+def _digest_path(place: Path | None) -> Path | None:
+    return None if place is None else place / "digests.json"
+
+
+def _named(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
+    if isinstance(inputs, Mapping) and "input_ids" not in inputs:
+        if not inputs:
+            raise ArgumentError("inputs must hold at least one named input set; got none.")
+        return {str(name): Inputs.coerce(value) for name, value in inputs.items()}
+    return {"text": Inputs.coerce(inputs)}
+
+
+def _check_trajectory(trajectory: Trajectory) -> Trajectory:
+    if not isinstance(trajectory, Trajectory):
+        raise ArgumentError(
+            f"trajectory must be an ontogeny.Trajectory; got {type(trajectory).__name__}."
+        )
+    return trajectory
+
+
+def _check_observables(observables: Sequence[Observable]) -> tuple[Observable, ...]:
+    if isinstance(observables, Observable):
+        observables = [observables]
+    if not observables:
+        raise ArgumentError("observables must name at least one observable; got none.")
+    names: set[str] = set()
+    for observable in observables:
+        if not isinstance(observable, Observable):
+            raise ArgumentError(
+                f"observables must hold Observable instances; got {type(observable).__name__}."
+            )
+        if observable.name in names:
+            raise ArgumentError(
+                f"two observables are called {observable.name!r}; give one of them label=."
+            )
+        names.add(observable.name)
+    for observable in observables:
+        for other in observable.depends_on:
+            if other not in names:
+                raise ArgumentError(
+                    f"{observable.name} depends on {other!r}, which the study does not have."
+                    f"{suggestion(other, names)}"
+                )
+    return tuple(observables)
+
+
+def result_exists(folder: Path) -> bool:
+    """Return whether a merged result lies in `folder`."""
+    return result_path(folder).is_dir()
