@@ -104,6 +104,7 @@ def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = N
                 folder,
                 dtype=dtype,
                 local_files_only=True,
+                ignore_mismatched_sizes=True,  # they are in the report, by name
                 output_loading_info=True,
                 **more,
             )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -255,8 +254,8 @@ def _unpickle(path: Path) -> dict[str, Tensor]:
     _announce_pickle(path)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # damaged pickles raise anything
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CheckpointError(
             f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
             "It may be damaged, or hold code; convert it to safetensors where you trust it."
