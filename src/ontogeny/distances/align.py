@@ -123,7 +123,7 @@ def _scaled_permutation(pair: Pair) -> Array:
 
 
 def _rotation(pair: Pair) -> Array:
-    return best_rotation(pair.first.stack, pair.second.stack)
+    return best_rotation(pair.second.stack.mT @ pair.first.stack)
 
 
 def _invertible(pair: Pair) -> Array:

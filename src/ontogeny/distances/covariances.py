@@ -10,13 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from array_api_compat import is_torch_array
-
 from ..arrays import Array
 from ..errors import ArgumentError
-from .pair import Pair, measured
-from .rotations import nearest_rotation_distance
+from .pair import Pair, measured, squares
+from .rotations import nearest_to_diagonal
 
 __all__ = ["bures", "matrix_log"]
 
@@ -101,7 +98,7 @@ def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:
     parts = [
         shared,
         first[..., None, :] * pair.residual_first,
-        second[..., None, :] * pair.residual_second,
+        second[..., None, :] * pair.triangle,
     ]
     return xp.sqrt(sum(xp.sum(part * part, axis=(-2, -1)) for part in parts))
 
@@ -109,33 +106,24 @@ def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:
 def bures_of(pair: Pair, eps: float = 1e-6) -> Array:
     """Bures distance of every member of a pair of stacks."""
     _check_eps(eps)
-    return nearest_rotation_distance(*_square_roots(pair, math.sqrt(eps)))
+    f, G = _square_roots(pair, math.sqrt(eps))
+    total = pair.xp.sum(f * f, axis=-1) + squares(G)
+    return nearest_to_diagonal(pair, total, f, G)
 
 
 def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:
-    """Square roots (k, 2q, 2q) of the two Gram matrices in the joint column space.
+    """Square roots of the two Gram matrices in the joint column space.
 
-    Its basis is W's left singular vectors and an orthonormal basis N of what they leave of V's:
-    there W's root is diagonal, and V's left singular vectors have the coordinates [C, T], with T
-    from the QR factorisation of that residual. N itself is never needed.
+    In the basis of `Pair.coordinates` W's is diagonal, (k, 2q); V's is (k, 2q, 2q).
     """
     xp = pair.xp
     small = xp.full_like(pair.first.svd[1], root)
     first = xp.concat([xp.hypot(pair.first.svd[1], small), small], axis=-1)
     values = pair.second.svd[1]
     gained = values**2 / (xp.hypot(values, small) + small)  # sqrt(s^2 + eps) - sqrt(eps)
-    vectors = xp.concat([pair.overlap, _triangle(pair.residual_second)], axis=-2)
     eye = xp.eye(first.shape[-1], dtype=first.dtype, device=first.device)
-    return first[..., None] * eye, root * eye + (vectors * gained[..., None, :]) @ vectors.mT
-
-
-def _triangle(stack: Array) -> Array:
-    """R of the QR factorisation of every member, without Q (the array API cannot ask for that)."""
-    if is_torch_array(stack):
-        import torch
-
-        return torch.linalg.qr(stack, mode="r")[1]
-    return np.linalg.qr(stack, mode="r")
+    vectors = pair.coordinates
+    return first, root * eye + (vectors * gained[..., None, :]) @ vectors.mT
 
 
 def _check_eps(eps: float) -> None:

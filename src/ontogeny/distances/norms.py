@@ -11,7 +11,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import ArgumentError
-from .pair import Pair, measured
+from .pair import Pair, measured, squares
 
 __all__ = ["entrywise", "frobenius", "ky_fan", "nuclear", "schatten", "spectral"]
 
@@ -158,7 +158,7 @@ def ky_fan(W: Array, V: Array, k: int = 1) -> Any:
 
 def frobenius_of(pair: Pair) -> Array:
     """Frobenius distance of every member of a pair of stacks."""
-    return vector_norm(pair, _flat(pair), 2.0)
+    return pair.xp.sqrt(squares(pair.difference))
 
 
 def spectral_of(pair: Pair) -> Array:
@@ -173,7 +173,8 @@ def nuclear_of(pair: Pair) -> Array:
 
 def entrywise_of(pair: Pair, p: float = 1.0) -> Array:
     """Entry-wise p-distance of every member of a pair of stacks."""
-    return vector_norm(pair, _flat(pair), p)
+    rows = pair.xp.reshape(pair.difference, (pair.difference.shape[0], -1))
+    return vector_norm(pair, rows, p)
 
 
 def schatten_of(pair: Pair, p: float = 1.5) -> Array:
@@ -202,7 +203,3 @@ def vector_norm(pair: Pair, rows: Array, p: float) -> Array:
         return xp.sum(size, axis=-1)
     scaled = size / xp.where(largest > 0, largest, xp.ones_like(largest))[..., None]
     return largest * xp.sum(scaled**p, axis=-1) ** (1.0 / p)
-
-
-def _flat(pair: Pair) -> Array:
-    return pair.xp.reshape(pair.difference, (pair.difference.shape[0], -1))

@@ -14,10 +14,12 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from ..arrays import Array, matrix, namespace
-from ..errors import ArgumentError, NonFiniteError
+from ..errors import ArgumentError
 from .matching import assignments, picked
 
-__all__ = ["Factors", "Pair", "double", "give", "measured", "pair_of", "stacked"]
+__all__ = ["Factors", "Pair", "double", "give", "measured", "pair_of", "squares", "stacked"]
+
+_LARGEST = 1e70
 
 
 class Factors:
@@ -45,6 +47,11 @@ class Factors:
         length = xp.sqrt(xp.sum(scaled * scaled, axis=-2, keepdims=True))
         return scaled / xp.where(length > 0, length, xp.ones_like(length))
 
+    @cached_property
+    def squares(self) -> Array:
+        """Squared Frobenius norms (k,)."""
+        return squares(self.stack)
+
     def ranked(self, tolerance: float | None) -> Array:
         """Mask (k, q) of the singular values above `tolerance` times the largest one."""
         xp = namespace(self.stack)
@@ -54,17 +61,26 @@ class Factors:
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
 
     def prepare(self, *, svd: bool) -> Factors:
-        """Compute now what `take` hands on: unit columns and, if asked for, the SVD."""
-        _ = (self.units, self.svd if svd else None)
+        """Compute now what `take` hands on: norms, unit columns and, if asked for, the SVD."""
+        _ = (self.squares, self.units, self.svd if svd else None)
         return self
 
     def take(self, index: Any) -> Factors:
-        """Return the same for some members of the stack, with what is already computed."""
-        part = Factors(self.stack[index], self.floor)
+        """Return some members of the stack, with what is already computed of them."""
+        return self._each(lambda array: array[index])
+
+    def repeated(self, row: int, count: int) -> Factors:
+        """Return one member `count` times, without copying it."""
+        xp = namespace(self.stack)
+        return self._each(lambda array: xp.broadcast_to(array[row], (count, *array.shape[1:])))
+
+    def _each(self, change: Callable[[Array], Array]) -> Factors:
+        part = Factors(change(self.stack), self.floor)
+        for name in ("squares", "units"):
+            if name in self.__dict__:
+                part.__dict__[name] = change(self.__dict__[name])
         if "svd" in self.__dict__:
-            part.__dict__["svd"] = tuple(x[index] for x in self.svd)
-        if "units" in self.__dict__:
-            part.__dict__["units"] = self.units[index]
+            part.__dict__["svd"] = tuple(change(array) for array in self.svd)
         return part
 
 
@@ -76,10 +92,6 @@ class Pair:
         self.second = second
         self.xp = namespace(first.stack, second.stack)
 
-    def take(self, index: Any) -> Pair:
-        """Return some members of the two stacks as a pair of their own."""
-        return Pair(self.first.take(index), self.second.take(index))
-
     @cached_property
     def difference(self) -> Array:
         """W - V, exact before rounding, so that no norm of it cancels."""
@@ -87,8 +99,17 @@ class Pair:
 
     @cached_property
     def difference_spectrum(self) -> Array:
-        """Singular values of W - V (k, q), in falling order."""
-        return self.xp.linalg.svdvals(self.difference)
+        """Singular values of W - V (k, q), in falling order.
+
+        Where the smallest is above a thousandth of the largest, the r x r Gram matrix gives them
+        to 1e-12 in a third of the time.
+        """
+        xp, difference = self.xp, self.difference
+        if difference.shape[-2] >= 2 * difference.shape[-1]:
+            squared = xp.flip(xp.linalg.eigvalsh(difference.mT @ difference), axis=-1)
+            if bool(xp.all(squared[..., -1] > 1e-6 * squared[..., 0])):
+                return xp.sqrt(squared)
+        return xp.linalg.svdvals(difference)
 
     @cached_property
     def overlap(self) -> Array:
@@ -101,9 +122,21 @@ class Pair:
         return self.first.svd[0] - self.second.svd[0] @ self.overlap.mT
 
     @cached_property
-    def residual_second(self) -> Array:
-        """What the column space of W leaves of V's left singular vectors (k, m, q)."""
-        return self.second.svd[0] - self.first.svd[0] @ self.overlap
+    def coordinates(self) -> Array:
+        """V's left singular vectors [C, T] in a basis of the joint column space (k, 2q, q).
+
+        The basis is W's left singular vectors and an orthonormal basis of what they leave of V's.
+        C is the overlap; T, whose columns are as long as the sines of the angles between V's
+        vectors and W's column space, is the triangle of that residual's QR factorisation, so that
+        small sines have all their digits.
+        """
+        residual = self.second.svd[0] - self.first.svd[0] @ self.overlap
+        return self.xp.concat([self.overlap, _triangle(residual)], axis=-2)
+
+    @property
+    def triangle(self) -> Array:
+        """T, the lower half of the `coordinates` (k, q, q)."""
+        return self.coordinates[..., self.overlap.shape[-1] :, :]
 
     @cached_property
     def cosines(self) -> Array:
@@ -121,12 +154,31 @@ class Pair:
         return picked(self.cosines, self.matches)
 
 
+def _triangle(stack: Array) -> Array:
+    """R of the QR factorisation of every member, without Q (the array API cannot ask for that)."""
+    if is_torch_array(stack):
+        import torch
+
+        return torch.linalg.qr(stack, mode="r")[1]
+    return np.linalg.qr(stack, mode="r")
+
+
+def squares(stack: Array) -> Array:
+    """Sum of squares of every member of a stack (k, m, r)."""
+    return namespace(stack).sum(stack * stack, axis=(-2, -1))
+
+
 def double(name: str, value: Array) -> tuple[Array, Array]:
     """Return `value` as a checked float64 stack (k, m, r) beside the array as it was given."""
     given = matrix(name, value, ndim=-1)
     if is_torch_array(given):
         given = given.detach()
     xp = namespace(given)
+    if float(xp.max(xp.abs(given))) > _LARGEST:
+        raise ArgumentError(
+            f"{name} holds numbers beyond {_LARGEST:g}, whose products overflow: divide what is "
+            "compared by a common scale first."
+        )
     # Apple's GPUs have no float64; the CPU is right, and the answer goes back to where it belongs.
     wide = given.cpu() if getattr(given.device, "type", "") == "mps" else given
     wide = xp.astype(wide, xp.float64)
@@ -145,7 +197,7 @@ def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
     Raises
     ------
     ArgumentError
-        If the shapes differ, or NumPy arrays and tensors are mixed.
+        If the shapes differ, NumPy arrays and tensors are mixed, or a number exceeds 1e70.
     NonFiniteError
         If either holds NaN or infinity.
     """
@@ -160,19 +212,8 @@ def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
 
 
 def give(result: Array, given: Array) -> Any:
-    """Return one number as a float, a batch in the shape, kind and dtype of what came in.
-
-    Raises
-    ------
-    NonFiniteError
-        If the result overflowed.
-    """
+    """Return one number as a float, a batch in the shape, kind and dtype of what came in."""
     xp = namespace(result)
-    if not bool(xp.all(xp.isfinite(result))):
-        raise NonFiniteError(
-            "the result is not finite: the numbers are too large to be squared in float64; "
-            "divide them by a common scale first."
-        )
     if given.ndim == 2:
         return float(result[0])
     shaped = xp.astype(xp.reshape(result, tuple(given.shape[:-2])), given.dtype)

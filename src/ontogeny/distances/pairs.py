@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ..arrays import Array, to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_choice
+from ..errors import ArgumentError, check_choice
 from .compare import Options, bound_measures
 from .correlations import (
     CORRELATIONS,
@@ -35,7 +37,7 @@ def pairwise(
     steps: Sequence[int] | np.ndarray | None = None,
     measures: Sequence[str] | None = None,
     options: Options | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     batch_size: int = 8,
 ) -> xr.DataArray:
     """Compare every step's dictionary with every other step's.
@@ -54,7 +56,8 @@ def pairwise(
     options
         Options of single distances, as in `compare`.
     workers
-        Threads; each works on pairs of its own, so give the linear algebra library one thread.
+        Threads, each with pairs of its own, while the linear algebra library has one; by default
+        the usable cores. The numbers do not depend on it.
     batch_size
         Pairs computed together; more is faster on a GPU, and memory grows with it.
 
@@ -99,22 +102,23 @@ def pairwise(
     values = np.empty((len(names), len(factors.stack), count))
 
     def fill(row: int, columns: range) -> None:
-        pair = Pair(factors.take([row] * len(columns)), factors.take(list(columns)))
+        here = slice(columns.start, columns.stop)
+        within = [column % count for column in columns]
+        pair = Pair(factors.repeated(row, len(columns)), factors.take(here))
         for name, cells in zip(names, values, strict=True):
             if name == "internal":
                 continue
-            if name == "weighted":
-                there, back = _weighted(pair, weights[row], weights[list(columns)])
+            if name == "weighted" and weights is not None:
+                there, back = _weighted(pair, weights[row], weights[here])
             else:
                 there = back = (bound | _UNWEIGHTED)[name](pair)
-            cells[row, [c % count for c in columns]] = to_numpy(there)
-            cells[list(columns), row % count] = to_numpy(back)
+            cells[row, within] = to_numpy(there)
+            cells[here, row % count] = to_numpy(back)
 
-    with ThreadPoolExecutor(workers) as pool:
-        for done in [
-            pool.submit(fill, *block) for block in _blocks(len(values[0]), count, batch_size)
-        ]:
-            done.result()
+    blocks = _blocks(len(values[0]), count, batch_size)
+    with threadpool_limits(1), ThreadPoolExecutor(workers or _cores()) as pool:
+        for _ in pool.map(lambda block: fill(*block), blocks):
+            pass  # an error of any block is raised here
     if "internal" in names:
         values[names.index("internal")] = to_numpy(internal_of(factors))[:, None]
     return _labelled(values, names, lead, labels)
@@ -131,6 +135,12 @@ def _weighted(pair: Pair, first: Array, second: Array) -> tuple[Array, Array]:
         weighted_of(pair, first),
         weighted_of(pair, xp.take_along_axis(second, index, axis=-1)),
     )
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _blocks(rows: int, count: int, size: int) -> Iterator[tuple[int, range]]:
@@ -161,8 +171,6 @@ def _labelled(
 ) -> xr.DataArray:
     import xarray as xr
 
-    if not np.isfinite(values).all():
-        raise NonFiniteError("a distance overflowed: divide the stack by a common scale first.")
     leading = [f"batch_{i}" for i in range(len(lead))]
     return xr.DataArray(
         values.reshape(len(names), *lead, len(steps), len(steps)),

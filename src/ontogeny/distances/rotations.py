@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import Array, namespace
-from .pair import Pair, measured
+from .pair import Pair, measured, squares
 
-__all__ = ["best_rotation", "nearest_rotation_distance", "procrustes"]
+__all__ = ["best_rotation", "nearest_to_diagonal", "procrustes"]
 
 # Below this share of the summed squares, total - 2 * nuclear norm has lost three digits or more.
 _NEAR = 1e-3
@@ -47,41 +47,68 @@ def procrustes(W: Array, V: Array) -> Any:
 
 def procrustes_of(pair: Pair) -> Array:
     """Procrustes distance of every member of a pair of stacks."""
+    W, V = pair.first, pair.second
 
-    def by_vectors(near: Array) -> Array:
-        # W and V turned into their own singular bases: there V^T W is graded like the singular
+    def nuclear_norm(far: Array) -> Array:
+        return _nuclear_norm(V.stack[far].mT @ W.stack[far])
+
+    def residual(near: Array) -> Array:
+        # Both turned into their own singular bases: there V^T W is graded like the singular
         # values, and the polar factor is right also between directions of tiny length.
-        part = pair.take(near)
-        return _residual(*(f.svd[0] * f.svd[1][..., None, :] for f in (part.first, part.second)))
+        return _residual(W.svd[1][near], pair.coordinates[near] * V.svd[1][near][..., None, :])
 
-    return _nearest(pair.first.stack, pair.second.stack, by_vectors)
-
-
-def nearest_rotation_distance(F: Array, G: Array) -> Array:
-    """Min over orthogonal Q of ||F - G Q||_F for stacks (k, m, r), exact also near zero."""
-    return _nearest(F, G, lambda near: _residual(F[near], G[near]))
+    return _nearest(pair, W.squares + V.squares, nuclear_norm, residual)
 
 
-def best_rotation(F: Array, G: Array) -> Array:
-    """Orthogonal Q (k, r, r) that minimises ||F - G Q||_F: the polar factor of G^T F."""
-    left, _, right = namespace(F, G).linalg.svd(G.mT @ F, full_matrices=False)
+def nearest_to_diagonal(pair: Pair, total: Array, f: Array, G: Array) -> Array:
+    """Min over orthogonal Q of ||diag(f) - G Q||_F, with total = ||f||^2 + ||G||_F^2.
+
+    It must not exceed ||W - V||_F, as no distance does that the `pair` calls near.
+    """
+    return _nearest(
+        pair,
+        total,
+        lambda far: _nuclear_norm(G[far] * f[far][..., None, :]),
+        lambda near: _residual(f[near], G[near]),
+    )
+
+
+def best_rotation(product: Array) -> Array:
+    """Orthogonal Q (k, r, r) that minimises ||F - G Q||_F, the polar factor of G^T F."""
+    left, _, right = namespace(product).linalg.svd(product, full_matrices=False)
     return left @ right
 
 
-def _nearest(F: Array, G: Array, residual: Callable[[Array], Array]) -> Array:
-    """||F||^2 + ||G||^2 - 2 ||G^T F||_* where that keeps its digits, else `residual` (squared)."""
-    xp = namespace(F, G)
-    total = _squares(F) + _squares(G)
-    squared = total - 2.0 * xp.sum(xp.linalg.svdvals(G.mT @ F), axis=-1)
-    near = squared < _NEAR * total
+def _nearest(
+    pair: Pair,
+    total: Array,
+    nuclear_norm: Callable[[Array], Array],
+    residual: Callable[[Array], Array],
+) -> Array:
+    """Root of total - 2 ||G^T F||_* where that keeps its digits, else of the squared `residual`.
+
+    Both are told which members to compute. Where W - V itself is small the first is not tried.
+    """
+    xp = pair.xp
+    squared = xp.zeros_like(total)
+    near = squares(pair.difference) < _NEAR * total
+    if not bool(xp.all(near)):
+        squared[~near] = total[~near] - 2.0 * nuclear_norm(~near)
+        near = squared < _NEAR * total
     if bool(xp.any(near)):
         squared[near] = residual(near)
     return xp.sqrt(squared)
 
 
-def _residual(F: Array, G: Array) -> Array:
-    return _squares(F - G @ best_rotation(F, G))
+def _nuclear_norm(stack: Array) -> Array:
+    xp = namespace(stack)
+    return xp.sum(xp.linalg.svdvals(stack), axis=-1)
 
 
-def _squares(stack: Array) -> Array:
-    return namespace(stack).sum(stack * stack, axis=(-2, -1))
+def _residual(f: Array, G: Array) -> Array:
+    """Min over orthogonal Q of ||F - G Q||_F^2 with f the diagonal of F."""
+    xp = namespace(f, G)
+    count = f.shape[-1]
+    product = G[..., :count, :].mT * f[..., None, :]
+    eye = xp.eye(G.shape[-2], count, dtype=f.dtype, device=f.device)
+    return squares(eye * f[..., None, :] - G @ best_rotation(product))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import ArgumentError
-from .pair import Pair, measured
+from .pair import Pair, measured, squares
 
 __all__ = ["grassmann"]
 
@@ -56,10 +56,10 @@ def grassmann_of(pair: Pair, rank_tolerance: float | None = None) -> Array:
     kept_first = pair.first.ranked(rank_tolerance)
     kept_second = pair.second.ranked(rank_tolerance)
     if bool(xp.all(kept_first)) and bool(xp.all(kept_second)):
-        return xp.sqrt(xp.sum(pair.residual_second**2, axis=(-2, -1)))
+        return xp.sqrt(squares(pair.triangle))
     first = xp.where(kept_first[..., None, :], pair.first.svd[0], 0.0)
     second = xp.where(kept_second[..., None, :], pair.second.svd[0], 0.0)
-    outside = xp.sum((second - first @ (first.mT @ second)) ** 2, axis=(-2, -1))
+    outside = squares(second - first @ (first.mT @ second))
     ranks = [xp.sum(xp.astype(k, outside.dtype), axis=-1) for k in (kept_first, kept_second)]
     # outside + (rank W - rank V) is what V's space leaves of W's: the two halves of the projection
     # distance. It cannot be negative; rounding of an exact 0 can.
