@@ -1,0 +1,12 @@
+"""The report: a merged result drawn as one page, and its figures as files.
+
+This room knows results only: it draws the figure specifications that a result carries, and needs
+neither the observables that made it nor a model (decision 15).
+"""
+
+from __future__ import annotations
+
+from .export import chart_svg, write_figures
+from .write import write
+
+__all__ = ["chart_svg", "write", "write_figures"]

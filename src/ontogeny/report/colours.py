@@ -1,0 +1,104 @@
+"""The few colours of the page, each with one meaning, for light and for dark surfaces.
+
+Data is cool (two ramps, even in OKLab lightness, so that both survive colour blindness and black
+and white print), marks are hot: one accent for the current step, one colour for the audit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["LEVELS", "Palette", "palettes", "ramp"]
+
+Palette = dict[str, str]
+Stops = Sequence[tuple[float, float, float]]
+
+LEVELS = 24
+"""Number of shades in which the developmental chart draws progress."""
+
+# (lightness, chroma, hue in degrees) in OKLCH.
+PROGRESS: dict[str, Stops] = {
+    "light": [(0.95, 0.02, 110), (0.80, 0.075, 185), (0.61, 0.10, 225), (0.42, 0.105, 255), (0.27, 0.08, 268)],
+    "dark": [(0.30, 0.04, 265), (0.43, 0.09, 262), (0.60, 0.10, 235), (0.78, 0.095, 195), (0.95, 0.05, 120)],
+}  # fmt: skip
+LAYERS: dict[str, Stops] = {
+    "light": [(0.36, 0.14, 305), (0.47, 0.11, 265), (0.58, 0.09, 228), (0.69, 0.11, 175), (0.80, 0.15, 130)],
+    "dark": [(0.58, 0.17, 305), (0.66, 0.13, 265), (0.74, 0.105, 225), (0.81, 0.12, 175), (0.88, 0.15, 130)],
+}  # fmt: skip
+
+BASE: dict[str, Palette] = {
+    "light": {
+        "paper": "#ffffff",
+        "raised": "#f7f7f5",
+        "ink": "#1b1d22",
+        "ink-2": "#5a5e68",
+        "ink-3": "#7b7f89",
+        "line": "#d9dadd",
+        "line-2": "#ecedee",
+        "null": "#a9abb1",
+        "accent": "#cf1d6a",
+        "warning": "#a84a00",
+    },
+    "dark": {
+        "paper": "#14161a",
+        "raised": "#1c1f25",
+        "ink": "#ecedee",
+        "ink-2": "#a9adb6",
+        "ink-3": "#8a8f99",
+        "line": "#363a43",
+        "line-2": "#272a31",
+        "null": "#70757f",
+        "accent": "#ff6ea9",
+        "warning": "#f0a04b",
+    },
+}
+
+
+def _hex(lightness: float, chroma: float, hue: float) -> str:
+    """OKLCH to sRGB (Ottosson, 2020, "A perceptual color space for image processing")."""
+    a = chroma * math.cos(math.radians(hue))
+    b = chroma * math.sin(math.radians(hue))
+    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    linear = (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+    )
+    channels = (min(max(c, 0.0), 1.0) for c in linear)
+    encoded = (12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in channels)
+    return "#" + "".join(f"{round(255 * c):02x}" for c in encoded)
+
+
+def ramp(stops: Stops, count: int) -> list[str]:
+    """Return `count` colours evenly spaced along OKLCH stops, as hex strings.
+
+    Examples
+    --------
+    >>> ramp([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)], 3)
+    ['#000000', '#636363', '#ffffff']
+    """
+    colours = []
+    for i in range(count):
+        at = (len(stops) - 1) * (i / (count - 1) if count > 1 else 0.5)
+        left = min(int(at), len(stops) - 2)
+        weight = at - left
+        mixed = (
+            (1 - weight) * p + weight * q for p, q in zip(stops[left], stops[left + 1], strict=True)
+        )
+        colours.append(_hex(*mixed))
+    return colours
+
+
+def palettes(layers: int) -> dict[str, dict[str, object]]:
+    """Return for ``light`` and ``dark``: the base colours, `layers` layer colours, the value ramp."""
+    return {
+        mode: {
+            "base": BASE[mode],
+            "layers": ramp(LAYERS[mode], max(layers, 1)),
+            "values": ramp(PROGRESS[mode], LEVELS),
+        }
+        for mode in ("light", "dark")
+    }

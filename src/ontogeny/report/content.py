@@ -1,0 +1,242 @@
+"""What a merged result says, read from its attributes once and checked at the door."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from .formats import plain_text
+from .labels import LayerGroups, layer_groups
+from .rows import Row, read_rows
+
+__all__ = ["Content", "Finding", "Node", "Track", "read_content"]
+
+LAYER_DIMENSIONS = ("layer", "block")
+
+
+@dataclass(frozen=True)
+class Node:
+    """One observable: its words, its figures' specifications and its data."""
+
+    id: str
+    path: str
+    title: str
+    section: Mapping[str, str]
+    figures: Sequence[Mapping[str, Any]]
+    statements: Sequence[str]
+    role: str
+    dataset: xr.Dataset
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of the audit."""
+
+    kind: str
+    certainty: str
+    steps: tuple[int, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Track:
+    """The loss curve: under the chart and in the step slider."""
+
+    title: str
+    units: str
+    steps: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that the page draws."""
+
+    title: str
+    created: str
+    version: str
+    steps: tuple[int, ...]
+    model: Mapping[str, Any]
+    inputs: Sequence[Mapping[str, Any]]
+    settings: Any
+    provenance: Any
+    findings: Sequence[Finding]
+    boundaries: Sequence[float]
+    nodes: Sequence[Node]
+    groups: LayerGroups
+    track: Track | None
+
+    @property
+    def rows(self) -> list[Row]:
+        """The chart's rows of all nodes."""
+        return [row for node in self.nodes for row in node.rows]
+
+
+def read_content(tree: xr.DataTree) -> Content:
+    """Read a merged result.
+
+    Raises
+    ------
+    ArgumentError
+        If `tree` is no DataTree, holds no node with steps, or an attribute is not the JSON it must be.
+    """
+    if not isinstance(tree, xr.DataTree):
+        raise ArgumentError(
+            f"tree must be an xarray.DataTree as Study.run returns it; got {type(tree).__name__}."
+        )
+    nodes = _read_nodes(tree)
+    attrs = tree.attrs
+    steps = _all_steps(attrs, nodes)
+    return Content(
+        title=plain_text(attrs.get("title") or "Untitled study"),
+        created=plain_text(attrs.get("created", "")),
+        version=plain_text(attrs.get("version", "")),
+        steps=steps,
+        model=_mapping(_attribute(attrs, "model", {}, "the root")),
+        inputs=[_mapping(i) for i in _attribute(attrs, "inputs", [], "the root")],
+        settings=_attribute(attrs, "settings", {}, "the root"),
+        provenance=_attribute(attrs, "provenance", {}, "the root"),
+        findings=[_finding(f) for f in _attribute(attrs, "findings", [], "the root")],
+        boundaries=_boundaries([tree.attrs, *(n.dataset.attrs for n in nodes)]),
+        nodes=nodes,
+        groups=layer_groups(_layer_paths(nodes)),
+        track=_track(nodes),
+    )
+
+
+def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
+    """An attribute that holds JSON; a value that is already plain data is taken as it is."""
+    value = attrs.get(name, default)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if not isinstance(value, str):
+        return value
+    try:
+        value = json.loads(value) if value else default
+    except json.JSONDecodeError as error:
+        raise ArgumentError(
+            f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} ({error.msg})."
+        ) from None
+    if default is not None and not isinstance(value, type(default)):
+        raise ArgumentError(
+            f"attribute {name!r} of {owner} must be a JSON {type(default).__name__}; "
+            f"got {type(value).__name__}."
+        )
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {"name": value}
+
+
+def _read_nodes(tree: xr.DataTree) -> list[Node]:
+    nodes: list[Node] = []
+    taken: set[str] = set()
+    for child in tree.subtree:
+        if child is tree or not child.data_vars:
+            continue
+        node = _read_node(child.path.strip("/"), child.to_dataset(), taken)
+        taken.add(node.id)
+        nodes.append(node)
+    if not nodes:
+        raise ArgumentError("tree must hold at least one node with data; it holds none.")
+    return nodes
+
+
+def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
+    owner = f"node {path!r}"
+    section = _attribute(dataset.attrs, "section", {}, owner)
+    title = plain_text(section.get("title") or path)
+    role = str(dataset.attrs.get("role", "development"))
+    slug = "section-" + (re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "node")
+    while slug in taken:
+        slug += "-x"
+    return Node(
+        id=slug,
+        path=path,
+        title=title,
+        section={key: plain_text(text) for key, text in section.items()},
+        figures=_attribute(dataset.attrs, "figures", [], owner),
+        statements=[plain_text(s) for s in _attribute(dataset.attrs, "statements", [], owner)],
+        role=role,
+        dataset=dataset,
+        rows=read_rows(dataset, title, slug, role),
+    )
+
+
+def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
+    steps = {int(s) for s in _attribute(attrs, "steps", [], "the root")}
+    for node in nodes:
+        if "step" in node.dataset.coords:
+            steps.update(int(s) for s in np.atleast_1d(node.dataset["step"].values))
+    if not steps:
+        raise ArgumentError("tree must hold training steps: a coordinate 'step' in some node.")
+    return tuple(sorted(steps))
+
+
+def _finding(value: Any) -> Finding:
+    data = _mapping(value)
+    return Finding(
+        kind=plain_text(data.get("kind", "")),
+        certainty=plain_text(data.get("certainty", "")),
+        steps=tuple(int(s) for s in data.get("steps") or ()),
+        message=plain_text(data.get("message") or data.get("name", "")),
+    )
+
+
+def _boundaries(sources: Sequence[Mapping[Any, Any]]) -> list[float]:
+    """Regime boundaries of the root and of all nodes: steps, or mappings with a ``step``."""
+    found: set[float] = set()
+    for attrs in sources:
+        for item in _attribute(attrs, "boundaries", [], "a node"):
+            step = item.get("step") if isinstance(item, Mapping) else item
+            if isinstance(step, int | float) and np.isfinite(step):
+                found.add(float(step))
+    return sorted(found)
+
+
+def _layer_paths(nodes: Sequence[Node]) -> list[str]:
+    """Module paths in the order of the nodes, those of layers before those of weight blocks."""
+    paths: dict[str, None] = {}
+    for dimension in LAYER_DIMENSIONS:
+        for node in nodes:
+            if dimension in node.dataset.coords:
+                labels = np.atleast_1d(node.dataset[dimension].values)
+                paths.update(dict.fromkeys(plain_text(v) for v in labels))
+    for node in nodes:
+        paths.update(dict.fromkeys(row.layer for row in node.rows if row.layer))
+    return list(paths)
+
+
+def _track(nodes: Sequence[Node]) -> Track | None:
+    """The first variable over steps alone in a node of role ``track``, as its figures select it."""
+    for node in nodes:
+        if node.role != "track":
+            continue
+        for variable in _track_candidates(node):
+            if variable.dims == ("step",) and np.isfinite(variable.values).any():
+                return Track(
+                    title=plain_text(variable.attrs.get("long_name", variable.name)),
+                    units=plain_text(variable.attrs.get("units", "")),
+                    steps=node.dataset["step"].values.astype(int),
+                    values=variable.values.astype(float),
+                )
+    return None
+
+
+def _track_candidates(node: Node) -> list[xr.DataArray]:
+    drawn = [
+        node.dataset[f["value"]].sel(dict(f.get("select") or {}))
+        for f in node.figures
+        if f.get("kind") == "curves" and f.get("value") in node.dataset
+    ]
+    rest = [v for v in node.dataset.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
+    return [v for v in (*drawn, *rest) if np.issubdtype(v.dtype, np.number)]

@@ -1,0 +1,96 @@
+"""Module paths made short, and grouped by depth for the layer selector and its colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["LayerGroups", "layer_groups", "short_names", "truncate"]
+
+
+def truncate(text: str, length: int) -> str:
+    """Cut `text` to `length` characters, the last one an ellipsis.
+
+    Examples
+    --------
+    >>> truncate("attention entropy", 10)
+    'attention…'
+    """
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Return names without the parts that all dotted `paths` share, still unique.
+
+    Examples
+    --------
+    >>> short_names(["model.layers.0.mlp", "model.layers.1.mlp"])
+    ['layer 0', 'layer 1']
+    >>> short_names(["layers.0.mlp", "layers.0.attn", "layers.1.mlp"])
+    ['0.mlp', '0.attn', '1.mlp']
+    >>> short_names(["svd", "ica"])
+    ['svd', 'ica']
+    """
+    unique = list(dict.fromkeys(paths))
+    parts = [p.split(".") for p in unique]
+    if len(unique) < 2:
+        return [".".join(p.split(".")[-3:]) for p in paths]
+    start = _shared(parts)
+    stop = _shared([p[start:][::-1] for p in parts])
+    names = [".".join(p[start : len(p) - stop]) for p in parts]
+    if not all(names) or len(set(names)) < len(names):
+        names = unique
+    if all(n.isdigit() for n in names) and start:
+        names = [f"layer {n}" for n in names]
+    known = dict(zip(unique, names, strict=True))
+    return [known[p] for p in paths]
+
+
+def _shared(parts: Sequence[Sequence[str]]) -> int:
+    """How many leading components all share, leaving each at least one."""
+    shared = 0
+    for column in zip(*(p[:-1] for p in parts), strict=False):
+        if len(set(column)) > 1:
+            break
+        shared += 1
+    return shared
+
+
+@dataclass(frozen=True)
+class LayerGroups:
+    """The chips of the layer selector: one for each depth, and one for each path without a depth."""
+
+    labels: tuple[str, ...]
+    members: dict[str, int]
+
+    def of(self, path: str) -> int:
+        """Return the number of the chip that `path` belongs to, or -1 for none."""
+        return self.members.get(path, -1)
+
+
+def layer_groups(paths: Iterable[str]) -> LayerGroups:
+    """Group module paths by the first number in them, in order of depth.
+
+    Examples
+    --------
+    >>> groups = layer_groups(["embed", "layers.0.mlp", "layers.0.attn", "layers.1.mlp", "head"])
+    >>> groups.labels, groups.of("layers.0.attn")
+    (('embed', '0', '1', 'head'), 1)
+    """
+    names = {path: _group_name(path) for path in paths if path}
+    order = list(dict.fromkeys(names.values()))
+    numbered = sorted((n for n in order if n.isdigit()), key=int)
+    first = next((i for i, n in enumerate(order) if n.isdigit()), len(order))
+    before = [n for n in order[:first] if not n.isdigit()]
+    after = [n for n in order[first:] if not n.isdigit()]
+    labels = (*before, *numbered, *after)
+    places = {label: i for i, label in enumerate(labels)}
+    return LayerGroups(labels, {path: places[name] for path, name in names.items()})
+
+
+def _group_name(path: str) -> str:
+    parts = path.split(".")
+    depth = next((p for p in parts if p.isascii() and p.isdigit()), None)
+    if depth is not None:
+        return str(int(depth))
+    return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]

@@ -1,0 +1,306 @@
+"""The page's data as one block of JSON: every array once, exact, thinned where there is too much."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .colours import palettes
+from .content import LAYER_DIMENSIONS, Content, Node
+from .formats import plain_text
+from .labels import short_names
+from .scales import StepScale
+from .specs import FigureSpec, is_step, select
+
+__all__ = ["BUDGET", "build_payload", "json_script"]
+
+BUDGET = 600_000
+"""Numbers that a page may hold, about 6 MB; above it steps are thinned, with a notice."""
+
+MIN_KEPT = 24
+"""Thinning by steps stops here; then the longest other dimension is thinned."""
+
+
+def json_script(data: Any) -> str:
+    """Return JSON that can stand inside a ``<script>`` element whatever the strings hold.
+
+    Examples
+    --------
+    >>> json_script({"layer": "</script>"})
+    '{"layer":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def build_payload(
+    content: Content,
+    specs: Sequence[FigureSpec],
+    charts: Mapping[str, Any],
+    budget: int = BUDGET,
+) -> dict[str, Any]:
+    """Return everything that the page's scripts read."""
+    scales = {kind: StepScale(content.steps, kind) for kind in ("log", "linear")}
+    nodes, figures = {}, []
+    keep = _thinning(specs, budget)
+    for node in content.nodes:
+        own = [spec for spec in specs if spec.node is node and not spec.problem]
+        if not own:
+            continue
+        table = _NodeTable(node, content, scales, keep[node.id])
+        figures += [table.figure(spec) for spec in own]
+        nodes[node.id] = table.result()
+    return {
+        "title": content.title,
+        "steps": list(content.steps),
+        "scales": {kind: _scale(scale, content.steps) for kind, scale in scales.items()},
+        "layers": list(content.groups.labels),
+        "palettes": palettes(len(content.groups.labels)),
+        "track": _track(content),
+        "findings": [{"steps": list(f.steps), "message": f.message} for f in content.findings],
+        "boundaries": [
+            {kind: float(scale.positions([step])[0]) for kind, scale in scales.items()}
+            for step in content.boundaries
+        ],
+        "rows": [_row(row, content) for row in content.rows],
+        "charts": dict(charts),
+        "nodes": nodes,
+        "figures": figures,
+    }
+
+
+def _scale(scale: StepScale, steps: Sequence[int]) -> dict[str, Any]:
+    return {
+        "at": _rounded(scale.positions(steps)),
+        "ticks": [[round(t.position, 5), t.label, t.rank] for t in scale.ticks()],
+        "broken": scale.breaks_at_zero,
+    }
+
+
+def _rounded(values: np.ndarray) -> list[Any]:
+    return np.round(np.asarray(values, dtype=float), 5).tolist()
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _encode(values: np.ndarray) -> dict[str, str]:
+    """An array in the notation of plotly.js: a type and base64 of its little-endian bytes."""
+    if values.dtype == bool or (values.dtype.kind in "iu" and values.dtype.itemsize < 4):
+        values = values.astype("<i4")
+    kind = {"f": "f8", "i": "i4", "u": "f8"}.get(values.dtype.kind, "f8")
+    if values.dtype == np.float32:
+        kind = "f4"
+    elif values.dtype.kind == "i" and values.size and np.abs(values).max() >= 2**31:
+        kind = "f8"
+    raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
+    return {"dtype": kind, "bdata": base64.b64encode(raw).decode("ascii")}
+
+
+def _track(content: Content) -> dict[str, Any] | None:
+    track = content.track
+    if track is None:
+        return None
+    return {
+        "title": track.title,
+        "units": track.units,
+        "steps": track.steps.tolist(),
+        "values": [_finite(v) for v in track.values],
+    }
+
+
+def _row(row: Any, content: Content) -> dict[str, Any]:
+    return {
+        "label": row.label or row.quantity,
+        "group": content.groups.of(row.layer),
+        "steps": row.steps.tolist(),
+        "progress": [_finite(round(float(v), 4)) for v in row.progress],
+        "distinct": "".join("1" if d else "0" for d in row.distinct),
+        "developed": row.developed,
+        "half": [_finite(v) for v in (row.half_step, row.half_step_low, row.half_step_high)],
+        "settled": _finite(row.settled_step),
+        "p": _finite(row.p_value),
+    }
+
+
+Kept = dict[str, np.ndarray]
+
+
+def _thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
+    """For every node the indices kept along dimensions that must be thinned to hold the budget.
+
+    Small nodes keep all; the large ones share what is left evenly.
+    """
+    needs: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
+    for spec in specs:
+        if not spec.problem:
+            arrays = needs.setdefault(spec.node.id, {})
+            for name in spec.variables:
+                arrays[name, str(spec.select)] = select(spec.node.dataset[name], spec.select)
+    sizes = {node: sum(a.size for a in arrays.values()) for node, arrays in needs.items()}
+    left, kept = budget, {}
+    for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
+        share = min(size, left // (len(sizes) - i))
+        left -= share
+        lengths: dict[str, int] = {}
+        for array in needs[node].values():
+            lengths.update({str(d): n for d, n in array.sizes.items()})
+        kept[node] = _kept(lengths, share / size if size else 1.0)
+    return kept
+
+
+def _kept(lengths: Mapping[str, int], share: float) -> Kept:
+    kept: Kept = {}
+    by_step = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
+    steps = sum(map(is_step, lengths))
+    for dimension in by_step:
+        if share >= 1:
+            break
+        length = lengths[dimension]
+        part = share ** (1 / steps) if is_step(dimension) and steps > 1 else share
+        count = min(max(int(length * part), MIN_KEPT, 1), length)
+        kept[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
+        share *= length / count
+    return kept
+
+
+class _NodeTable:
+    """Arrays and axes of one node, each stored once however many figures draw it."""
+
+    def __init__(
+        self, node: Node, content: Content, scales: Mapping[str, StepScale], kept: Kept
+    ) -> None:
+        self.node = node
+        self.content = content
+        self.scales = scales
+        self.kept = kept
+        self.arrays: list[dict[str, Any]] = []
+        self.places: dict[tuple[str, str], int] = {}
+        self.axes: dict[str, Any] = {}
+
+    def figure(self, spec: FigureSpec) -> dict[str, Any]:
+        """A figure with its variables replaced by places in the table."""
+        relative = {
+            name: self.add(f"{name}_relative", spec)
+            for name in (*spec.interval, *(n for band in spec.bands for n in band[:2]))
+            if spec.relative and f"{name}_relative" in self.node.dataset
+        }
+        units = plain_text(self.node.dataset[spec.value].attrs.get("units", ""))
+        return {
+            "id": spec.id,
+            "node": self.node.id,
+            "kind": spec.kind,
+            "title": spec.title,
+            "value": self.add(spec.value, spec),
+            "relative": self.add(spec.relative, spec) if spec.relative else None,
+            "relativeLabel": spec.relative_label or "relative",
+            "label": self.label(spec.value),
+            "units": units,
+            "axes": dict(spec.axes),
+            "choose": list(spec.choose),
+            "interval": [self.pair(name, relative, spec) for name in spec.interval],
+            "bands": [
+                {
+                    "lower": self.pair(lower, relative, spec),
+                    "upper": self.pair(upper, relative, spec),
+                    "label": label,
+                }
+                for lower, upper, label in spec.bands
+            ],
+            "yScale": spec.y_scale,
+            "notice": self.notice,
+        }
+
+    def label(self, name: str) -> str:
+        """What a variable is, in words."""
+        return plain_text(self.node.dataset[name].attrs.get("long_name", name))
+
+    def pair(self, name: str, relative: Mapping[str, int], spec: FigureSpec) -> list[int | None]:
+        """Places of a variable and of its own relative form, where the result has one."""
+        return [self.add(name, spec), relative.get(name)]
+
+    def add(self, name: str, spec: FigureSpec) -> int:
+        """Store a variable, thinned, and return its place."""
+        key = (name, str(spec.select))
+        if key not in self.places:
+            array = select(self.node.dataset[name], spec.select)
+            array = array.isel({d: i for d, i in self.kept.items() if d in array.dims})
+            for dimension in array.dims:
+                self.axis(str(dimension), array)
+            self.places[key] = len(self.arrays)
+            self.arrays.append(
+                {"name": name, "dims": list(array.dims), "shape": list(array.shape)}
+                | _encode(array.values)
+            )
+        return self.places[key]
+
+    def axis(self, dimension: str, array: xr.DataArray) -> None:
+        """Store the labels of a dimension."""
+        if dimension in self.axes:
+            return
+        values = (
+            array[dimension].values
+            if dimension in array.coords
+            else np.arange(array.sizes[dimension])
+        )
+        if is_step(dimension) and values.dtype.kind in "iuf":
+            self.axes[dimension] = self.step_axis(values.astype(int))
+        elif values.dtype.kind in "iuf" and np.isfinite(values).all():
+            self.axes[dimension] = {"kind": "number", "values": values.tolist()}
+        else:
+            labels = [plain_text(v) for v in values]
+            axis = {"kind": "category", "values": labels, "short": short_names(labels)}
+            if dimension in LAYER_DIMENSIONS:
+                axis["group"] = [self.content.groups.of(label) for label in labels]
+            self.axes[dimension] = axis
+
+    def step_axis(self, steps: np.ndarray) -> dict[str, Any]:
+        """Steps with their places and cell edges on both kinds of axis."""
+        axis: dict[str, Any] = {"kind": "step", "values": steps.tolist()}
+        for kind, scale in self.scales.items():
+            axis[kind] = {
+                "at": _rounded(scale.positions(steps)),
+                "edges": _rounded(scale.edges(steps)),
+            }
+        return axis
+
+    def result(self) -> dict[str, Any]:
+        """The node as the scripts read it."""
+        return {
+            "path": self.node.path,
+            "arrays": self.arrays,
+            "axes": self.axes,
+            "status": self.status(),
+        }
+
+    def status(self) -> dict[str, Any] | None:
+        """Every cell that is not done, with its reason."""
+        if "status" not in self.node.dataset:
+            return None
+        status = self.node.dataset["status"]
+        status = status.isel({d: i for d, i in self.kept.items() if d in status.dims})
+        texts = np.asarray(status.values, dtype=object)
+        places = np.argwhere(texts != "done")
+        return {
+            "dims": list(status.dims),
+            "cells": {
+                ",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places
+            },
+        }
+
+    @property
+    def notice(self) -> str:
+        """What was left out, in words."""
+        parts = [
+            f"{len(index):,} of {self.node.dataset.sizes[d]:,} along {d}"
+            for d, index in self.kept.items()
+            if len(index) < self.node.dataset.sizes[d]
+        ]
+        return f"Thinned to hold the page small: {', '.join(parts)}." if parts else ""

@@ -1,0 +1,57 @@
+// The page's data, and small helpers for elements.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
+
+function find(selector, root = document) { return root.querySelector(selector); }
+function findAll(selector, root = document) { return Array.from(root.querySelectorAll(selector)); }
+
+// An HTML element with properties, text and children; text is never parsed as HTML.
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+function makeSvg(tag, attributes = {}, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
+  return element;
+}
+
+// Arrays come as base64 of little-endian bytes and are decoded when they are first read.
+function values(array) {
+  if (!array.values) {
+    const bytes = Uint8Array.from(atob(array.bdata), (c) => c.charCodeAt(0));
+    array.values = new ARRAY_TYPES[array.dtype](bytes.buffer);
+    array.strides = array.shape.map((_, i) => array.shape.slice(i + 1).reduce((a, b) => a * b, 1));
+    delete array.bdata;
+  }
+  return array.values;
+}
+
+// One number of an array; dimensions that it lacks are ignored, so that bands broadcast.
+function at(array, index) {
+  const flat = values(array);
+  let place = 0;
+  for (let d = 0; d < array.dims.length; d += 1) place += array.strides[d] * (index[array.dims[d]] || 0);
+  return flat[place];
+}
+
+function range(count) { return Array.from({ length: count }, (_, i) => i); }
+
+// The place of the largest number in a sorted list that is not above `value`, or 0.
+function lastNotAbove(list, value) {
+  let low = 0;
+  for (let i = 0; i < list.length && list[i] <= value; i += 1) low = i;
+  return low;
+}
+
+function nearest(list, value) {
+  let best = 0;
+  for (let i = 1; i < list.length; i += 1) {
+    if (Math.abs(list[i] - value) < Math.abs(list[best] - value)) best = i;
+  }
+  return best;
+}

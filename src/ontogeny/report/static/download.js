@@ -1,0 +1,86 @@
+// Data and pictures as files, made in the page.
+
+function save(name, content, type) {
+  const link = make("a", { href: typeof content === "string" && content.startsWith("data:") ? content : URL.createObjectURL(new Blob([content], { type })), download: name });
+  link.click();
+  if (link.href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function csvField(value) {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+function csv(header, rows) { return [header, ...rows].map((row) => row.map(csvField).join(",")).join("\n") + "\n"; }
+
+// A figure's data in long form: one row for each point, dimensions first.
+function figureCsv(data) {
+  const node = DATA.nodes[data.node];
+  const main = node.arrays[data.value];
+  const places = [data.value, data.relative, ...data.interval.map((p) => p[0]), ...data.bands.flatMap((b) => [b.lower[0], b.upper[0]])];
+  const arrays = [...new Set(places.filter((p) => p !== null))].map((p) => node.arrays[p]);
+  const axes = main.dims.map((d) => node.axes[d]);
+  const rows = range(values(main).length).map((flat) => {
+    const index = Object.fromEntries(main.dims.map((d, k) => [d, Math.floor(flat / main.strides[k]) % main.shape[k]]));
+    return [...axes.map((axis, k) => axis.values[index[main.dims[k]]]), ...arrays.map((array) => shortest(at(array, index), array))];
+  });
+  return csv([...main.dims, ...arrays.map((a) => a.name)], rows);
+}
+
+function chartCsv() {
+  const blank = (v) => (v === null ? "" : v);
+  const rows = DATA.rows.flatMap((row) => row.steps.map((step, i) => [
+    row.label, step, blank(row.progress[i]), row.distinct[i] === "1", row.developed, ...row.half.map(blank), blank(row.settled), blank(row.p),
+  ]));
+  return csv(["row", "step", "progress", "distinct", "developed", "half_step", "half_step_low", "half_step_high", "settled_step", "p_value"], rows);
+}
+
+// The chart with its styles written into it, so that it stands alone.
+function chartPicture() {
+  const source = findAll("svg.chart").find((svg) => svg.clientWidth > 0);
+  const copy = source.cloneNode(true);
+  const pairs = [source, ...findAll("*", source)].map((element, i) => [element, [copy, ...findAll("*", copy)][i]]);
+  for (const [from, to] of pairs) {
+    const style = getComputedStyle(from);
+    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor"]) to.style.setProperty(name, style.getPropertyValue(name));
+  }
+  for (const drop of findAll(".now, .hit", copy)) drop.remove();
+  const box = source.viewBox.baseVal;
+  copy.setAttribute("width", box.width);
+  copy.setAttribute("height", box.height);
+  copy.insertBefore(makeSvg("rect", { width: "100%", height: "100%", fill: colours().base.paper }), copy.firstChild);
+  return { text: new XMLSerializer().serializeToString(copy), width: box.width, height: box.height };
+}
+
+function saveChart(action) {
+  if (action === "csv") return save("chart.csv", chartCsv(), "text/csv");
+  const picture = chartPicture();
+  if (action === "svg") return save("chart.svg", picture.text, "image/svg+xml");
+  const image = new Image();
+  image.onload = () => {
+    const canvas = make("canvas", { width: picture.width * 2, height: picture.height * 2 });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => save("chart.png", blob, "image/png"));
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture.text)}`;
+  return undefined;
+}
+
+function saveFigure(figure, action) {
+  const name = `${figure.data.node}-${figure.data.id}`.replace(/^section-/, "").replace(/-section-.*-figure/, "").replace(/[^a-z0-9-]+/gi, "-");
+  if (action === "csv") return save(`${name}.csv`, figureCsv(figure.data), "text/csv");
+  const { width, height } = figure.picture.frame;
+  const layout = { ...figure.plot.layout, paper_bgcolor: colours().base.paper, width, height };
+  return Plotly.toImage({ data: figure.plot.data, layout }, { format: action, width, height, scale: action === "png" ? 2 : 1 })
+    .then((url) => save(`${name}.${action}`, url));
+}
+
+function startDownloads() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-action]");
+    if (!button) return;
+    const owner = button.closest("[data-figure]");
+    if (owner) saveFigure(figures.get(owner.id), button.dataset.action);
+    else saveChart(button.dataset.action);
+  });
+}

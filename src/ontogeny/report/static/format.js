@@ -1,0 +1,36 @@
+// Numbers as people read them: thousands separated, no more digits than are known.
+
+function formatNumber(value, uncertainty = NaN) {
+  if (value === null || !Number.isFinite(value)) return "not measured";
+  if (value === 0) return "0";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  const known = Number.isFinite(uncertainty) && uncertainty > 0;
+  let decimals = known ? 1 - Math.floor(Math.log10(uncertainty)) : 3 - size;
+  decimals = Math.max(Math.min(decimals, 8 - size), 0);
+  if (Math.abs(value) < 1e-4) return value.toExponential(Math.max(Math.min(decimals + size, 8), 0));
+  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+function formatStep(step) { return Math.round(step).toLocaleString("en-US"); }
+
+function formatLabel(axis, i) {
+  if (axis.kind === "step") return formatStep(axis.values[i]);
+  if (axis.kind === "number") return String(axis.values[i]);
+  return axis.short[i];
+}
+
+// plotly.js reads a subset of HTML in its labels; with these escapes every label stays text.
+function plotText(text) {
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+// The shortest decimal that reads back as the stored number.
+function shortest(value, array) {
+  if (!Number.isFinite(value)) return "";
+  if (array.dtype !== "f4") return String(value);
+  for (let digits = 6; digits < 9; digits += 1) {
+    const text = Number(value.toPrecision(digits));
+    if (Math.fround(text) === value) return String(text);
+  }
+  return String(Number(value.toPrecision(9)));
+}

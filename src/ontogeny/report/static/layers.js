@@ -1,0 +1,33 @@
+// The layer selector: one chip for each depth. The first click shows one layer, further ones add.
+
+function startLayers() {
+  const holder = document.getElementById("layers");
+  if (DATA.layers.length < 2) return;
+  holder.hidden = false;
+  const all = make("button", { type: "button", className: "all", textContent: "all" });
+  all.addEventListener("click", () => change({ layers: null }));
+  const chips = DATA.layers.map((label, i) => {
+    const chip = make("button", { type: "button", textContent: label, title: `Layer ${label}` });
+    chip.addEventListener("click", () => toggleLayer(i));
+    return chip;
+  });
+  holder.append(make("span", { className: "chips-name", textContent: "Layers" }), all, ...chips);
+  const show = () => {
+    const palette = colours();
+    all.setAttribute("aria-pressed", String(state.layers === null));
+    chips.forEach((chip, i) => {
+      chip.setAttribute("aria-pressed", String(layerShown(i)));
+      chip.style.setProperty("--chip", palette.layers[i]);
+    });
+  };
+  listen((changed) => { if (changed.has("layers")) show(); });
+  darkQuery.addEventListener("change", show);
+  show();
+}
+
+function toggleLayer(i) {
+  const layers = state.layers === null ? new Set() : new Set(state.layers);
+  if (layers.has(i)) layers.delete(i);
+  else layers.add(i);
+  change({ layers: layers.size === 0 || layers.size === DATA.layers.length ? null : layers });
+}

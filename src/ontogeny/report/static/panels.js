@@ -1,0 +1,156 @@
+// Small multiples: where panels lie in a figure, and their axes. All lengths are pixels.
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+
+// Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
+function layPanels(count, width, size) {
+  const room = width - size.left - size.right;
+  const most = Math.max(1, Math.floor((room + size.gap) / (size.minimum + size.gap)));
+  const rows = Math.ceil(count / Math.min(count, most));
+  const columns = Math.ceil(count / rows);
+  const panelWidth = (room - (columns - 1) * size.gap) / columns;
+  const pitch = size.top + size.panel + (rows > 1 ? size.between : 0);
+  const boxes = range(count).map((i) => ({
+    column: i % columns,
+    row: Math.floor(i / columns),
+    last: i % columns === columns - 1 || i === count - 1,
+    bottom: i + columns >= count,
+    x: size.left + (i % columns) * (panelWidth + size.gap),
+    y: Math.floor(i / columns) * pitch + size.top,
+    width: panelWidth,
+    height: size.panel,
+  }));
+  const height = (rows - 1) * pitch + size.top + size.panel + size.bottom;
+  return { boxes, width, height };
+}
+
+function axisName(letter, i) { return letter + (i ? i + 1 : ""); }
+
+// A layout without margins: axes lie where the boxes say, ticks in the room around them.
+function plotLayout(frame, palette) {
+  return {
+    width: frame.width,
+    height: frame.height,
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: FONT, size: 11.5, color: palette.base["ink-2"] },
+    showlegend: false,
+    hovermode: false,
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    barmode: "overlay",
+    annotations: [],
+    shapes: [],
+  };
+}
+
+function placeAxes(layout, frame, i, xAxis, yAxis) {
+  const box = frame.boxes[i];
+  layout[axisName("xaxis", i)] = {
+    domain: [box.x / frame.width, (box.x + box.width) / frame.width],
+    anchor: axisName("y", i),
+    matches: i ? "x" : undefined,
+    ...xAxis,
+  };
+  layout[axisName("yaxis", i)] = {
+    domain: [1 - (box.y + box.height) / frame.height, 1 - box.y / frame.height],
+    anchor: axisName("x", i),
+    fixedrange: true,
+    ...yAxis,
+    showticklabels: box.column === 0 && yAxis.showticklabels !== false,
+  };
+}
+
+function baseAxis(palette) {
+  return {
+    zeroline: false,
+    showgrid: false,
+    showline: true,
+    linecolor: palette.base.line,
+    tickcolor: palette.base.line,
+    ticks: "outside",
+    ticklen: 4,
+    automargin: false,
+  };
+}
+
+function valueAxis(palette, span, type) {
+  return {
+    ...baseAxis(palette), type, range: span, showgrid: true, showline: false, ticks: "",
+    gridcolor: palette.base["line-2"], nticks: 5, separatethousands: true, exponentformat: "power",
+    ...(type === "log" ? { dtick: span[1] - span[0] > 1.2 ? 1 : "D2" } : {}),
+  };
+}
+
+// Labels are kept in the order of their rank as long as they do not touch.
+function tickLabels(ticks, length) {
+  const kept = [];
+  for (const [place, label] of ticks.filter((t) => t[2] < 9).sort((a, b) => a[2] - b[2])) {
+    const half = label.length * 3.3 + 5;
+    if (kept.every((k) => Math.abs(k.place - place) * length >= half + k.label.length * 3.3)) kept.push({ place, label });
+  }
+  return new Map(kept.map((k) => [k.place, k.label]));
+}
+
+// The axis of a dimension: steps on the page's scale, numbers as they are, labels by their place.
+function dimensionAxis(axis, palette, length, labelled) {
+  const shared = { ...baseAxis(palette), showticklabels: labelled };
+  if (axis.kind === "step") {
+    const scale = DATA.scales[state.scale];
+    const labels = tickLabels(scale.ticks, length);
+    return {
+      ...shared, range: [-0.03, 1.03], tickvals: scale.ticks.map((t) => t[0]),
+      ticktext: scale.ticks.map((t) => labels.get(t[0]) ?? ""),
+    };
+  }
+  if (axis.kind === "number") return { ...shared, nticks: Math.max(2, Math.floor(length / 60)), separatethousands: true };
+  const every = Math.ceil((axis.values.length * 46) / length);
+  const shown = range(axis.values.length).filter((i) => i % every === 0);
+  return {
+    ...shared, range: [-0.5, axis.values.length - 0.5], tickvals: shown,
+    ticktext: shown.map((i) => plotText(axis.short[i])),
+  };
+}
+
+function dimensionPlaces(axis) {
+  if (axis.kind === "step") return axis[state.scale].at;
+  return axis.kind === "number" ? axis.values : range(axis.values.length);
+}
+
+// Left and right edge of every cell along a dimension.
+function dimensionEdges(axis) {
+  if (axis.kind === "step") return axis[state.scale].edges;
+  return range(axis.values.length).map((i) => [i - 0.5, i + 0.5]);
+}
+
+function note(text, x, y, more = {}) {
+  return { text: plotText(text), x, y, xref: "paper", yref: "paper", showarrow: false, xanchor: "left", yanchor: "middle", ...more };
+}
+
+function panelTitle(frame, i, text, palette) {
+  const box = frame.boxes[i];
+  return note(text, box.x / frame.width, 1 - (box.y - 4) / frame.height, {
+    yanchor: "bottom", xshift: 0, font: { size: 12, color: palette.base.ink },
+  });
+}
+
+function axisTitle(frame, text) {
+  const box = frame.boxes[0];
+  return note(text, (frame.width - frame.boxes[0].x) / 2 / frame.width + box.x / frame.width / 2, 0, { xanchor: "center", yanchor: "bottom" });
+}
+
+// The two strokes between step 0 and the rest, and the regime boundaries.
+function stepMarks(frame, i, palette) {
+  const scale = DATA.scales[state.scale];
+  const marks = DATA.boundaries.map((b) => ({
+    type: "line", xref: axisName("x", i), yref: `${axisName("y", i)} domain`, x0: b[state.scale], x1: b[state.scale],
+    y0: 0, y1: 1, line: { color: palette.base["ink-3"], width: 1, dash: "dot" },
+  }));
+  if (scale.broken) {
+    marks.push({
+      type: "path", xref: axisName("x", i), yref: `${axisName("y", i)} domain`, xsizemode: "pixel", ysizemode: "pixel",
+      xanchor: 0.045, yanchor: 0, path: "M-4,-4L0,4M0,-4L4,4", line: { color: palette.base["ink-3"], width: 1 },
+    });
+  }
+  return marks;
+}

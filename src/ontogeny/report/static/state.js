@@ -1,0 +1,27 @@
+// What the reader has chosen for the whole page: the step, the kind of step axis, the layers.
+
+const state = { step: DATA.steps.length - 1, scale: "log", layers: null };
+const listeners = [];
+
+function listen(callback) { listeners.push(callback); }
+
+function change(update) {
+  const changed = Object.keys(update).filter((key) => state[key] !== update[key]);
+  if (!changed.length) return;
+  Object.assign(state, update);
+  for (const callback of listeners) callback(new Set(changed));
+}
+
+function setStep(index) {
+  change({ step: Math.max(0, Math.min(DATA.steps.length - 1, index)) });
+}
+
+// `layers` is null for all, else a set of chip numbers; what belongs to no layer is always shown.
+function layerShown(group) {
+  return state.layers === null || group === undefined || group < 0 || state.layers.has(group);
+}
+
+function currentPlace() { return DATA.scales[state.scale].at[state.step]; }
+
+// The place on a node's own step axis of the last measured step up to the current one.
+function stepIndex(axis) { return lastNotAbove(axis.values, DATA.steps[state.step]); }

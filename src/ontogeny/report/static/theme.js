@@ -1,0 +1,28 @@
+// The colours of the reader's light or dark setting; print is always light.
+
+const darkQuery = matchMedia("screen and (prefers-color-scheme: dark)");
+
+function colours() { return DATA.palettes[darkQuery.matches ? "dark" : "light"]; }
+
+function withAlpha(hex, alpha) {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  return `rgba(${r},${g},${b},${alpha})`;
+}
+
+function rampAt(ramp, share) { return ramp[Math.round(share * (ramp.length - 1))]; }
+
+// Lines of layers take the layers' colours; a few other series differ by dash, in ink.
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+
+function seriesStyles(axis, palette) {
+  const count = axis.values.length;
+  if (axis.group) {
+    const seen = {};
+    return axis.group.map((group) => {
+      seen[group] = (seen[group] ?? -1) + 1;
+      return { colour: palette.layers[group] ?? palette.base.ink, dash: DASHES[seen[group] % DASHES.length] };
+    });
+  }
+  if (count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
+  return range(count).map((i) => ({ colour: rampAt(palette.values, 0.25 + (0.75 * i) / (count - 1)), dash: "solid" }));
+}

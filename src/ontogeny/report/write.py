@@ -1,0 +1,55 @@
+"""The page as a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import xarray as xr
+
+from ..errors import ArgumentError
+from .content import read_content
+from .page import render_page
+
+__all__ = ["write"]
+
+
+def write(tree: xr.DataTree, path: str | Path) -> Path:
+    """Write a merged result as one HTML file that opens without a network, and return its path.
+
+    Parameters
+    ----------
+    tree
+        Merged result, as ``Study.run`` returns it or ``xarray.open_datatree`` opens it.
+    path
+        File to write; missing folders are made, an existing file is replaced at once.
+
+    Raises
+    ------
+    ArgumentError
+        If `tree` is not a merged result, or `path` is a folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> data = xr.Dataset(
+    ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
+    ... )
+    >>> folder = tempfile.mkdtemp()
+    >>> write(xr.DataTree.from_dict({"loss": data}), folder + "/report.html").name
+    'report.html'
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ArgumentError(
+            f"path must name a file such as {target / 'report.html'}; it is a folder."
+        )
+    page = render_page(read_content(tree))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
