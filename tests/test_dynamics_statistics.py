@@ -1,0 +1,139 @@
+"""The permutation test, Holm's correction and the rolling mean against other ways to them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ontogeny.dynamics import holm, rolling_mean, step_order_test
+from ontogeny.errors import ArgumentError, NonFiniteError
+
+
+def lagged_statistic(values: np.ndarray) -> float:
+    """The definition, term by term."""
+    count = len(values)
+    return sum(
+        np.mean((values[lag:] - values[:-lag]) ** 2) / lag for lag in range(1, count // 4 + 1)
+    )
+
+
+@pytest.mark.parametrize("count", [6, 7])
+def test_few_steps_are_enumerated_exactly(count):
+    values = np.random.default_rng(count).normal(size=count).cumsum()
+    orders = [lagged_statistic(np.array(o)) for o in itertools.permutations(values)]
+    expected = np.mean(np.array(orders) <= lagged_statistic(values) * (1 + 1e-9))
+    assert step_order_test(values) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_straight_line_and_its_reverse_are_the_two_smoothest_of_six():
+    assert step_order_test(np.arange(6.0)) == pytest.approx(2 / 720)
+
+
+def test_drawn_orders_agree_with_enumeration(monkeypatch):
+    values = np.array([[0.0, 1, 3, 2, 5, 4, 7], [3.0, 1, 0, 2, 4, 1, 2]])
+    exact = step_order_test(values)
+    monkeypatch.setattr("ontogeny.dynamics.order.LARGEST_ENUMERATED", 5)
+    drawn = step_order_test(values, n_permutations=20_000)
+    np.testing.assert_allclose(drawn, exact, atol=5 * np.sqrt(0.25 / 20_000))
+
+
+def test_drawn_p_values_match_the_definition_permuted_by_hand():
+    values = np.random.default_rng(5).normal(size=20) + np.linspace(0, 1, 20)
+    rng = np.random.default_rng(1)
+    by_hand = np.mean(
+        [lagged_statistic(rng.permutation(values)) <= lagged_statistic(values) for _ in range(4000)]
+    )
+    found = float(step_order_test(values, n_permutations=20_000))
+    assert found == pytest.approx(by_hand, abs=5 * np.sqrt(by_hand / 4000 + 1e-4))
+
+
+def test_p_values_do_not_depend_on_location_scale_sign_or_direction():
+    values = np.random.default_rng(2).normal(size=(4, 15)).cumsum(axis=1)
+    p = step_order_test(values)
+    np.testing.assert_array_equal(step_order_test(-3e7 * values + 5), p)
+    np.testing.assert_allclose(step_order_test(values[:, ::-1]), p, atol=0.02)
+
+
+def test_tiny_and_huge_values_neither_underflow_nor_overflow():
+    values = np.random.default_rng(2).normal(size=(4, 15)).cumsum(axis=1)
+    for scale in (1e-200, 1e200):
+        np.testing.assert_array_equal(step_order_test(values * scale), step_order_test(values))
+
+
+def test_many_series_get_the_draws_that_a_correction_needs():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 20))
+    values[0] = np.arange(20)
+    p = holm(step_order_test(values, n_permutations=99))
+    assert p[0] <= 0.01 and np.all(p[1:] > 0.01)
+
+
+def test_rows_with_other_missing_steps_are_tested_on_what_they_have():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(3, 20)).cumsum(axis=1)
+    values[0, :5] = values[1, [2, 7]] = np.nan
+    together = step_order_test(values, n_permutations=999, alpha=0.5)
+    for row, p in zip(values, together, strict=True):
+        assert step_order_test(row[~np.isnan(row)], n_permutations=999, alpha=0.5) == p
+
+
+def test_the_same_seed_gives_the_same_p_values_and_another_one_others():
+    values = np.random.default_rng(0).normal(size=(5, 20))
+    first = step_order_test(values, random_state=1)
+    np.testing.assert_array_equal(first, step_order_test(values, random_state=1))
+    assert np.any(first != step_order_test(values, random_state=2))
+
+
+def test_infinite_values_are_refused():
+    with pytest.raises(NonFiniteError, match="values holds 1 infinite"):
+        step_order_test([1.0, np.inf])
+    with pytest.raises(ArgumentError, match="single number"):
+        step_order_test(1.0)
+
+
+def test_holm_follows_the_step_down_procedure():
+    # worked by hand: 4 tests, sorted .005 .01 .03 .04 times 4 3 2 1, then made monotone
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    assert holm(np.full((2, 2), 0.4)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with pytest.raises(ArgumentError, match="p_values must lie between 0 and 1"):
+        holm([0.5, 1.5])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_lies_between_uncorrected_and_bonferroni_and_keeps_the_order(p_values):
+    p = np.array(p_values)
+    corrected = holm(p)
+    assert np.all(corrected >= p) and np.all(corrected <= np.minimum(1, p * len(p)) + 1e-15)
+    assert np.all(np.diff(corrected[np.argsort(p, kind="stable")]) >= 0)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(0, 40))
+def test_rolling_mean_equals_pandas_with_a_shrinking_window(values, half_window):
+    window = 2 * half_window + 1
+    expected = pd.Series(values).rolling(window, center=True, min_periods=1).mean()
+    np.testing.assert_allclose(rolling_mean(values, half_window), expected, atol=1e-6)
+
+
+def test_rolling_mean_does_not_cancel_after_a_huge_value():
+    found = rolling_mean([1e16, 1.0, 2.0, 3.0, 4.0], 1)
+    np.testing.assert_array_equal(found[2:], [2.0, 3.0, 3.5])
+
+
+def test_rolling_mean_works_along_the_last_axis():
+    values = np.random.default_rng(0).normal(size=(2, 3, 9))
+    np.testing.assert_array_equal(rolling_mean(values, 2)[1, 2], rolling_mean(values[1, 2], 2))
+    np.testing.assert_array_equal(rolling_mean(values, 0), values)
+
+
+def test_rolling_mean_refuses_what_it_cannot_average():
+    with pytest.raises(ArgumentError, match="half_window must be 0 or more; got -1"):
+        rolling_mean([1.0], -1)
+    with pytest.raises(ArgumentError, match="its shape is"):
+        rolling_mean([], 1)
+    with pytest.raises(NonFiniteError, match="1 NaN"):
+        rolling_mean([1.0, np.nan], 1)
