@@ -28,7 +28,7 @@ def audit(trajectory: Trajectory) -> Findings:
     checkpoints, catalogue = trajectory.checkpoints, trajectory.catalogue
     reach = (checkpoints[0].step, checkpoints[-1].step)
     found: list[Finding] = []
-    for check in (_identical, _non_finite, _configuration, _shapes, _tokenizer):
+    for check in (_identical, _non_finite, _configuration, _tokenizer):
         found.extend(check(checkpoints))
     found.extend(_missing(catalogue, reach))
     found.extend(_left_behind(catalogue))
@@ -55,25 +55,17 @@ def _non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 
 def _configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    before = checkpoints[0].configuration()
-    for checkpoint in checkpoints[1:]:
-        after = checkpoint.configuration()
-        changed = changes(before, after)
+    for before, after in itertools.pairwise(checkpoints):
+        changed = changes(before.configuration(), after.configuration())
         if changed:
-            text = f"the configuration changes at step {checkpoint.step}: {_some(changed, '; ')}"
-            yield Finding("configuration", "certain", (checkpoint.step,), text)
-        before = after
-
-
-def _shapes(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    before = _signature(checkpoints[0])
-    for checkpoint in checkpoints[1:]:
-        after = _signature(checkpoint)
-        if after != before:
-            names = sorted(n for n in before | after if before.get(n) != after.get(n))
-            text = f"name, shape or dtype changes at step {checkpoint.step} in {_some(names)}"
-            yield Finding("configuration", "certain", (checkpoint.step,), text)
-        before = after
+            text = f"the configuration changes at step {after.step}: {_some(changed, '; ')}"
+            yield Finding("configuration", "certain", (after.step,), text)
+            continue
+        old, new = _signature(before), _signature(after)
+        if old != new:
+            names = sorted(name for name in old | new if old.get(name) != new.get(name))
+            text = f"name, shape or dtype changes at step {after.step} in {_some(names)}"
+            yield Finding("configuration", "certain", (after.step,), text)
 
 
 def _signature(checkpoint: Checkpoint) -> dict[str, tuple]:
