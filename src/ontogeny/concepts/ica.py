@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice
+from ..errors import check_choice
 from .base import Extractor, Solution
+from .checks import check_stopping
 from .linalg import thin_svd
 
 __all__ = ["ICA"]
@@ -151,17 +152,3 @@ def _cube(Y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 CONTRASTS = {"logcosh": _logcosh, "exp": _exp, "cube": _cube}
-
-
-def check_stopping(max_iter: object, tol: object) -> None:
-    """Check a stopping rule.
-
-    Raises
-    ------
-    ArgumentError
-        If `max_iter` is not a whole number of at least 1 or `tol` is negative.
-    """
-    if isinstance(max_iter, bool) or not isinstance(max_iter, int) or max_iter < 1:
-        raise ArgumentError(f"max_iter must be a whole number of at least 1; got {max_iter!r}.")
-    if not isinstance(tol, int | float) or not tol >= 0:
-        raise ArgumentError(f"tol must be a number of at least 0; got {tol!r}.")

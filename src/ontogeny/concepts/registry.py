@@ -8,11 +8,14 @@ from typing import Any
 from ..errors import ArgumentError, check_choice, suggestion
 from .base import Extractor
 from .ica import ICA
+from .nonnegative import NMF, SemiNMF
 from .spectral import PCA, SVD
 
 __all__ = ["make", "names"]
 
 _EXTRACTORS: dict[str, type[Extractor]] = {
+    "nmf": NMF,
+    "semi-nmf": SemiNMF,
     "svd": SVD,
     "pca": PCA,
     "ica": ICA,

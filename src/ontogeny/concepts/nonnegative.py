@@ -1,0 +1,302 @@
+"""Non-negative factorisations of activations: NMF and semi-NMF."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, check_choice
+from .alternating import Factor, alternate, solve_rows, vanishing
+from .base import Extractor, Solution
+from .checks import check_stopping
+from .linalg import thin_svd
+
+__all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
+
+NONNEGATIVE = Factor("nonnegative")
+SHIFTED = Factor("nonnegative", shift=True)
+
+
+def nonnegative_codes(A: Tensor, W: Tensor) -> Tensor:
+    """Return ``argmin |A - U W^T|`` over ``U >= 0`` (n, r), row by row.
+
+    The start is a function of each row alone, so that where the solution is not unique (more
+    concepts than the rank of W) the same row still gets the same codes.
+    """
+    G, B = W.mT @ W, W.mT @ A.mT
+    return solve_rows(B, G, _nonnegative_start(G, B), SHIFTED).mT
+
+
+def _nonnegative_start(G: Tensor, B: Tensor) -> Tensor:
+    """Return least squares codes (r, n), made non-negative at the smallest cost.
+
+    If a positive combination of the concepts (nearly) vanishes, adding it makes the codes
+    non-negative at no (or little) loss; the least such addition leaves a zero in every column.
+    Otherwise negative codes are set to zero.
+    """
+    X = torch.linalg.pinv(G.double(), hermitian=True, rtol=1e-7).to(B.dtype) @ B
+    null = vanishing(G[None])[0][0].to(B.dtype)
+    if bool((null > 0).any()):
+        X = X - (X / null[:, None]).amin(0) * null[:, None]
+    return X.clamp(min=0)
+
+
+class NMF(Extractor):
+    """Non-negative matrix factorisation ``A ~ U W^T``, U and W non-negative.
+
+    Solved by block coordinate descent with extrapolation. Canonical form: dictionary columns of
+    unit norm, in the order of their energy.
+
+    Parameters
+    ----------
+    n_concepts
+        Number r of concepts.
+    nonnegative
+        What to do with negative activations: None refuses them, ``"relu"`` drops them,
+        ``"split"`` factorises ``[A+, A-]`` side by side (the dictionary is then the difference
+        of the two parts), ``"shift"`` subtracts each feature's minimum and adds it back.
+    max_iter, tol
+        Done when ten iterations lower the objective by less than `tol` of itself.
+    random_state
+        Seed of the random start.
+
+    Attributes
+    ----------
+    parts_ : array of shape (r, 2 m)
+        With ``nonnegative="split"``: the non-negative dictionaries of A+ and of A-.
+
+    References
+    ----------
+    Lee and Seung, Nature 401 (1999); Ang and Gillis, Neural Computation 31 (2019); report, Def. 18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.uniform(size=(60, 3)) @ rng.uniform(size=(3, 12))
+    >>> nmf = NMF(n_concepts=3, random_state=0).fit(A)
+    >>> bool((nmf.components_ >= 0).all() and nmf.relative_error_ < 0.02)
+    True
+    """
+
+    _scale_in: ClassVar[str] = "codes"
+
+    def __init__(
+        self,
+        n_concepts: int = 100,
+        *,
+        nonnegative: str | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_concepts = n_concepts
+        self.nonnegative = nonnegative
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_options(self) -> None:
+        if self.nonnegative is not None:
+            check_choice("nonnegative", self.nonnegative, ("relu", "split", "shift"))
+        check_stopping(self.max_iter, self.tol)
+
+    def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
+        offset = A.amin(1, keepdim=True) if self.nonnegative == "shift" else None
+        P = self._positive(A if offset is None else A - offset)
+        size = (P.mean((1, 2)) / self.n_concepts).sqrt()[:, None, None]
+        generator = self._generator()
+        U = _random(self.n_concepts, P.shape[1], generator, P) * size
+        W = _random(self.n_concepts, P.shape[2], generator, P) * size
+        if start is not None:
+            W = self._positive(start.mT, clip=True)
+            W, U = W / _norms(W), U * _norms(W)
+            U = torch.stack([nonnegative_codes(p, w.mT).mT for p, w in zip(P, W, strict=True)])
+        fit = alternate(P, U, W, NONNEGATIVE, NONNEGATIVE, max_iter=self.max_iter, tol=self.tol)
+        dictionary = order_by_energy(fit.U, fit.W, keep=start is not None)
+        codes = torch.stack([nonnegative_codes(p, w) for p, w in zip(P, dictionary, strict=True)])
+        solution = Solution(codes, dictionary, offset, fit.n_iter, fit.converged)
+        if self.nonnegative == "split":
+            m = A.shape[2]
+            solution.state["parts"] = dictionary.mT
+            solution.dictionary = dictionary[:, :m] - dictionary[:, m:]
+        return solution
+
+    def _positive(self, A: Tensor, *, clip: bool = False) -> Tensor:
+        """Return the non-negative matrix to factorise for activations `A` (K, n, m)."""
+        if self.nonnegative == "split":
+            return torch.cat([A.clamp(min=0), (-A).clamp(min=0)], dim=-1)
+        if self.nonnegative is not None or clip:
+            return A.clamp(min=0)
+        if bool((A < 0).any()):
+            raise ArgumentError(
+                "Negative values in data passed to NMF; choose nonnegative='relu', 'split' or "
+                f"'shift' to say what to do with them (smallest value {float(A.min()):.3g})."
+            )
+        return A
+
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
+        if self.nonnegative == "split":
+            W = self._fitted("_parts", A).mT
+        return nonnegative_codes(self._positive(A[None])[0], W)
+
+    @property
+    def parts_(self) -> Any:
+        """The non-negative dictionaries of A+ and A-, side by side (r, 2 m)."""
+        return self._parts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.nonnegative is None
+        return tags
+
+
+class SemiNMF(Extractor):
+    """Semi-NMF ``A ~ U W^T``: one factor non-negative, the other free, for signed activations.
+
+    Canonical form: dictionary columns of unit norm, in the order of their energy. The start is a
+    truncated SVD shifted into the non-negative orthant, whose error is that of rank r - 1; the
+    solver goes below it. Such codes are dense: see ``density_``.
+
+    Parameters
+    ----------
+    n_concepts
+        Number r of concepts.
+    nonnegative
+        ``"codes"`` (Ding's form) or ``"dictionary"`` (the report's Def. 20).
+    max_iter, tol
+        Done when ten iterations lower the objective by less than `tol` of itself.
+    random_state
+        There for symmetry with the other extractors; nothing is drawn.
+
+    Attributes
+    ----------
+    density_ : float
+        Fraction of the entries of the non-negative factor that are not zero.
+
+    References
+    ----------
+    Ding, Li and Jordan, PAMI 32 (2010); Gillis and Kumar, SIAM J. Matrix Anal. 36 (2015);
+    report, Def. 20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.uniform(size=(60, 3)) @ rng.normal(size=(3, 12))
+    >>> semi = SemiNMF(n_concepts=3, random_state=0)
+    >>> bool((semi.fit_transform(A) >= 0).all() and semi.relative_error_ < 0.01)
+    True
+    """
+
+    _scale_in: ClassVar[str] = "codes"
+
+    def __init__(
+        self,
+        n_concepts: int = 100,
+        *,
+        nonnegative: str = "codes",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_concepts = n_concepts
+        self.nonnegative = nonnegative
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_options(self) -> None:
+        check_choice("nonnegative", self.nonnegative, ("codes", "dictionary"))
+        check_stopping(self.max_iter, self.tol)
+
+    def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
+        positive_codes = self.nonnegative == "codes"
+        U, W = self._start(A, start)
+        rules = (SHIFTED, Factor("free"))
+        fit = alternate(
+            A,
+            U,
+            W,
+            *(rules if positive_codes else rules[::-1]),
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        W = order_by_energy(fit.U, fit.W, keep=start is not None)
+        codes = torch.stack([self._codes(a, w) for a, w in zip(A, W, strict=True)])
+        solution = Solution(codes, W, None, fit.n_iter, fit.converged)
+        factor = solution.codes if positive_codes else solution.dictionary
+        solution.state["density"] = (factor != 0).double().mean((1, 2))
+        return solution
+
+    def _start(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return a start (K, r, n), (K, r, m)."""
+        if start is not None:
+            W = start.mT / _norms(start.mT)
+            if self.nonnegative == "dictionary":
+                W = W.clamp(min=0)
+            return torch.stack([self._codes(a, w.mT).mT for a, w in zip(A, W, strict=True)]), W
+        if self.nonnegative == "codes":
+            return shifted_svd(A, self.n_concepts)
+        W, U = shifted_svd(A.mT, self.n_concepts)
+        return U, W
+
+    def _codes(self, A: Tensor, W: Tensor) -> Tensor:
+        if self.nonnegative == "codes":
+            return nonnegative_codes(A, W)
+        inverse = torch.linalg.pinv((W.mT @ W).double(), hermitian=True, rtol=1e-10)
+        return (A @ W) @ inverse.to(W.dtype)
+
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
+        return self._codes(A, W)
+
+    @property
+    def density_(self) -> float:
+        """Fraction of the entries of the non-negative factor that are not zero."""
+        return float(self._density)
+
+
+def shifted_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor]:
+    """Return U (K, r, n) non-negative and W (K, r, m) with the error of the rank r - 1 SVD.
+
+    Each left singular vector is shifted by its minimum; one more column of ones takes the shifts
+    back (Gillis and Kumar 2015).
+    """
+    parts = []
+    for a in A:
+        Y, sigma, V = thin_svd(a, max(r - 1, 1))
+        size = sigma.clamp(min=1e-30).sqrt()
+        left, right = Y / size, (V * sigma.sqrt())
+        low = left.amin(0, keepdim=True).clamp(max=0)
+        U = torch.cat([torch.ones_like(left[:, :1]), left - low], 1)
+        W = torch.cat([right @ low.mT, right], 1)
+        parts.append((U.mT[:r].contiguous(), W.mT[:r].contiguous()))
+    U, W = (torch.stack(p) for p in zip(*parts, strict=True))
+    return U, W
+
+
+def order_by_energy(U: Tensor, W: Tensor, *, keep: bool) -> Tensor:
+    """Return the dictionary (K, m, r) of unit columns, by energy of ``U`` (K, r, n), ``W`` (K, r, m).
+
+    The order is set before the final codes are solved for, so that ``transform`` repeats them to
+    the last bit also where they are not unique. `keep` leaves the concepts in their order.
+    """
+    energy = U.square().sum(2) * W.square().sum(2)
+    W = W / _norms(W)
+    if keep:
+        return W.mT
+    order = torch.argsort(energy, dim=1, descending=True, stable=True)
+    return torch.take_along_dim(W, order[:, :, None], 1).mT
+
+
+def _norms(W: Tensor) -> Tensor:
+    """Norms of the rows of a stack, 1 for zero rows, as (K, r, 1)."""
+    norms = torch.linalg.vector_norm(W, dim=2, keepdim=True)
+    return torch.where(norms > 0, norms, 1.0)
+
+
+def _random(r: int, p: int, generator: torch.Generator, like: Tensor) -> Tensor:
+    """Absolute values of Gaussian draws (1, r, p), the same for each matrix of a stack."""
+    return torch.randn(r, p, generator=generator, dtype=torch.float64).abs().to(like)[None]
