@@ -13,6 +13,17 @@ from .norms import entrywise, frobenius, ky_fan, nuclear, schatten, spectral
 from .pairs import pairwise
 from .registry import distance, names
 from .rotations import procrustes
+from .similarity import cka, pwcca, svcca
+from .spectra import (
+    condition_number,
+    condition_number_distance,
+    eigenvalue_distance,
+    gini,
+    hoyer,
+    norm_distance,
+    proportional_effective_rank,
+    singular_value_distance,
+)
 from .subspaces import grassmann
 
 __all__ = [
@@ -33,4 +44,15 @@ __all__ = [
     "pairwise",
     "align",
     "Alignment",
+    "cka",
+    "svcca",
+    "pwcca",
+    "condition_number",
+    "condition_number_distance",
+    "eigenvalue_distance",
+    "gini",
+    "hoyer",
+    "norm_distance",
+    "proportional_effective_rank",
+    "singular_value_distance",
 ]

@@ -38,7 +38,7 @@ def pairwise(
     measures: Sequence[str] | None = None,
     options: Options | None = None,
     workers: int | None = None,
-    batch_size: int = 8,
+    batch_size: int = 4,
 ) -> xr.DataArray:
     """Compare every step's dictionary with every other step's.
 
