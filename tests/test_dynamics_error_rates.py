@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from ontogeny.dynamics import development, step_order_test
 
@@ -26,6 +27,8 @@ def simulate(shape: str, n_steps: int, noise: float, n_series: int, seed: int = 
         return rng.standard_t(2, size=(n_series, n_steps))
     if shape == "noisy reference":
         return distances_to_jittering_reference(rng, n_series, n_steps)
+    if shape == "autocorrelated noise":
+        return lfilter([1.0], [1.0, -0.5], rng.normal(size=(n_series, n_steps + 50)))[:, 50:]
     if shape == "random walk":
         return np.cumsum(eps, axis=1)
     signal = {
