@@ -2,15 +2,17 @@
 
 `distance` and `correlation` by name or each as a function, `compare` for all of them at once,
 `pairwise` for all pairs of a stack, `align` for the best permutation, sign, scale, rotation or
-invertible map.
+invertible map, `tracks` for concepts that live through several steps.
 """
 
 from .align import Alignment, align
+from .chance import MatchingLevel, matching_level
 from .compare import compare
 from .correlations import correlation
 from .covariances import bures, matrix_log
 from .norms import entrywise, frobenius, ky_fan, nuclear, schatten, spectral
 from .pairs import pairwise
+from .plane import concept_plane
 from .registry import distance, names
 from .rotations import procrustes
 from .similarity import cka, pwcca, svcca
@@ -25,6 +27,7 @@ from .spectra import (
     singular_value_distance,
 )
 from .subspaces import grassmann
+from .tracks import tracks
 
 __all__ = [
     "names",
@@ -44,6 +47,10 @@ __all__ = [
     "pairwise",
     "align",
     "Alignment",
+    "matching_level",
+    "MatchingLevel",
+    "tracks",
+    "concept_plane",
     "cka",
     "svcca",
     "pwcca",
