@@ -52,6 +52,15 @@ def test_interval_widens_with_the_floor_and_holds_the_half_step():
     assert previous[0] < found.half_step < previous[1]
 
 
+def test_a_step_with_an_unknown_floor_widens_the_interval_over_it_and_no_more():
+    floor = np.zeros(12)
+    floor[5:8] = np.finfo(float).max
+    found = development(STEPS, decay(20.0), floor)
+    assert found.half_step_low == pytest.approx(8, rel=0.01)
+    assert 16 < found.half_step < 32
+    assert found.half_step_high == pytest.approx(128, rel=0.01)
+
+
 def test_interval_spans_all_crossings_of_one_half():
     back_and_forth = np.array([0, 0.1, 0.2, 0.3, 0.7, 0.8, 0.3, 0.2, 0.7, 0.9, 1.0, 1.0])
     found = development(STEPS, back_and_forth, n_permutations=999, alpha=0.2)

@@ -14,6 +14,9 @@ from .series import checked_steps, checked_values, floors, resolution
 
 __all__ = ["Development", "development", "half_change_step"]
 
+# Floors beyond this multiple of the change say no more than it does: nothing is known there.
+FLOOR_LIMIT = 1e3
+
 
 @dataclass(frozen=True, eq=False)
 class Development:
@@ -82,7 +85,7 @@ def development(
         Series (..., T); NaN where a step is missing.
     floor
         Noise of a *difference* of two values as refitting or resampling gives it: a number,
-        (...,), or (..., T). Read as at least `RESOLUTION` × `scale`.
+        (...,), or (..., T). Read as at least 1e-6 × `scale`.
     reference_index
         Position of the reference checkpoint where the values are distances to it. The value there
         is zero by construction, so that step is left out of everything: first and last are taken
@@ -124,40 +127,32 @@ def development(
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
-    batch = series.shape[:-1]
     if reference_index is not None:
         series[..., reference_index] = np.nan
     rows = series.reshape(-1, len(steps))
     noise = floors(floor, scale, series).reshape(rows.shape)
-    first, last = _ends(rows)
-    picked = np.arange(len(rows))
-    change = rows[picked, last] - rows[picked, first]
+    start, stop, last = _ends(rows)
+    change = stop - start
+    moved = rows - start[:, None]
     measurable = np.abs(change) > resolution(scale, series).reshape(-1)
-    exceeds = np.abs(change) > noise[picked, last]
-    with np.errstate(invalid="ignore"):
-        progress = (rows - rows[picked, first, None]) / np.where(measurable, change, np.nan)[
-            :, None
-        ]
-        distinct = np.abs(rows - rows[picked, first, None]) > noise
+    progress = moved / np.where(measurable, change, np.nan)[:, None]
+    distinct = np.abs(moved) > noise
     p_uncorrected = step_order_test(rows, n_permutations, random_state, alpha)
     p_value = holm(p_uncorrected)
+    exceeds = np.abs(change) > np.take_along_axis(noise, last[:, None], axis=1)[:, 0]
     developed = exceeds & (np.nan_to_num(p_value, nan=1.0) <= alpha)
-    halves = np.full((3, len(rows)), np.nan)
-    settled = np.full(len(rows), np.nan)
-    for i in picked:
-        settled[i] = _settled_step(steps, rows[i], noise[i])
-        if developed[i]:
-            halves[:, i] = _half_steps(steps, progress[i], noise[i] / abs(change[i]))
+    half, low, high = _half_steps(steps, progress, noise, change, developed)
+    settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
-    half, low, high = (values.reshape(batch) for values in halves)
+    batch = series.shape[:-1]
     return Development(
         progress=progress.reshape(series.shape),
         distinct=distinct.reshape(series.shape),
         change=change.reshape(batch),
-        half_step=half,
-        half_step_low=low,
-        half_step_high=high,
+        half_step=half.reshape(batch),
+        half_step_low=low.reshape(batch),
+        half_step_high=high.reshape(batch),
         settled_step=settled.reshape(batch),
         p_value=p_value.reshape(batch),
         p_uncorrected=p_uncorrected.reshape(batch),
@@ -215,17 +210,25 @@ def half_change_step(steps: ArrayLike, progress: ArrayLike, *, last: bool = Fals
 
 
 def _half_steps(
-    steps: np.ndarray, progress: np.ndarray, floor: np.ndarray
-) -> tuple[float, float, float]:
-    """Return half-way step, its lower and upper end; progress is exact at its two ends."""
-    usable = np.flatnonzero(~np.isnan(progress))
-    floor = floor.copy()
-    floor[usable[[0, -1]]] = 0.0
-    return (
-        half_change_step(steps, progress),
-        half_change_step(steps, progress + floor),
-        half_change_step(steps, progress - floor, last=True),
-    )
+    steps: np.ndarray,
+    progress: np.ndarray,
+    noise: np.ndarray,
+    change: np.ndarray,
+    developed: np.ndarray,
+) -> np.ndarray:
+    """Return half-way steps, their lower and upper ends, (3, n); NaN where undeveloped."""
+    halves = np.full((3, len(progress)), np.nan)
+    for i in np.flatnonzero(developed):
+        usable = np.flatnonzero(~np.isnan(progress[i]))
+        size = abs(change[i])
+        floor = np.minimum(noise[i], FLOOR_LIMIT * size) / size
+        floor[usable[[0, -1]]] = 0.0  # progress is 0 and 1 there by definition
+        halves[:, i] = (
+            half_change_step(steps, progress[i]),
+            half_change_step(steps, progress[i] + floor),
+            half_change_step(steps, progress[i] - floor, last=True),
+        )
+    return halves
 
 
 def _settled_step(steps: np.ndarray, row: np.ndarray, floor: np.ndarray) -> float:
@@ -249,7 +252,13 @@ def _copy_neighbour(
             distinct[row, reference] = distinct[row, beside]
 
 
-def _ends(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and last usable position of each row; rows without any give NaN there."""
+def _ends(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return first and last usable value of each row and the position of the last.
+
+    Rows without any usable value give NaN.
+    """
     usable = ~np.isnan(rows)
-    return np.argmax(usable, axis=1), rows.shape[1] - 1 - np.argmax(usable[:, ::-1], axis=1)
+    first = np.argmax(usable, axis=1)
+    last = rows.shape[1] - 1 - np.argmax(usable[:, ::-1], axis=1)
+    picked = np.arange(len(rows))
+    return rows[picked, first], rows[picked, last], last
