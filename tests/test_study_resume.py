@@ -213,12 +213,11 @@ def test_problems_stand_in_the_result(run, tmp_path):
 
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
+    trajectory = og.Trajectory.from_folder(folder)  # found whole, and damaged afterwards
     weights = folder / "checkpoint-8" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     progress = Counting()
-    study = og.Study(
-        og.Trajectory.from_folder(folder), tiny_inputs(), observables()[:2], device="cpu"
-    )
+    study = og.Study(trajectory, tiny_inputs(), observables()[:2], device="cpu")
     tree = study.run(tmp_path / "s", progress=progress)
     assert str(tree["loss"].status.sel(step=8).item()).startswith("missing: ")
     assert np.isnan(tree["loss"].loss.sel(step=8).item())
