@@ -201,7 +201,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return int(r)
 
     def _generator(self) -> torch.Generator:
-        """A generator on the CPU, so that every device draws the same numbers."""
+        """Return a generator on the CPU, so that every device draws the same numbers."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return torch.Generator().manual_seed(seed)
 
@@ -296,7 +296,7 @@ def _column(factor: Tensor | float) -> Tensor | float:
 
 
 def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:
-    """Frobenius norms of ``(A - U W^T - b) / scale`` and ``A / scale``, in slices that fit a cache."""
+    """Return the norms of ``(A - U W^T - b) / scale`` and of ``A / scale``, by slices."""
     residual = norm = 0.0
     for rows, codes in zip(A.split(NORM_ROWS), U.split(NORM_ROWS), strict=True):
         rows = rows if scale == 1 else rows / scale

@@ -114,7 +114,7 @@ def _unmixing(W: Tensor) -> Tensor:
 
 
 def rotate(Z: Tensor, Q: Tensor, fun: str, max_iter: int, tol: float) -> tuple[Tensor, int, bool]:
-    """Turn whitened `Z` (n, r) to independent sources ``Z Q^T``; return Q, iterations, converged."""
+    """Turn whitened `Z` (n, r) to sources ``Z Q^T``; return Q, iterations, convergence."""
     contrast = CONTRASTS[fun]
     if Z.shape[1] == 0:
         return Q, 1, True

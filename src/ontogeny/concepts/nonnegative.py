@@ -278,7 +278,7 @@ def shifted_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor]:
 
 
 def order_by_energy(U: Tensor, W: Tensor, *, keep: bool) -> Tensor:
-    """Return the dictionary (K, m, r) of unit columns, by energy of ``U`` (K, r, n), ``W`` (K, r, m).
+    """Return the dictionary (K, m, r) of unit columns, by energy of U (K, r, n) and W (K, r, m).
 
     The order is set before the final codes are solved for, so that ``transform`` repeats them to
     the last bit also where they are not unique. `keep` leaves the concepts in their order.

@@ -7,18 +7,25 @@ from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
 from .base import Extractor
+from .convex import ConvexNMF
 from .ica import ICA
+from .kmeans import KMeans
 from .nonnegative import NMF, SemiNMF
+from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
 
 __all__ = ["make", "names"]
 
 _EXTRACTORS: dict[str, type[Extractor]] = {
     "nmf": NMF,
+    "convex-nmf": ConvexNMF,
     "semi-nmf": SemiNMF,
     "svd": SVD,
     "pca": PCA,
+    "sparse-pca": SparsePCA,
     "ica": ICA,
+    "kmeans": KMeans,
+    "dictionary": DictionaryLearning,
 }
 
 

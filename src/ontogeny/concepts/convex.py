@@ -1,0 +1,275 @@
+"""Convex NMF: concepts are convex combinations of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, check_choice
+from .alternating import Factor, sweep
+from .base import Extractor, Solution
+from .checks import check_stopping
+from .kmeans import cluster, nearest
+from .nonnegative import nonnegative_codes
+
+__all__ = ["ConvexNMF"]
+
+NONNEGATIVE = Factor("nonnegative")
+FLOOR = 1e-10  # keeps multiplicative factors off 0, where the square root is not smooth
+STEPS = 2  # accelerated steps of H for each step of U
+
+
+class ConvexNMF(Extractor):
+    """Convex NMF ``A ~ U H Z``: U, H non-negative, ``W^T = H Z`` with samples Z (all, or landmarks).
+
+    By default a k-means start, sweeps over the codes and accelerated projected gradient steps for
+    H through A, never forming the n x n Gram matrix: an iteration costs about five products of A
+    with r columns and ``3 r n`` numbers (6 MB at n = 5,000 and r = 100, 60 MB at n = 50,000, in
+    float32). ``variant="multiplicative"`` is the rule of Ding, Li and Jordan and holds one n x n
+    matrix and one more while it starts (0.2 GB at n = 5,000, 20 GB at n = 50,000; with
+    landmarks n x l and l x l). In both the objective never rises.
+
+    The iteration count is fixed by default, which makes the map from A to (U, W) a finite
+    composition (report, sec. 8.6); give `tol` to stop sooner.
+
+    Parameters
+    ----------
+    n_concepts
+        Number r of concepts.
+    variant
+        ``"accelerated"``, ``"multiplicative"``, or ``"report"``: the report's Algorithm 5 as
+        printed, whose update of H has ``H U U^T`` where ``U^T U H`` is right. It raises the
+        objective on signed data and is there for comparison only.
+    strict_convex
+        Rows of H sum to 1. Else dictionary columns have unit norm. U takes the scale, so that
+        the product is the same; ``"report"`` normalises without that, as printed.
+    landmarks
+        Use this many samples, drawn once, instead of all as Z.
+    max_iter
+        Iterations.
+    tol
+        None runs all iterations; a number stops when one iteration lowers the objective by less
+        than `tol` of itself.
+    random_state
+        Seed of the start and of the landmarks.
+
+    Attributes
+    ----------
+    coefficients_ : array of shape (r, n) or (r, landmarks)
+        H.
+    landmarks_ : array of shape (landmarks,)
+        Indices of the samples Z.
+
+    References
+    ----------
+    Ding, Li and Jordan, PAMI 32 (2010); report, Def. 19 and Algorithm 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.random.default_rng(0).normal(size=(40, 5))
+    >>> convex = ConvexNMF(n_concepts=3, random_state=0).fit(A)
+    >>> bool(np.allclose(convex.coefficients_ @ A, convex.components_))
+    True
+    """
+
+    def __init__(
+        self,
+        n_concepts: int = 100,
+        *,
+        variant: str = "accelerated",
+        strict_convex: bool = True,
+        landmarks: int | None = None,
+        max_iter: int = 50,
+        tol: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_concepts = n_concepts
+        self.variant = variant
+        self.strict_convex = strict_convex
+        self.landmarks = landmarks
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @property
+    def _scale_in(self) -> str:  # type: ignore[override]
+        return "dictionary" if self.strict_convex else "codes"
+
+    def _check_options(self) -> None:
+        check_choice("variant", self.variant, ("accelerated", "multiplicative", "report"))
+        check_stopping(self.max_iter, 0 if self.tol is None else self.tol)
+        if self.landmarks is not None and not self.landmarks >= 1:
+            raise ArgumentError(f"landmarks must be None or at least 1; got {self.landmarks!r}.")
+
+    def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
+        generator = self._generator()
+        seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+        n = A.shape[1]
+        chosen = torch.arange(n)
+        if self.landmarks is not None and self.landmarks < n:
+            chosen = torch.randperm(n, generator=generator)[: self.landmarks].sort().values
+        chosen = chosen.to(A.device)
+        fits = [
+            self._solve_one(a, a if len(chosen) == n else a[chosen], seed, s)
+            for a, s in zip(A, [None] * len(A) if start is None else start, strict=True)
+        ]
+        U, H, W = (torch.stack([f[i] for f in fits]) for i in range(3))
+        solution = Solution(U, W, None, [f[3] for f in fits], [f[4] for f in fits])
+        if start is None:
+            order, _ = solution.canonical(signed=False)
+            H = torch.take_along_dim(H, order[:, :, None], 1)
+        if self.variant != "report":
+            pairs = zip(A, solution.dictionary, strict=True)
+            solution.codes = torch.stack([nonnegative_codes(a, w) for a, w in pairs])
+        # W carries the scale of A under strict convexity, H then has none; else the other way.
+        solution.state["coefficients"] = H
+        solution.state["landmarks"] = chosen.expand(len(A), -1)
+        return solution
+
+    def _solve_one(
+        self, A: Tensor, Z: Tensor, seed: int, start: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, int, bool]:
+        """Return codes (n, r), coefficients (r, l), dictionary (m, r), iterations, convergence."""
+        H = _start(Z, self.n_concepts, seed, start)
+        run = _accelerated if self.variant == "accelerated" else _multiplicative
+        steps = run(A, Z, H, self)
+        before, i, converged = float("inf"), 0, self.tol is None
+        U = A.new_zeros(self.n_concepts, len(A))
+        for i in range(1, self.max_iter + 1):
+            U, H, objective = next(steps)
+            if self.tol is not None and before - objective <= self.tol * objective:
+                converged = True
+                break
+            before = objective
+        size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
+        size = torch.where(size > 0, size, 1.0)[:, None]
+        if self.variant == "report" and self.strict_convex:
+            size = torch.ones_like(size)
+        H = H / size
+        return (U * size).mT, H, (H @ Z).mT, i, converged
+
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
+        return nonnegative_codes(A, W)
+
+    @property
+    def coefficients_(self) -> Any:
+        """H: each dictionary column is this combination of the samples."""
+        return self._coefficients if self.strict_convex else self._coefficients / self._scale
+
+    @property
+    def landmarks_(self) -> Any:
+        """Indices of the samples that the concepts are made of."""
+        return self._landmarks
+
+
+def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
+    """Return H (r, l): means of k-means clusters, or an approximation of a given dictionary."""
+    count = len(Z)
+    if start is None:
+        centers, _, _ = cluster(Z, min(r, count), seed, max_iter=10)
+    else:
+        centers = start.mT
+    labels = nearest(Z, centers)
+    H = torch.nn.functional.one_hot(labels, r).to(Z.dtype).mT.contiguous()
+    size = H.sum(1, keepdim=True)
+    empty = torch.nonzero(size[:, 0] == 0)[:, 0]
+    H[empty, (empty * 7919) % count] = 1.0
+    H = H / size.clamp(min=1)
+    if start is not None:
+        identity = torch.eye(r, dtype=Z.dtype, device=Z.device)
+        H, _ = _gradient_steps(H, H @ Z, identity, centers, Z, _largest_square(Z), steps=20)
+    return H
+
+
+def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
+    """Yield (U, H, objective) of sweeps over U and accelerated steps of H."""
+    W, norm2 = H @ Z, float(A.square().sum(1).double().sum())
+    largest = _largest_square(Z)
+    U = A.new_zeros(1, len(H), len(A))
+    sweeps = 10
+    while True:
+        G, B = (W @ W.mT)[None], (W @ A.mT)[None]
+        for _ in range(sweeps):
+            sweep(U, G, B, NONNEGATIVE)
+        sweeps = 2
+        H, W = _gradient_steps(H, W, U[0] @ U[0].mT, U[0] @ A, Z, largest, steps=STEPS)
+        yield U[0], H, norm2 / 2 + _quadratic(U[0] @ U[0].mT, U[0] @ A, W)
+
+
+def _gradient_steps(
+    H: Tensor, W: Tensor, G: Tensor, C: Tensor, Z: Tensor, largest: float, *, steps: int
+) -> tuple[Tensor, Tensor]:
+    """Lower ``1/2 <H Z, G H Z> - <C, H Z>`` over ``H >= 0`` by accelerated projected gradient.
+
+    The first step is a plain one, which cannot rise; a later one that does is dropped.
+    """
+    bound = largest * float(torch.linalg.eigvalsh(G.double())[-1])
+    if bound <= 0:
+        return H, W
+    ahead_H, ahead_W, theta, best = H, W, 1.0, _quadratic(G, C, W)
+    for _ in range(steps):
+        new_H = (ahead_H - ((G @ ahead_W - C) @ Z.mT) / bound).clamp_(min=0)
+        new_W = new_H @ Z
+        value = _quadratic(G, C, new_W)
+        if value > best:
+            break
+        best, next_theta = value, (1 + (1 + 4 * theta**2) ** 0.5) / 2
+        momentum = (theta - 1) / next_theta
+        ahead_H = new_H + momentum * (new_H - H)
+        ahead_W = new_W + momentum * (new_W - W)
+        H, W, theta = new_H, new_W, next_theta
+    return H, W
+
+
+def _quadratic(G: Tensor, C: Tensor, W: Tensor) -> float:
+    return float((G * (W @ W.mT)).double().sum() / 2 - (C * W).double().sum())
+
+
+def _largest_square(Z: Tensor) -> float:
+    """Return a little more than the square of the largest singular value of `Z`."""
+    C = Z.mT @ Z if Z.shape[0] >= Z.shape[1] else Z @ Z.mT
+    return 1.0001 * float(torch.linalg.eigvalsh(C)[-1])
+
+
+def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
+    """Yield (U, H, objective) of the multiplicative updates.
+
+    Products are re-associated so that nothing of n x n is multiplied by n x n, and the negative
+    part of the Gram matrix is never held: its products are those of the positive part less those
+    of the Gram matrix, which go through A.
+    """
+    printed = options.variant == "report"
+    N = (A @ Z.mT).clamp_(min=0)
+    M = N if A is Z else (Z @ Z.mT).clamp_(min=0)
+    H = H + 0.1 / H.shape[1]
+    U = (0.1 + torch.nn.functional.one_hot(nearest(A, H @ Z), len(H))).to(A.dtype)
+    norm2 = float(A.square().sum(1).double().sum())
+    while True:
+        W = H @ Z
+        plus = N @ H.mT
+        minus = (plus - A @ W.mT).clamp_(min=0)
+        inner = H @ (M @ H.mT)
+        inner_minus = (inner - W @ W.mT).clamp_(min=0)
+        U = _scaled(U, plus + U @ inner_minus, minus + U @ inner)
+        plus = U.mT @ N
+        minus = (plus - (U.mT @ A) @ Z.mT).clamp_(min=0)
+        G = U.mT @ U
+        left = (H @ U) @ U.mT if printed else None
+        quadratic = H @ M if left is None else left @ M
+        cross = quadratic - ((H @ Z) @ Z.mT if left is None else (left @ Z) @ Z.mT)
+        cross = cross.clamp_(min=0)
+        if left is None:
+            H = _scaled(H, plus + G @ cross, minus + G @ quadratic)
+        else:
+            H = _scaled(H, plus + cross, minus + quadratic)
+            if options.strict_convex:
+                H = H / (H.sum(1, keepdim=True) + FLOOR)
+        W = H @ Z
+        yield U.mT, H, norm2 / 2 + _quadratic(U.mT @ U, U.mT @ A, W)
+
+
+def _scaled(X: Tensor, up: Tensor, down: Tensor) -> Tensor:
+    return (X * torch.sqrt(up / (down + FLOOR))).clamp_(min=FLOOR)

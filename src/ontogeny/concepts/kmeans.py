@@ -1,0 +1,175 @@
+"""k-means as a factorisation: one-hot codes, centroids as dictionary."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.cluster
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from ..errors import ArgumentError
+from .base import Extractor, Solution
+from .checks import check_stopping
+
+__all__ = ["KMeans", "cluster", "nearest"]
+
+
+class KMeans(Extractor):
+    """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
+
+    On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration.
+
+    Parameters
+    ----------
+    n_concepts
+        Number r of clusters; at most the number of samples.
+    n_init
+        Restarts from new starts; the best is kept.
+    max_iter, tol
+        Stop of Lloyd's iteration; `tol` is relative to the mean variance of the features.
+    random_state
+        Seed of the k-means++ starts.
+
+    References
+    ----------
+    MacQueen (1967); report, Def. 28.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.array([[0.0], [0.2], [10.0], [10.4]])
+    >>> KMeans(n_concepts=2, random_state=0).fit(A).components_.ravel().tolist()
+    [10.2, 0.1]
+    """
+
+    _scale_in: ClassVar[str] = "dictionary"
+
+    def __init__(
+        self,
+        n_concepts: int = 100,
+        *,
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_concepts = n_concepts
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_options(self) -> None:
+        check_stopping(self.max_iter, self.tol)
+        if not isinstance(self.n_init, int) or self.n_init < 1:
+            raise ArgumentError(
+                f"n_init must be a whole number of at least 1; got {self.n_init!r}."
+            )
+
+    def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
+        if A.shape[1] < self.n_concepts:
+            raise ArgumentError(
+                f"n_concepts={self.n_concepts} clusters need at least as many samples; "
+                f"got n_samples = {A.shape[1]}."
+            )
+        seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
+        fits = [
+            cluster(
+                a,
+                self.n_concepts,
+                seed,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                n_init=self.n_init,
+                start=None if start is None else start[k].mT,
+            )
+            for k, a in enumerate(A)
+        ]
+        W = torch.stack([centers for centers, _, _ in fits]).mT
+        solution = Solution(
+            self._one_hot(A, W), W, None, [i for _, i, _ in fits], [c for _, _, c in fits]
+        )
+        solution.canonical(signed=False, ordered=start is None)
+        # Assign again in the final order, so that ties go where transform sends them.
+        solution.codes = self._one_hot(A, solution.dictionary)
+        return solution
+
+    @staticmethod
+    def _one_hot(A: Tensor, W: Tensor) -> Tensor:
+        labels = torch.stack([nearest(a, w.mT) for a, w in zip(A, W, strict=True)])
+        return torch.nn.functional.one_hot(labels, W.shape[2]).to(A.dtype)
+
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
+        return self._one_hot(A[None], W[None])[0]
+
+
+def nearest(A: Tensor, centers: Tensor) -> Tensor:
+    """Return for each row of `A` (n, m) the index of the nearest row of `centers` (r, m)."""
+    middle = centers.mean(0)  # far from the origin the squares below would cancel
+    A, centers = A - middle, centers - middle
+    distance = torch.addmm(centers.square().sum(1) / 2, A, centers.mT, alpha=-1)
+    return distance.argmin(1)
+
+
+def cluster(
+    A: Tensor,
+    r: int,
+    seed: int,
+    *,
+    max_iter: int,
+    tol: float = 1e-4,
+    n_init: int = 1,
+    start: Tensor | None = None,
+) -> tuple[Tensor, int, bool]:
+    """Return centers (r, m), iterations and convergence of k-means on `A` (n, m)."""
+    if A.is_cuda:
+        return _lloyd(A, _seeds(A, r, seed) if start is None else start, max_iter, tol)
+    solver = sklearn.cluster.KMeans(
+        r,
+        init="k-means++" if start is None else start.numpy(),
+        n_init=n_init if start is None else 1,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=seed,
+    )
+    with warnings.catch_warnings():
+        # Fewer distinct samples than clusters: the surplus centers repeat others.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solver.fit(A.numpy())
+    centers = torch.from_numpy(np.ascontiguousarray(solver.cluster_centers_))
+    return centers.to(A.dtype), int(solver.n_iter_), solver.n_iter_ < max_iter
+
+
+def _seeds(A: Tensor, r: int, seed: int) -> Tensor:
+    """Return k-means++ seeds (r, m): far samples are drawn with probability by squared distance."""
+    generator = torch.Generator().manual_seed(seed)
+    draws = torch.rand(r, generator=generator, dtype=torch.float64).to(A.device)
+    chosen = [int(draws[0] * len(A))]
+    distance = (A - A[chosen[0]]).square().sum(1).double()
+    for draw in draws[1:]:
+        reach = distance.cumsum(0)
+        chosen.append(min(int(torch.searchsorted(reach, draw * reach[-1])), len(A) - 1))
+        distance = torch.minimum(distance, (A - A[chosen[-1]]).square().sum(1).double())
+    return A[chosen]
+
+
+def _lloyd(A: Tensor, centers: Tensor, max_iter: int, tol: float) -> tuple[Tensor, int, bool]:
+    """Lloyd's iteration; an empty cluster moves to the sample that is farthest from its center."""
+    limit = tol * float(A.var(0, correction=0).mean())
+    for i in range(1, max_iter + 1):
+        labels = nearest(A, centers)
+        count = torch.bincount(labels, minlength=len(centers)).to(A.dtype)
+        new = torch.zeros_like(centers).index_add_(0, labels, A) / count.clamp(min=1)[:, None]
+        empty = torch.nonzero(count == 0)[:, 0]
+        if len(empty):
+            far = torch.topk((A - centers[labels]).square().sum(1), len(empty)).indices
+            new[empty] = A[far]
+        moved = float((new - centers).square().sum())
+        centers = new
+        if moved <= limit:
+            return centers, i, True
+    return centers, max_iter, False
