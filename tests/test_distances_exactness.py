@@ -34,7 +34,9 @@ def _bures(w, v):
     root = _of_gram(w, mp.sqrt)
     gw, gv = (x * x.T + mp.mpf(EPS) * mp.eye(x.rows) for x in (w, v))
     inner = root * gv * root
-    fidelity = mp.fsum(mp.sqrt(max(e, 0)) for e in mp.eigsy((inner + inner.T) / 2, eigvals_only=True))
+    fidelity = mp.fsum(
+        mp.sqrt(max(e, 0)) for e in mp.eigsy((inner + inner.T) / 2, eigvals_only=True)
+    )
     trace = mp.fsum(gw[i, i] + gv[i, i] for i in range(w.rows))
     return mp.sqrt(trace - 2 * fidelity)
 
@@ -110,3 +112,118 @@ def test_small_distances_keep_their_digits(name, size):
         truth = float(ORACLES[name](_mp(W), _mp(V)))
     # The numbers themselves are only given to 1e-16: that is what may be lost of a tiny distance.
     assert distances.distance(name, W, V) == pytest.approx(truth, rel=1e-10 + 1e-15 / size)
+
+
+def _dense_root(x, eps):
+    values, vectors = np.linalg.eigh(x @ x.T + eps * np.eye(len(x)))
+    return (vectors * np.sqrt(values)) @ vectors.T
+
+
+def test_matrix_log_and_bures_equal_dense_forms_at_full_size():
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((768, 100)) + 0.5
+    V = W + 0.1 * rng.standard_normal(W.shape)
+    eps = 1e-2  # small enough to matter, large enough for the dense null space to be right
+
+    logs = []
+    for x in (W, V):
+        values, vectors = np.linalg.eigh(x @ x.T + eps * np.eye(768))
+        logs.append((vectors * np.log(values)) @ vectors.T)
+    assert distances.matrix_log(W, V, eps=eps) == pytest.approx(
+        np.linalg.norm(logs[0] - logs[1]), rel=1e-8
+    )
+
+    first, second = _dense_root(W, eps), _dense_root(V, eps)
+    left, _, right = np.linalg.svd(second @ first)
+    residual = np.linalg.norm(first - second @ left @ right)
+    assert distances.bures(W, V, eps=eps) == pytest.approx(residual, rel=1e-8)
+
+
+def test_bures_becomes_procrustes_without_regularisation():
+    rng = np.random.default_rng(1)
+    W, V = rng.standard_normal((2, 60, 8))
+    assert distances.bures(W, V, eps=1e-22) == pytest.approx(distances.procrustes(W, V), rel=1e-9)
+
+
+def test_schatten_and_entrywise_norms_meet_their_named_cases():
+    W, V = np.random.default_rng(2).standard_normal((2, 30, 6))
+    same = pytest.approx
+    assert distances.schatten(W, V, p=1) == same(distances.nuclear(W, V), rel=1e-12)
+    assert distances.schatten(W, V, p=2) == same(distances.frobenius(W, V), rel=1e-12)
+    assert distances.schatten(W, V, p=math.inf) == same(distances.spectral(W, V), rel=1e-12)
+    assert distances.entrywise(W, V, p=2) == same(distances.frobenius(W, V), rel=1e-12)
+    assert distances.entrywise(W, V, p=math.inf) == np.abs(W - V).max()
+    assert distances.ky_fan(W, V, k=1) == same(distances.spectral(W, V), rel=1e-12)
+    assert distances.ky_fan(W, V, k=6) == same(distances.nuclear(W, V), rel=1e-12)
+
+
+UNSEEN = ("procrustes", "matrix-log", "grassmann", "bures")
+
+
+@pytest.mark.parametrize("change", ["rotation", "permutation", "signs"])
+@pytest.mark.parametrize("rank", [100, 60])
+@pytest.mark.parametrize("name", UNSEEN)
+def test_rotated_columns_are_at_distance_zero_at_full_size(name, rank, change):
+    rng = np.random.default_rng(4)
+    W = rng.standard_normal((768, 100)) + 0.5
+    W[:, rank:] = 0.0
+    turn = {
+        "rotation": scipy.linalg.qr(rng.standard_normal((100, 100)))[0],
+        "permutation": np.eye(100)[:, rng.permutation(100)],
+        "signs": np.diag(rng.choice([-1.0, 1.0], 100)),
+    }[change]
+    tiny = 1e-11 * np.linalg.norm(W)
+    assert distances.distance(name, W, W) < tiny
+    assert distances.distance(name, W, W @ turn) < tiny
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_first_order_growth_continues_down_to_tiny_noise(name):
+    # Every one of them grows linearly in small noise: 1e-9 must give a thousandth of 1e-6.
+    rng = np.random.default_rng(5)
+    W = rng.standard_normal((200, 20))
+    noise = rng.standard_normal(W.shape)
+    large, small = (distances.distance(name, W, W + size * noise) for size in (1e-6, 1e-9))
+    assert small == pytest.approx(large / 1000, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_ill_conditioned_dictionaries_lose_nothing_near_zero(name):
+    # Singular values from 1e2 to 1e-8: a plain V^T W squares them.
+    rng = np.random.default_rng(6)
+    left, right = (
+        scipy.linalg.qr(rng.standard_normal((n, 8)), mode="economic")[0] for n in (20, 8)
+    )
+    W = (left * np.logspace(2, -8, 8)) @ right
+    V = W * (1 + 1e-10 * rng.standard_normal(W.shape))
+    with mp.workdps(60):
+        truth = float(ORACLES[name](_mp(W), _mp(V)))
+    assert distances.distance(name, W, V) == pytest.approx(truth, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_float32_input_is_computed_in_float64(name):
+    rng = np.random.default_rng(8)
+    W = rng.standard_normal((50, 7)).astype(np.float32)
+    V = (W + 1e-4 * rng.standard_normal(W.shape)).astype(np.float32)
+    wide = distances.distance(name, W.astype(np.float64), V.astype(np.float64))
+    assert distances.distance(name, W, V) == pytest.approx(wide, rel=1e-12)
+    assert distances.distance(name, torch.tensor(W), torch.tensor(V)) == pytest.approx(
+        wide, rel=1e-7
+    )
+
+
+def test_rank_deficient_float32_dictionaries_span_what_their_dtype_can_tell():
+    rng = np.random.default_rng(9)
+    W = (rng.standard_normal((60, 3)) @ rng.standard_normal((3, 6))).astype(np.float32)
+    turn = scipy.linalg.qr(rng.standard_normal((6, 6)))[0]
+    assert distances.grassmann(W, (W @ turn).astype(np.float32)) < 1e-5
+
+
+def test_unequal_ranks_are_as_far_as_their_projections():
+    E = np.eye(6)
+    W, V = E[:, :3].copy(), E[:, :3].copy()
+    V[:, 2] = 0.0
+    assert distances.grassmann(W, V) == pytest.approx(math.sqrt(0.5))
+    assert distances.grassmann(V, W) == pytest.approx(math.sqrt(0.5))
+    assert distances.grassmann(W, np.zeros_like(W)) == pytest.approx(math.sqrt(1.5))

@@ -102,14 +102,12 @@ def matching_level(
 def shuffled_matches(
     first: Factors, second: Factors, n_shuffles: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Matched |cos| of one W with n shuffled copies of one V, (n_shuffles, r)."""
+    """Return the matched |cos| of one W with shuffled copies of one V, (n_shuffles, r)."""
     if n_shuffles < 1:
         raise ArgumentError(f"n_shuffles must be at least 1; got {n_shuffles}.")
     W, V = to_numpy(first.stack), to_numpy(second.stack)
     if len(W) != 1 or len(V) != 1:
         raise ArgumentError("shuffled matches are those of a single pair.")
-    null = []
-    for _ in range(n_shuffles):
-        shuffled = Factors(rng.permuted(V, axis=-2), second.floor)
-        null.append(to_numpy(Pair(Factors(W, first.floor), shuffled).matched)[0])
-    return np.stack(null)
+    here = Factors(W, first.floor).prepare(svd=False)
+    copies = (Factors(rng.permuted(V, axis=-2), second.floor) for _ in range(n_shuffles))
+    return np.concatenate([Pair(here, copy).matched for copy in copies])

@@ -95,6 +95,9 @@ def pairwise(
             f"its shape is {tuple(given.shape)}."
         )
     *lead, count, _, r = (int(n) for n in given.shape)
+    for name, value in (("workers", workers), ("batch_size", batch_size)):
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name} must be at least 1; got {value}.")
     labels = _labels(steps, count)
     names = _chosen(measures, with_codes=U is not None, r=r)
     weights = None if U is None else column_weights(U, given)

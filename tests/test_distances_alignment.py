@@ -1,0 +1,221 @@
+"""Alignment, matchings and their chance level, concept tracks."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from ontogeny import distances
+from ontogeny.errors import ArgumentError
+
+RNG = np.random.default_rng(11)
+W, V = RNG.standard_normal((2, 8, 4))
+
+GROUPS = (
+    "permutation",
+    "sign",
+    "signed-permutation",
+    "scaling",
+    "scaled-permutation",
+    "rotation",
+    "invertible",
+)
+
+
+def _planted(under):
+    order = np.eye(4)[:, [2, 0, 3, 1]]
+    signs, scales = np.diag([1.0, -1.0, -1.0, 1.0]), np.diag([0.5, -2.0, 3.0, 1.0])
+    return {
+        "permutation": order,
+        "sign": signs,
+        "signed-permutation": order @ signs,
+        "scaling": scales,
+        "scaled-permutation": order @ scales,
+        "rotation": np.linalg.qr(RNG.standard_normal((4, 4)))[0],
+        "invertible": RNG.standard_normal((4, 4)),
+    }[under]
+
+
+@pytest.mark.parametrize("under", GROUPS)
+def test_a_planted_transformation_is_undone(under):
+    planted = _planted(under)
+    aligned, transform = distances.align(W, W @ planted, under=under)
+    np.testing.assert_allclose(aligned, W, atol=1e-12)
+    np.testing.assert_allclose(transform, np.linalg.inv(planted), atol=1e-12)
+
+
+def _signed_permutations():
+    for order in itertools.permutations(range(4)):
+        for signs in itertools.product([1.0, -1.0], repeat=4):
+            yield V[:, order] * np.array(signs)
+
+
+def test_discrete_alignments_reach_the_exhaustive_minimum():
+    found = {under: np.linalg.norm(W - distances.align(W, V, under)[0]) for under in GROUPS}
+    signed = min(np.linalg.norm(W - X) for X in _signed_permutations())
+    plain = min(np.linalg.norm(W - V[:, list(o)]) for o in itertools.permutations(range(4)))
+    assert found["signed-permutation"] == pytest.approx(signed)
+    assert found["permutation"] == pytest.approx(plain)
+    # Larger groups come at least as near.
+    assert found["signed-permutation"] <= min(found["sign"], found["permutation"])
+    assert found["scaled-permutation"] <= min(found["scaling"], found["signed-permutation"])
+    assert found["rotation"] <= found["signed-permutation"]
+    assert found["invertible"] <= min(found["rotation"], found["scaled-permutation"])
+
+
+def test_scaled_matching_reaches_the_exhaustive_minimum():
+    def residual(order):
+        X = V[:, list(order)]
+        return np.linalg.norm(W - X * (np.sum(W * X, axis=0) / np.sum(X * X, axis=0)))
+
+    best = min(residual(order) for order in itertools.permutations(range(4)))
+    aligned = distances.align(W, V, "scaled-permutation").aligned
+    assert np.linalg.norm(W - aligned) == pytest.approx(best)
+
+
+def test_rotation_and_invertible_alignment_meet_procrustes_and_least_squares():
+    aligned = distances.align(W, V, "rotation").aligned
+    assert np.linalg.norm(W - aligned) == pytest.approx(distances.procrustes(W, V), rel=1e-12)
+    transform = distances.align(W, V, "invertible").transform
+    np.testing.assert_allclose(transform, np.linalg.lstsq(V, W)[0], atol=1e-12)
+    deficient = V * np.array([1.0, 1.0, 0.0, 1.0])
+    assert np.isfinite(distances.align(W, deficient, "invertible").transform).all()
+
+
+def test_codes_follow_so_that_the_product_stays():
+    U = RNG.standard_normal((20, 4))
+    aligned, transform = distances.align(W, V, "scaled-permutation")
+    np.testing.assert_allclose(U @ np.linalg.inv(transform).T @ aligned.T, U @ V.T, atol=1e-10)
+
+
+def test_zero_columns_survive_alignment():
+    hollow = V * np.array([1.0, 0.0, 1.0, 1.0])
+    for under in GROUPS:
+        aligned, transform = distances.align(W, hollow, under)
+        assert np.isfinite(aligned).all() and np.isfinite(transform).all()
+
+
+@pytest.mark.parametrize("under", GROUPS)
+def test_alignment_of_batched_tensors_keeps_kind_and_dtype(under):
+    first, second = torch.randn(2, 3, 8, 4), torch.randn(2, 3, 8, 4)
+    aligned, transform = distances.align(first, second, under)
+    assert aligned.dtype == torch.float32 and aligned.shape == (2, 3, 8, 4)
+    single = distances.align(first[1, 2].numpy(), second[1, 2].numpy(), under)
+    np.testing.assert_allclose(transform[1, 2], single.transform, atol=1e-5)
+
+
+def test_an_unknown_group_is_refused_with_a_suggestion():
+    with pytest.raises(ArgumentError, match="Did you mean 'permutation'"):
+        distances.align(W, V, "permutations")
+
+
+def test_correlations_by_hand():
+    first = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    second = np.array([[0.0, -3.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    codes = np.array([[3.0, 0.0, 5.0], [-3.0, 2.0, 5.0]])
+    # Third column of `first` is zero: cosine 0 with everything, never NaN.
+    assert distances.correlation("columnwise", first, second) == 0.0
+    assert distances.correlation("optimal", first, second) == pytest.approx(2 / 3)
+    weighted = distances.correlation("weighted", first, second, U=codes)
+    assert weighted == pytest.approx((6 + 2) / 18)
+    assert distances.correlation("weighted", first, second, U=0 * codes) == pytest.approx(2 / 3)
+    triangle = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    # Best derangement of three columns: a cycle that meets cos 0, 1/sqrt 2, 1/sqrt 2.
+    assert distances.correlation("internal", triangle) == pytest.approx(2 / 3 / np.sqrt(2))
+
+
+def test_optimal_and_internal_matchings_are_exhaustively_best():
+    first, second = RNG.standard_normal((2, 6, 5))
+    units = [x / np.linalg.norm(x, axis=0) for x in (first, second)]
+    cross, inner = abs(units[0].T @ units[1]), abs(units[0].T @ units[0])
+    orders = [np.array(o) for o in itertools.permutations(range(5))]
+    best = max(cross[np.arange(5), o].mean() for o in orders)
+    deranged = max(inner[np.arange(5), o].mean() for o in orders if (o != np.arange(5)).all())
+    assert distances.correlation("optimal", first, second) == pytest.approx(best)
+    assert distances.correlation("internal", first, second) == pytest.approx(deranged)
+
+
+def test_correlations_refuse_what_does_not_fit():
+    with pytest.raises(ArgumentError, match="needs the codes U"):
+        distances.correlation("weighted", W, V)
+    with pytest.raises(ArgumentError, match="takes no U"):
+        distances.correlation("optimal", W, V, U=np.ones((3, 4)))
+    with pytest.raises(ArgumentError, match=r"U must have shape \('n', 4\)"):
+        distances.correlation("weighted", W, V, U=np.ones((3, 5)))
+    with pytest.raises(ArgumentError, match="only one"):
+        distances.correlation("internal", W[:, :1])
+    with pytest.raises(ArgumentError, match="needs both"):
+        distances.correlation("optimal", W)
+
+
+def test_unrelated_dictionaries_match_at_their_chance_level():
+    first, second = np.random.default_rng(3).standard_normal((2, 100, 10))
+    level = distances.matching_level(first, second, n_shuffles=200)
+    assert level.chance_interval[0] <= level.score <= level.chance_interval[1]
+    assert level.p_value > 0.05
+    assert np.isnan(level.ceiling)
+
+
+def test_a_kept_dictionary_is_above_chance_and_below_its_refit():
+    rng = np.random.default_rng(4)
+    first = np.abs(rng.standard_normal((100, 10)))  # of one sign: the cosines are large by chance
+    near = first[:, ::-1] + 0.05 * rng.standard_normal(first.shape)
+    far = first[:, ::-1] + 0.5 * rng.standard_normal(first.shape)
+    level = distances.matching_level(first, far, reseeded=near, n_shuffles=99)
+    assert 0.5 < level.chance < level.score < level.ceiling < 1
+    assert level.p_value == pytest.approx(0.01)
+
+
+def test_tracks_follow_a_permuted_and_flipped_dictionary():
+    rng = np.random.default_rng(5)
+    first = rng.standard_normal((80, 6))
+    orders = [np.arange(6)] + [rng.permutation(6) for _ in range(4)]
+    signs = [np.ones(6)] + [rng.choice([-1.0, 1.0], 6) for _ in range(4)]
+    stack = np.stack(
+        [
+            first[:, o] * s + 0.1 * rng.standard_normal(first.shape)
+            for o, s in zip(orders, signs, strict=True)
+        ]
+    )
+    found = distances.tracks(stack, steps=[0, 1, 10, 100, 1000])
+    np.testing.assert_array_equal(found["track"], orders)
+    np.testing.assert_array_equal(found["sign"], signs)
+    assert (found["start"][1:] == "continued").all()
+    assert (found["end"][-1] == "last").all() and (found["end"][:-1] == "continued").all()
+    assert (found["cosine"][1:] > 0.95).all() and np.isnan(found["cosine"][0]).all()
+
+
+def test_birth_death_split_and_merge_are_told_apart():
+    E = np.eye(40)
+    first = E[:, :4]
+    second = first.copy()
+    second[:, 0] = E[:, 20]  # concept 0 dies, another is born
+    second[:, 1] = E[:, 1] + 0.3 * E[:, 10]
+    second[:, 2] = E[:, 1] - 0.4 * E[:, 10]  # concept 1 splits; concept 2 dies
+    found = distances.tracks(np.stack([first, second]), threshold=0.6)
+    assert found["start"].values[1].tolist() == ["birth", "continued", "split", "continued"]
+    assert found["end"].values[0].tolist() == ["death", "continued", "death", "continued"]
+    assert found["track"].values[1].tolist() == [4, 1, 5, 3]
+    assert found["relative"].values[1].tolist() == [-1, -1, 1, -1]
+    back = distances.tracks(np.stack([second, first]), threshold=0.6)
+    assert back["end"].values[0].tolist() == ["death", "continued", "merge", "continued"]
+    assert back["heir"].values[0].tolist() == [-1, -1, 1, -1]
+
+
+def test_unrelated_steps_start_new_tracks():
+    stack = np.random.default_rng(6).standard_normal((4, 200, 10))
+    found = distances.tracks(stack, level=0.01, n_shuffles=30)
+    assert (found["start"][1:] == "continued").mean() < 0.1
+    assert len(np.unique(found["track"])) > 30
+    again = distances.tracks(torch.tensor(stack), level=0.01, n_shuffles=30)
+    assert again.identical(found)
+
+
+def test_tracks_refuse_a_single_step_and_wrong_levels():
+    with pytest.raises(ArgumentError, match="T at least 2"):
+        distances.tracks(W)
+    with pytest.raises(ArgumentError, match="level must be between"):
+        distances.tracks(np.stack([W, V]), level=2)
+    with pytest.raises(ArgumentError, match="steps must name the 2 steps"):
+        distances.tracks(np.stack([W, V]), steps=[1])

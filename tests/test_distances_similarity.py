@@ -1,0 +1,134 @@
+"""CKA, SVCCA, PWCCA and the summaries of one matrix, against plain definitions."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cross_decomposition import CCA
+
+from ontogeny import distances
+from ontogeny.errors import ArgumentError
+
+RNG = np.random.default_rng(31)
+X = RNG.standard_normal((40, 5))
+Y = X @ RNG.standard_normal((5, 3)) + RNG.standard_normal((40, 3)) + 2.0
+
+
+def _unbiased_hsic(K, L):
+    n = len(K)
+    K, L = (M - np.diag(np.diag(M)) for M in (K, L))
+    one = np.ones(n)
+    middle = (one @ K @ one) * (one @ L @ one) / ((n - 1) * (n - 2))
+    return (np.trace(K @ L) + middle - 2 / (n - 2) * one @ K @ L @ one) / (n * (n - 3))
+
+
+def test_unbiased_cka_equals_its_kernel_definition():
+    K, L = X @ X.T, Y @ Y.T
+    truth = _unbiased_hsic(K, L) / np.sqrt(_unbiased_hsic(K, K) * _unbiased_hsic(L, L))
+    assert distances.cka(X, Y) == pytest.approx(truth, rel=1e-10)
+
+
+def test_plain_cka_equals_its_kernel_definition():
+    H = np.eye(40) - 1 / 40
+    K, L = H @ X @ X.T @ H, H @ Y @ Y.T @ H
+    truth = np.sum(K * L) / np.sqrt(np.sum(K * K) * np.sum(L * L))
+    assert distances.cka(X, Y, unbiased=False) == pytest.approx(truth, rel=1e-10)
+
+
+def test_unbiased_cka_of_unrelated_wide_data_is_near_zero_where_the_plain_one_is_not():
+    first, second = RNG.standard_normal((2, 30, 300))
+    assert abs(distances.cka(first, second)) < 0.1
+    assert distances.cka(first, second, unbiased=False) > 0.8
+
+
+def test_svcca_with_all_components_is_scikit_learns_cca():
+    model = CCA(n_components=3, max_iter=5000, tol=1e-12).fit(X, Y)
+    scores = model.transform(X, Y)
+    truth = [abs(np.corrcoef(a, b)[0, 1]) for a, b in zip(scores[0].T, scores[1].T, strict=True)]
+    assert distances.svcca(X, Y, variance=1.0) == pytest.approx(np.mean(truth), abs=1e-5)
+
+
+def test_svcca_looks_at_leading_components_only():
+    shared = RNG.standard_normal((40, 2))
+    first = np.hstack([10 * shared, 0.01 * RNG.standard_normal((40, 3))])
+    second = np.hstack([10 * shared, 0.01 * RNG.standard_normal((40, 3))])
+    assert distances.svcca(first, second) == pytest.approx(1.0, abs=1e-4)
+    assert distances.svcca(first, second, variance=1.0) < 0.9
+
+
+def test_pwcca_weighs_canonical_directions_by_what_they_hold_of_x():
+    # Orthonormal, centred directions: the canonical correlations are known.
+    basis = np.linalg.qr(RNG.standard_normal((40, 7)) - 0.0)[0]
+    basis = np.linalg.qr(basis - basis.mean(axis=0))[0][:, :6]
+    first = basis[:, :2] * np.array([3.0, 1.0])
+    second = np.stack([basis[:, 0], 0.6 * basis[:, 1] + 0.8 * basis[:, 3]], axis=1)
+    assert distances.pwcca(first, second) == pytest.approx((3 * 1 + 1 * 0.6) / 4, abs=1e-9)
+    assert distances.svcca(first, second, variance=1.0) == pytest.approx(0.8, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", [distances.cka, distances.svcca, distances.pwcca])
+def test_similarities_do_not_see_rotation_shift_and_scale(measure):
+    turn = np.linalg.qr(RNG.standard_normal((3, 3)))[0]
+    value = measure(X, Y)
+    assert measure(X, 7.0 * Y @ turn + 5.0) == pytest.approx(value, rel=1e-9)
+    assert measure(X, X) == pytest.approx(1.0)
+    batch = measure(torch.tensor(np.stack([X, X])), torch.tensor(np.stack([Y, 3.0 - Y])))
+    np.testing.assert_allclose(batch, [value, value], rtol=1e-9)
+
+
+def test_similarities_refuse_what_says_nothing():
+    with pytest.raises(ArgumentError, match="same examples"):
+        distances.cka(X, Y[:-1])
+    with pytest.raises(ArgumentError, match="at least 4 examples"):
+        distances.cka(X[:3], Y[:3])
+    with pytest.raises(ArgumentError, match="all examples of Y are equal"):
+        distances.svcca(X, np.full_like(Y, 0.1))
+    with pytest.raises(ArgumentError, match=r"variance must be in \(0, 1\]"):
+        distances.pwcca(X, Y, variance=0.0)
+
+
+def test_summaries_of_a_matrix_equal_their_definitions():
+    W = RNG.standard_normal((9, 4))
+    values = np.linalg.svd(W, compute_uv=False)
+    share = values / values.sum()
+    assert distances.condition_number(W) == pytest.approx(np.linalg.cond(W))
+    assert distances.proportional_effective_rank(W) == pytest.approx(
+        np.exp(-np.sum(share * np.log(share))) / 4
+    )
+    size = np.abs(W).ravel()
+    mean_gap = np.abs(size[:, None] - size[None, :]).mean()
+    assert distances.gini(W) == pytest.approx(mean_gap / (2 * size.mean()))
+    ratio = size.sum() / np.sqrt((size**2).sum())
+    assert distances.hoyer(W) == pytest.approx((6 - ratio) / 5)
+
+
+def test_summaries_of_degenerate_matrices_are_defined():
+    zero, ones = np.zeros((3, 2)), np.ones((3, 2))
+    assert distances.condition_number(zero) == distances.condition_number(ones) == np.inf
+    assert distances.condition_number(ones.astype(np.float32)) == np.inf
+    assert distances.proportional_effective_rank(zero) == 0.0
+    assert distances.proportional_effective_rank(ones) == pytest.approx(0.5)
+    assert distances.gini(zero) == distances.gini(ones) == 0.0
+    assert distances.hoyer(zero) == 0.0
+    assert distances.hoyer(ones) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(ArgumentError, match="at least two entries"):
+        distances.gini([[1.0]])
+    with pytest.raises(ArgumentError, match="rank-deficient"):
+        distances.condition_number_distance(ones, ones)
+
+
+def test_spectral_summaries_differ_as_their_eigenvalues_do():
+    W, V = RNG.standard_normal((2, 9, 4))
+    eigenvalues = [np.sort(np.linalg.eigvalsh(x @ x.T)) for x in (W, V)]
+    assert distances.eigenvalue_distance(W, V) == pytest.approx(
+        np.linalg.norm(eigenvalues[0] - eigenvalues[1])
+    )
+    values = [np.linalg.svd(x, compute_uv=False) for x in (W, V)]
+    assert distances.singular_value_distance(W, V) == pytest.approx(
+        np.linalg.norm(values[0] - values[1])
+    )
+    assert distances.norm_distance(W, V) == pytest.approx(
+        abs(np.linalg.norm(W) - np.linalg.norm(V))
+    )
+    assert distances.condition_number_distance(W, V) == pytest.approx(
+        abs(np.linalg.cond(W) - np.linalg.cond(V))
+    )
