@@ -17,10 +17,8 @@ __all__ = ["paragraphs", "python_documentation", "split_texts"]
 
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux
 # distributions put into packages of their own, so that the text does not depend on them.
-_LEFT_OUT = frozenset(
-    ("distutils", "encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test")
-    + ("tkinter", "turtle", "turtledemo", "venv")
-)
+_LEFT_OUT = {"distutils", "encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data"}
+_LEFT_OUT |= {"test", "tkinter", "turtle", "turtledemo", "venv"}
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _RULE = re.compile(r"^\W+$", re.MULTILINE)  # lines of ****, ====, ---- under headings
