@@ -45,6 +45,15 @@ def test_a_planted_transformation_is_undone(under):
     np.testing.assert_allclose(transform, np.linalg.inv(planted), atol=1e-12)
 
 
+@pytest.mark.parametrize("under", GROUPS)
+def test_the_residual_tells_an_equivalent_dictionary_from_another(under):
+    assert distances.alignment_residual(W, W @ _planted(under), under) < 1e-12
+    aligned = distances.align(W, V, under).aligned
+    share = np.linalg.norm(W - aligned) / np.linalg.norm(W)
+    assert distances.alignment_residual(W, V, under) == pytest.approx(share)
+    assert share > 0.1
+
+
 def _signed_permutations():
     for order in itertools.permutations(range(4)):
         for signs in itertools.product([1.0, -1.0], repeat=4):

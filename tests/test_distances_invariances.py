@@ -56,11 +56,17 @@ CHANGES = {
 }
 
 
+def _value(name, W, V, U):
+    if name == "internal":  # of one matrix: the one that every change changes
+        return distances.correlation(name, V)
+    return distances.compare(W, V, U)[name]
+
+
 def _invariant(name, change):
     for _ in range(TRIALS):
         W, V = RNG.standard_normal((2, 20, 6)) + 0.3
         U = RNG.standard_normal((30, 6))
-        before, after = (distances.compare(*x)[name] for x in ((W, V, U), change(W, V, U)))
+        before, after = (_value(name, *x) for x in ((W, V, U), change(W, V, U)))
         if abs(before - after) > 1e-9 * abs(before):
             return False
     return True
@@ -68,22 +74,22 @@ def _invariant(name, change):
 
 def _page():
     head = f"| measure | {' | '.join(CHANGES)} |\n|---{'|:---:' * len(CHANGES)}|\n"
-    rows = [
-        f"| `{name}` | {' | '.join('yes' if _invariant(name, c) else '' for c in CHANGES.values())} |\n"
-        for name in MEASURES
-    ]
+    rows = []
+    for name in MEASURES:
+        cells = ("yes" if _invariant(name, change) else "" for change in CHANGES.values())
+        rows.append(f"| `{name}` | {' | '.join(cells)} |\n")
     return f"""# Invariances of the distances and correlations
 
-Written by `tests/test_distances_invariances.py`, which measures each cell on random matrices and fails
-where this page says something else.
+Written by `tests/test_distances_invariances.py`, which measures each cell on random matrices and
+fails where this page says something else.
 
 "yes": the value stays when the columns of V alone ("of one"), or of W and V alike ("common"), are
-changed so. For `weighted` the codes U follow W; `internal` looks at W only. Common scale: `procrustes`
-and the norms grow with it, `matrix-log` and `bures` have a fixed `eps` besides.
+changed so. For `weighted` the codes U follow W; `internal` is that of V alone. With a common scale
+the norms and `procrustes` grow; `matrix-log` and `bures` change because their `eps` does not grow.
 
 {head}{"".join(rows)}
-"Order of one" and "signs of one" are what a solver may choose freely: a measure without a "yes" there
-compares dictionaries only after `align`.
+"Order of one" and "signs of one" are what a solver may choose freely: a measure without a "yes"
+there compares dictionaries only after `align`.
 """
 
 

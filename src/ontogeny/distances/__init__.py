@@ -5,7 +5,7 @@
 invertible map, `tracks` for concepts that live through several steps.
 """
 
-from .align import Alignment, align
+from .align import Alignment, align, alignment_residual
 from .chance import MatchingLevel, matching_level
 from .compare import compare
 from .correlations import correlation
@@ -47,6 +47,7 @@ __all__ = [
     "pairwise",
     "align",
     "Alignment",
+    "alignment_residual",
     "matching_level",
     "MatchingLevel",
     "tracks",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_torch_array
 
 from ..arrays import Array, namespace
-from ..errors import check_choice
+from ..errors import ArgumentError, check_choice
 from .matching import assignments, permutations
-from .pair import Pair, pair_of
-from .rotations import best_rotation
+from .norms import frobenius_of
+from .pair import Factors, Pair, give, pair_of
+from .rotations import best_rotation, procrustes_of
 
-__all__ = ["EQUIVALENCES", "Alignment", "align"]
+__all__ = ["EQUIVALENCES", "Alignment", "align", "alignment_residual"]
 
 
 class Alignment(NamedTuple):
@@ -86,6 +87,47 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
         return shaped.to(given.device) if is_torch_array(shaped) else shaped
 
     return Alignment(back(aligned), back(transform))
+
+
+def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
+    """Share of W that is left after the best alignment: 0 if V is equivalent to W, at most 1 or so.
+
+    Parameters
+    ----------
+    W, V, under
+        As for `align`.
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        ||W - V T||_F / ||W||_F with the T that `align` finds; 0 between two zero matrices. A
+        residual near the precision of the numbers says that the two are equivalent in the sense
+        of Definitions 31 to 34 and 54.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ, `under` is unknown, or W is zero where V is not.
+
+    Examples
+    --------
+    >>> W = [[1.0, 0.0], [0.0, 2.0]]
+    >>> V = [[0.0, -1.0], [2.0, 0.0]]
+    >>> alignment_residual(W, V, "permutation") > 0.1, alignment_residual(W, V, "rotation") < 1e-12
+    (True, True)
+    """
+    pair, given = pair_of(W, V)
+    if under == "rotation":  # has a form of its own that is exact near zero
+        left = procrustes_of(pair)
+    else:
+        aligned = Factors(
+            align(pair.first.stack, pair.second.stack, under).aligned, pair.second.floor
+        )
+        left = frobenius_of(Pair(pair.first, aligned))
+    size = pair.xp.sqrt(pair.first.squares)
+    if bool(pair.xp.any((size == 0) & (left > 0))):
+        raise ArgumentError("W is zero: nothing of it could be left.")
+    return give(left / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), given)
 
 
 def _permutation(pair: Pair) -> Array:
