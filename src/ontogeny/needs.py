@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from .errors import ArgumentError, check_choice
 
-__all__ = ["Activations", "Attention", "Losses", "Model", "Need", "Reference", "Weights"]
+__all__ = ["Activations", "Attention", "Losses", "Model", "Need", "Reference", "Series", "Weights"]
 
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 
@@ -121,4 +121,20 @@ class Reference:
     need: Activations | Attention | Losses
 
 
-Need: TypeAlias = Activations | Attention | Losses | Weights | Model | Reference
+@dataclass(frozen=True)
+class Series:
+    """What another observable of the study found at all steps, mapped over its layers.
+
+    Parameters
+    ----------
+    node
+        Name of the other observable.
+    variables
+        Names of its variables.
+    """
+
+    node: str
+    variables: tuple[str, ...]
+
+
+Need: TypeAlias = Activations | Attention | Losses | Weights | Model | Reference | Series

@@ -8,7 +8,9 @@ from .base import BlockReading as BlockReading
 from .base import Observable as Observable
 from .base import Reading as Reading
 from .base import Run as Run
+from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
+from .concept_distances import ConceptDistances as ConceptDistances
 from .concepts import Concepts as Concepts
 from .loss import Loss as Loss
 from .registry import make as make
@@ -19,10 +21,12 @@ __all__ = [
     "Observable",
     "Reading",
     "BlockReading",
+    "SeriesReading",
     "Run",
     "by_layer",
     "ActivationDecay",
     "AttentionEntropy",
+    "ConceptDistances",
     "Concepts",
     "Loss",
     "WeightRank",

@@ -16,9 +16,9 @@ import numpy as np
 import xarray as xr
 
 from ..errors import NonFiniteError
-from ..needs import Need, Weights
+from ..needs import Need, Series, Weights
 
-__all__ = ["BlockReading", "Observable", "Reading", "Run", "by_layer"]
+__all__ = ["BlockReading", "Observable", "Reading", "Run", "SeriesReading", "by_layer"]
 
 
 class Reading(Protocol):
@@ -49,6 +49,17 @@ class BlockReading(Protocol):
     def chunks(self) -> Any:
         """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
         ...
+
+
+class SeriesReading(Protocol):
+    """One layer of another observable over all steps, for observables that need a `Series`."""
+
+    layer: str
+    """Module path."""
+    reference_step: int
+    """Step that references are taken from."""
+    data: xr.Dataset
+    """The variables asked for, along ``step``; steps whose cells failed are left out."""
 
 
 class Run(Protocol):
@@ -114,7 +125,7 @@ class Observable(abc.ABC):
 
     @abc.abstractmethod
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
-        """Return what is observed at one checkpoint (`Reading`) or block (`BlockReading`)."""
+        """Return what is observed at one `Reading`, `BlockReading` or `SeriesReading`."""
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the stacked series with what follows from all steps, and its figures."""
@@ -124,6 +135,11 @@ class Observable(abc.ABC):
     def over_blocks(self) -> bool:
         """Whether it is mapped over weight blocks rather than over steps."""
         return any(isinstance(need, Weights) for need in self.needs())
+
+    @property
+    def source(self) -> Series | None:
+        """The series that it is mapped over, layer by layer, where it needs one."""
+        return next((need for need in self.needs() if isinstance(need, Series)), None)
 
 
 def by_layer(

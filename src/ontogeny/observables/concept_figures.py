@@ -10,7 +10,7 @@ import xarray as xr
 from ..figures import Band, Curves, Figure, Section, attach
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
-__all__ = ["summarise_concepts"]
+__all__ = ["filled_steps", "summarise_concepts"]
 
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
@@ -57,14 +57,14 @@ def _with_bands(data: xr.Dataset) -> xr.Dataset:
         floor=floor,
         low=(data.relative_distance - floor).clip(min=0),
         high=data.relative_distance + floor,
-        refit_low=_filled(measured.min("refit")),
-        refit_high=_filled(measured.max("refit")),
-        chance_low=_filled(data.chance_distance.min("draw")),
-        chance_high=_filled(data.chance_distance.max("draw")),
+        refit_low=filled_steps(measured.min("refit")),
+        refit_high=filled_steps(measured.max("refit")),
+        chance_low=filled_steps(data.chance_distance.min("draw")),
+        chance_high=filled_steps(data.chance_distance.max("draw")),
     )
 
 
-def _filled(values: xr.DataArray) -> xr.DataArray:
+def filled_steps(values: xr.DataArray) -> xr.DataArray:
     """Interpolate over the order of the steps; beyond the measured ones the nearest holds."""
     moved = values.transpose(..., "step")
     table = moved.values.reshape(-1, moved.sizes["step"])

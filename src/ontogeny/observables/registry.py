@@ -11,6 +11,7 @@ from ..errors import ArgumentError, check_choice, suggestion
 from .activation_decay import ActivationDecay
 from .attention_entropy import AttentionEntropy
 from .base import Observable
+from .concept_distances import ConceptDistances
 from .concepts import Concepts
 from .loss import Loss
 from .weight_rank import WeightRank
@@ -18,14 +19,13 @@ from .weight_rank import WeightRank
 __all__ = ["make", "names"]
 
 GROUP = "ontogeny.observables"
+_OURS = (Loss, ActivationDecay, Concepts, ConceptDistances, AttentionEntropy, WeightRank)
 
 
 @cache
 def _kinds() -> dict[str, type[Observable]]:
     """Return all kinds; a package's entry point must not take a name that is taken."""
-    kinds: dict[str, type[Observable]] = {
-        c.kind: c for c in (Loss, ActivationDecay, Concepts, AttentionEntropy, WeightRank)
-    }
+    kinds: dict[str, type[Observable]] = {c.kind: c for c in _OURS}
     for entry in entry_points(group=GROUP):
         if entry.name in kinds:
             raise ArgumentError(

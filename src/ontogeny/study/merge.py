@@ -47,7 +47,7 @@ def merge(
 
 def stack(folder: Path, observable: Observable, keys: Sequence[int | str]) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason."""
-    dim = "block" if observable.over_blocks else "step"
+    dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
     pieces: list[xr.Dataset] = []
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key in keys:
@@ -115,7 +115,11 @@ def _status(
     dim: str, outcomes: Mapping[int | str, tuple[str, xr.DataArray | None]], data: xr.Dataset
 ) -> tuple[tuple[str, ...], np.ndarray]:
     keys = list(data[dim].values)
-    if "layer" not in data.dims or all(layers is None for _, layers in outcomes.values()):
+    if (
+        dim == "layer"
+        or "layer" not in data.dims
+        or all(layers is None for _, layers in outcomes.values())
+    ):
         return (dim,), _strings([outcomes[k][0] for k in keys])
     rows = []
     for key in keys:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import CheckpointError, StoreError
 from ..inputs import Inputs
-from ..needs import Activations, Attention, Losses, Model, Need, Reference, Weights
+from ..needs import Activations, Attention, Losses, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..store import difference, read_cell, read_header
 from ..trajectory import Checkpoint, Trajectory
@@ -109,6 +109,7 @@ class Planner:
     ) -> None:
         self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
         self.settings, self.probe, self.folder, self.digests = settings, probe, folder, digests
+        self._by_name = {o.name: o for o in observables}
 
     def plan(self) -> Plan:
         """Return the plan as things stand; states that are not current make their cells stale."""
@@ -122,9 +123,14 @@ class Planner:
         pending = {e.node for e in plan.states if e.to_do}
         pending_needs = {need for need, e in plan.references.items() if e.to_do}
         for observable in self.observables:
-            waits = observable.name in pending or bool(pending_needs & set(observable.needs()))
-            keys = self.keys(observable)
-            plan.entries += [self._cell(observable, key, waits) for key in keys]
+            if observable.source is None:
+                waits = observable.name in pending or bool(pending_needs & set(observable.needs()))
+                plan.entries += [self._cell(observable, k, waits) for k in self.keys(observable)]
+        unsettled = {e.node for e in plan.entries if e.outcome in ("new", "stale")}
+        for observable in self.observables:
+            if observable.source is not None:
+                waits = observable.source.node in unsettled
+                plan.entries += [self._layer(observable, k, waits) for k in self.keys(observable)]
         self._price(plan)
         return plan
 
@@ -132,6 +138,8 @@ class Planner:
         """Return the steps or blocks that an observable has cells for."""
         if observable.over_blocks:
             return list(self.probe.blocks[observable.name])
+        if observable.source is not None:
+            return list(self.probe.layers_of(self._by_name[observable.source.node]))
         return [int(s) for s in self.trajectory.steps]
 
     def _cell(self, observable: Observable, key: int | str, waits: bool) -> Entry:
@@ -163,6 +171,23 @@ class Planner:
             fingerprint,
             None if self.folder is None else cell_path(self.folder, observable.name, key),
         )
+
+    def _layer(self, observable: Observable, key: int | str, waits: bool) -> Entry:
+        """Return the entry of an observable of a series at one layer."""
+        assert observable.source is not None
+        fingerprint = self._common(observable)
+        fingerprint["threads"] = self.settings.threads
+        fingerprint["reference_step"] = self.settings.reference_step
+        if waits:
+            fingerprint["series"] = "to be computed"
+        elif self.folder is not None:
+            paths = (
+                cell_path(self.folder, observable.source.node, int(step))
+                for step in self.trajectory.steps
+            )
+            fingerprint["series"] = [read_header(path)["checksum"] for path in paths]
+        path = None if self.folder is None else cell_path(self.folder, observable.name, key)
+        return self._judge(observable.name, key, fingerprint, path)
 
     def _reference(self, need: Reference) -> Entry:
         fingerprint = {
@@ -259,11 +284,10 @@ class Planner:
         return Entry(node, key, fingerprint, "done")
 
     def _price(self, plan: Plan) -> None:
-        by_name = {o.name: o for o in self.observables}
         per_step: dict[int, list[Need]] = {}
         for entry in plan.entries:
             if entry.to_do and isinstance(entry.key, int):
-                per_step.setdefault(entry.key, []).extend(by_name[entry.node].needs())
+                per_step.setdefault(entry.key, []).extend(self._by_name[entry.node].needs())
         for needs in per_step.values():
             keys = {k for n in needs if (k := _reading_key(n, self.inputs)) is not None}
             plan.forwards += len(keys)
@@ -274,7 +298,7 @@ class Planner:
             plan.activation_bytes = max(
                 plan.activation_bytes, sum(self.probe.bytes.get(n, 0) for n in held)
             )
-        blocks = any(e.to_do and isinstance(e.key, str) for e in plan.entries)
+        blocks = any(e.to_do and self._by_name[e.node].over_blocks for e in plan.entries)
         size = self.probe.parameters * 4
         plan.weight_bytes = size * (len(per_step) + len(plan.steps) * blocks)
 
@@ -285,7 +309,7 @@ def has_state(observable: Observable) -> bool:
 
 
 def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | None:
-    if isinstance(need, Weights | Model | Reference):
+    if isinstance(need, Weights | Model | Reference | Series):
         return None
     name = need.on or next(iter(inputs))
     if isinstance(need, Attention):

@@ -14,7 +14,7 @@ from torch import nn
 from .. import capture
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..needs import Activations, Model, Need, Reference, Weights
+from ..needs import Activations, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .settings import Settings
@@ -34,6 +34,12 @@ class Probe:
     """Size of each activation reading in float32."""
     layers: Mapping[Activations, tuple[str, ...]]
     """Module paths of each activation reading."""
+
+    def layers_of(self, observable: Observable) -> tuple[str, ...]:
+        """Return the module paths that an observable's activations are read from."""
+        needs = (need for need in observable.needs() if isinstance(need, Activations))
+        return tuple(dict.fromkeys(path for need in needs for path in self.layers[need]))
+
     positions: str
     """How position ids are given so that batches do not matter."""
     batch_difference: float
@@ -60,7 +66,7 @@ def probe(
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
     _check_names(needs, inputs)
-    forward = [n for n in needs if not isinstance(n, Weights | Model)]
+    forward = [n for n in needs if not isinstance(n, Weights | Model | Series)]
     layers = {
         n: tuple(capture.match_layers(model, n.patterns))
         for n in forward

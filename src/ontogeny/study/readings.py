@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,17 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
-from ..needs import Need, Reference
+from ..needs import Need, Reference, Series
 from ..observables import Observable
+from ..store import read_cell
 from ..trajectory import Trajectory
 from .digests import whole_digest
+from .layout import cell_path
 
 if TYPE_CHECKING:
     from .work import Job
 
-__all__ = ["ReadBlock", "ReadStep", "RunView", "restore_reference", "store_reference"]
+__all__ = ["ReadBlock", "ReadSeries", "ReadStep", "RunView", "restore_reference", "store_reference"]
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
 
@@ -117,6 +119,25 @@ class ReadBlock:
                 yield np.stack(
                     [r.rows(self.name, start, stop).double().numpy().ravel() for r in readers]
                 )
+
+
+class ReadSeries:
+    """One layer of another observable's cells along ``step``; failed cells are left out."""
+
+    def __init__(self, job: Job, source: Series, steps: Sequence[int], layer: str) -> None:
+        self.layer = layer
+        self.reference_step = job.settings.reference_step
+        pieces = []
+        for step in steps:
+            cell = read_cell(cell_path(job.folder, source.node, step), verify=False)
+            if cell.status != "done":
+                continue
+            data = cell.data.sel(layer=layer, drop=True)
+            if "status" not in data or str(data.status.item()) == "done":
+                pieces.append(data[list(source.variables)].expand_dims(step=[step]))
+        if not pieces:
+            raise ArgumentError(f"{source.node} has no finished cell of {layer}")
+        self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
 
 
 def store_reference(value: Any) -> xr.Dataset:

@@ -27,7 +27,7 @@ from .probe import Probe, probe
 from .progress import Progress, Silent
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
-from .work import BlockTask, Done, Job, StateTask, StepTask, run_task
+from .work import BlockTask, Done, Job, SeriesTask, StateTask, StepTask, Task, run_task
 
 __all__ = ["Study"]
 
@@ -79,6 +79,7 @@ class Study:
         self.trajectory = _check_trajectory(trajectory)
         self.inputs = _named(inputs)
         self.observables = _check_observables(observables)
+        self._by_name = {o.name: o for o in self.observables}
         self.title = title or trajectory.title
         self._reference, self._noise = reference, noise
         self._options: dict[str, Any] = {
@@ -152,15 +153,21 @@ class Study:
     ) -> list[str]:
         problems: list[str] = []
         state_task = self._state_task(plan)
-        tasks = self._tasks(plan)
-        progress.start(len(tasks) + (state_task is not None), plan.to_do)
-        if state_task is not None:
-            for done in _map(job, [state_task], executor):
+        tasks, series = self._tasks(plan), self._series_tasks(plan)
+        progress.start(len(tasks) + len(series) + (state_task is not None), plan.to_do)
+
+        def compute(some: Sequence[Task]) -> None:
+            for done in _map(job, some, executor):
                 progress.advance(done.label, done.done, done.seconds)
-            tasks = self._tasks(planner.plan())  # their fingerprints now know the new states
-        for done in _map(job, tasks, executor):
-            progress.advance(done.label, done.done, done.seconds)
-            problems += done.problems
+                problems.extend(done.problems)
+
+        # Fingerprints hold the checksums of what came before, so each stage is planned anew.
+        if state_task is not None:
+            compute([state_task])
+            tasks = self._tasks(planner.plan())
+        compute(tasks)
+        if series or any(o.source for o in self.observables):
+            compute(self._series_tasks(planner.plan()))
         return problems
 
     def _state_task(self, plan: Plan) -> StateTask | None:
@@ -174,7 +181,7 @@ class Study:
         steps: dict[int, dict[str, Any]] = {}
         blocks: list[Entry] = []
         for entry in plan.entries:
-            if not entry.to_do:
+            if not entry.to_do or self._by_name[entry.node].source is not None:
                 continue
             if isinstance(entry.key, int):
                 steps.setdefault(entry.key, {})[entry.node] = entry.fingerprint
@@ -190,6 +197,13 @@ class Study:
             label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
             tasks.append(BlockTask(self.trajectory, cells, label))
         return tasks
+
+    def _series_tasks(self, plan: Plan) -> list[SeriesTask]:
+        return [
+            SeriesTask(plan.steps, e.node, str(e.key), e.fingerprint)
+            for e in plan.entries
+            if e.to_do and self._by_name[e.node].source is not None
+        ]
 
     def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
         keys = {o.name: planner.keys(o) for o in self.observables}
@@ -270,9 +284,7 @@ class Study:
         return settings
 
 
-def _map(
-    job: Job, tasks: Sequence[StateTask | StepTask | BlockTask], executor: Executor | None
-) -> Iterator[Done]:
+def _map(job: Job, tasks: Sequence[Task], executor: Executor | None) -> Iterator[Done]:
     """Run tasks here, or in the executor as they come; stopping cancels what has not begun."""
     if executor is None:
         yield from (run_task(job, task) for task in tasks)
@@ -338,7 +350,8 @@ def _check_observables(observables: Sequence[Observable]) -> tuple[Observable, .
             )
         names.add(observable.name)
     for observable in observables:
-        for other in observable.depends_on:
+        sources = [] if observable.source is None else [observable.source.node]
+        for other in [*observable.depends_on, *sources]:
             if other not in names:
                 raise ArgumentError(
                     f"{observable.name} depends on {other!r}, which the study does not have."

@@ -14,23 +14,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import xarray as xr
 
 from .._version import __version__
 from ..errors import CheckpointError, OntogenyError
 from ..inputs import Inputs
-from ..needs import Model, Need, Reference, Weights
+from ..needs import Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..store import Cell, read_cell, write_cell
 from ..trajectory import Trajectory
 from .layout import cell_path, reference_path, state_path
-from .readings import ReadBlock, ReadStep, RunView, restore_reference, store_reference
+from .readings import (
+    ReadBlock,
+    ReadSeries,
+    ReadStep,
+    RunView,
+    restore_reference,
+    store_reference,
+)
 from .settings import Settings
 from .threads import pinned
 
-__all__ = ["BlockTask", "Job", "StateTask", "StepTask", "run_task"]
+__all__ = ["BlockTask", "Job", "SeriesTask", "StateTask", "StepTask", "Task", "run_task"]
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
@@ -85,6 +92,24 @@ class BlockTask:
     label: str = "weights"
 
 
+@dataclass(frozen=True)
+class SeriesTask:
+    """Observe one layer of another observable's series."""
+
+    steps: tuple[int, ...]
+    node: str
+    layer: str
+    fingerprint: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """What the progress line calls it."""
+        return f"{self.node} of {self.layer}"
+
+
+Task: TypeAlias = StateTask | StepTask | BlockTask | SeriesTask
+
+
 @dataclass
 class Done:
     """What a task reports: cells by outcome, and reasons."""
@@ -95,7 +120,7 @@ class Done:
     problems: list[str] = field(default_factory=list)
 
 
-def run_task(job: Job, task: StateTask | StepTask | BlockTask) -> Done:
+def run_task(job: Job, task: Task) -> Done:
     """Run one task with threads pinned, and say what came out."""
     begin = time.perf_counter()
     report = Done(task.label)
@@ -104,6 +129,8 @@ def run_task(job: Job, task: StateTask | StepTask | BlockTask) -> Done:
             _compute_states(job, task, report)
         elif isinstance(task, StepTask):
             _observe_step(job, task, report)
+        elif isinstance(task, SeriesTask):
+            _observe_series(job, task, report)
         else:
             _observe_blocks(job, task, report)
     report.seconds = time.perf_counter() - begin
@@ -146,7 +173,7 @@ def own_needs(observable: Observable) -> list[Need]:
 
 
 def _is_read(need: Need) -> bool:
-    return not isinstance(need, Model | Weights)
+    return not isinstance(need, Model | Weights | Series)
 
 
 def _compute_states(job: Job, task: StateTask, report: Done) -> None:
@@ -207,6 +234,18 @@ def _observe_blocks(job: Job, task: BlockTask, report: Done) -> None:
         except Exception as error:  # as above: the other blocks go on
             cell = _failed(error, fingerprint)
         _write(cell_path(job.folder, name, block), cell, f"{name} of {block}", report)
+
+
+def _observe_series(job: Job, task: SeriesTask, report: Done) -> None:
+    observable = job.by_name[task.node]
+    assert observable.source is not None
+    try:
+        log.debug("phase=fitting layer=%s node=%s", task.layer, task.node)
+        reading = ReadSeries(job, observable.source, task.steps, task.layer)
+        cell = _cell(observable.observe(reading, None), task.fingerprint)
+    except Exception as error:  # as above: the other layers go on
+        cell = _failed(error, task.fingerprint)
+    _write(cell_path(job.folder, task.node, task.layer), cell, task.label, report)
 
 
 def load_state(job: Job, name: str) -> xr.Dataset | None:

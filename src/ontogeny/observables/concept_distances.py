@@ -1,0 +1,138 @@
+"""How far the concepts of any two steps are apart: step by step, and to the step before (A4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from .. import distances
+from ..errors import ArgumentError
+from ..figures import Band, Curves, Heatmap, Section, attach
+from ..needs import Need, Series
+from .base import Observable, SeriesReading
+from .concept_figures import filled_steps
+
+__all__ = ["ConceptDistances"]
+
+
+@dataclass(frozen=True)
+class ConceptDistances(Observable):
+    """All pairs of steps of a `Concepts` node, and each step beside the one before it.
+
+    Concepts of all steps are first permuted and signed to fit the reference step's, so that a
+    distance which sees their order compares like with like. Values are relative to the norms,
+    ``d(W_s, W_t) / sqrt(|W_s|^2 + |W_t|^2)``; correlations stay as they are.
+
+    Parameters
+    ----------
+    of
+        Name of the `Concepts` node.
+    measures
+        Names of distances and correlations, see `ontogeny.distances.pairwise`.
+
+    Examples
+    --------
+    >>> ConceptDistances("concepts-ica").name
+    'concepts-ica-distances'
+    """
+
+    of: str
+    measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
+
+    kind: ClassVar[str] = "concept-distances"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.measures, str) or not self.measures:
+            raise ArgumentError(f"measures must be a list of names; got {self.measures!r}.")
+        distances.pairwise(np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures)
+
+    @property
+    def name(self) -> str:
+        """The name of the concepts with ``-distances``."""
+        return f"{self.of}-distances"
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The concepts' node, whose refits are the noise floor."""
+        return (self.of,)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the dictionaries of all steps."""
+        return [Series(self.of, ("dictionary",))]
+
+    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return ``between(distance, step, step_)`` and ``to_previous(distance, step)``."""
+        data = reading.data.dropna("feature", how="all", subset=["dictionary"])
+        steps = data.step.values
+        if len(steps) < 2:
+            raise ArgumentError("distances between steps need at least two finished steps")
+        reference = int(np.argmin(np.abs(steps - reading.reference_step)))
+        W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        base = np.broadcast_to(W[reference], W.shape)
+        stack = distances.align(base, W, under="signed-permutation").aligned
+        between = distances.pairwise(stack, steps=steps, measures=self.measures, workers=1)
+        norms = np.sqrt((stack**2).sum((1, 2)))
+        scale = np.sqrt(norms[:, None] ** 2 + norms[None, :] ** 2)
+        is_distance = np.isin(self.measures, distances.names())
+        relative = between.values / np.where(is_distance[:, None, None], scale, 1.0)
+        values = between.copy(data=relative)
+        previous = np.full((len(self.measures), len(steps)), np.nan)
+        previous[:, 1:] = np.diagonal(relative, offset=-1, axis1=1, axis2=2)
+        return xr.Dataset({"between": values, "to_previous": (("distance", "step"), previous)})
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add what refitting at one step gives, and the figures."""
+        known = [m for m in self.measures if m in nodes[self.of].distance.values]
+        if known:
+            refit = nodes[self.of].refit_distance.sel(alignment="matched", drop=True)
+            low, high = filled_steps(refit.min("refit")), filled_steps(refit.max("refit"))
+            data = data.assign(
+                refit_low=low.reindex(distance=data.distance),
+                refit_high=high.reindex(distance=data.distance),
+            )
+        data.between.attrs.update(
+            long_name="distance between the concepts of two steps, relative to the norms", units="1"
+        )
+        data.to_previous.attrs.update(
+            long_name="distance to the step before, relative to the norms", units="1"
+        )
+        bands = [Band("refit_low", "refit_high", "refitting alone")] if known else []
+        figures: list[Any] = [
+            Curves(
+                f"previous-{measure}",
+                f"{measure.capitalize()}: to the checkpoint before",
+                value="to_previous",
+                select={"distance": measure},
+                bands=bands if measure in known else [],
+                caption="Spacing of the checkpoints matters: neighbours are nearer where "
+                "checkpoints are denser.",
+            )
+            for measure in self.measures
+        ]
+        figures += [
+            Heatmap(
+                f"between-{measure}",
+                f"{measure.capitalize()}: every step with every other",
+                value="between",
+                x="step",
+                y="step_",
+                facet="layer",
+                select={"distance": measure},
+                caption="Concepts permuted and signed to fit the reference step's.",
+            )
+            for measure in self.measures
+        ]
+        section = Section(
+            title=f"Concepts step by step ({self.of})",
+            definition="Distance between the concept dictionaries of any two checkpoints.",
+            symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",
+            null="Grey: refitting at one step on resampled tokens, or with other seeds.",
+            care="A rotation of the activations shows here as movement; the curves to the "
+            "reference step remove it. Correlations are 1 where concepts are the same.",
+            source="Bernas 2025, Defs 40-52",
+        )
+        return attach(data, section, figures)

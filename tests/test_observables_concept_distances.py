@@ -1,0 +1,78 @@
+"""Distances between the concepts of all pairs of steps."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError
+from study_examples import LAYERS, Counting, developing, tiny_inputs
+
+STEPS = (0, 1, 2, 4, 8, 16)
+
+
+def _study(trajectory, *more):
+    concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=150)
+    pairs = og.observables.ConceptDistances("concepts-pca", measures=("procrustes", "optimal"))
+    return og.Study(trajectory, tiny_inputs(), [concepts, pairs, *more], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    trajectory = og.Trajectory.from_models(developing(STEPS))
+    folder = tmp_path_factory.mktemp("pairs") / "s"
+    return trajectory, folder, _study(trajectory).run(folder)
+
+
+def test_every_pair_equals_the_distance_of_its_dictionaries(made):
+    _, _, tree = made
+    between = tree["concepts-pca-distances"].between
+    W = tree["concepts-pca"].dictionary.sel(layer="model.layers.1.mlp").astype(np.float64)
+    for s, t in [(0, 16), (2, 4), (8, 8)]:
+        a = W.sel(step=s).transpose("feature", "concept").values
+        b = W.sel(step=t).transpose("feature", "concept").values
+        expected = og.distances.distance("procrustes", a, b) / np.hypot(
+            np.linalg.norm(a), np.linalg.norm(b)
+        )
+        found = between.sel(layer="model.layers.1.mlp", distance="procrustes", step=s, step_=t)
+        assert float(found) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+def test_the_previous_step_is_the_diagonal_beside(made):
+    data = made[2]["concepts-pca-distances"]
+    assert np.isnan(data.to_previous.sel(step=0)).all()
+    for before, step in itertools.pairwise(STEPS):
+        xr.testing.assert_equal(
+            data.to_previous.sel(step=step, drop=True),
+            data.between.sel(step=step, step_=before, drop=True),
+        )
+
+
+def test_it_is_computed_once_and_again_when_a_cell_behind_it_changes(made):
+    trajectory, folder, tree = made
+    progress = Counting()
+    again = _study(trajectory).run(folder, progress=progress)
+    assert progress.planned == 0
+    xr.testing.assert_identical(
+        again["concepts-pca-distances"].to_dataset(), tree["concepts-pca-distances"].to_dataset()
+    )
+    (folder / "cells" / "concepts-pca" / "4.safetensors").unlink()
+    progress = Counting()
+    _study(trajectory).run(folder, progress=progress)
+    # the lost cell comes back with the same bits, so the pairs behind it still stand
+    assert progress.labels == ["step 4"]
+
+
+def test_a_source_that_is_not_there_is_refused():
+    with pytest.raises(ArgumentError, match="concepts-pcaa"):
+        _study(
+            og.Trajectory.from_models(developing(STEPS)),
+            og.observables.ConceptDistances("concepts-pcaa"),
+        )
+
+
+def test_an_unknown_measure_is_refused():
+    with pytest.raises(ArgumentError, match="procrustes"):
+        og.observables.ConceptDistances("concepts-pca", measures=("procustes",))
