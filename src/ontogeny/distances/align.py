@@ -131,8 +131,7 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
 
 
 def _permutation(pair: Pair) -> Array:
-    inner = pair.first.stack.mT @ pair.second.stack
-    return permutations(assignments(inner), inner)
+    return permutations(assignments(pair.inner), pair.inner)
 
 
 def _signs(inner: Array) -> Array:
@@ -145,8 +144,7 @@ def _sign(pair: Pair) -> Array:
 
 
 def _signed_permutation(pair: Pair) -> Array:
-    inner = pair.first.stack.mT @ pair.second.stack
-    chosen = permutations(assignments(pair.xp.abs(inner)), inner)
+    chosen = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
     return chosen @ _diagonal(
         _signs(_matched_products(pair.first.stack, pair.second.stack @ chosen))
     )
@@ -165,7 +163,7 @@ def _scaled_permutation(pair: Pair) -> Array:
 
 
 def _rotation(pair: Pair) -> Array:
-    return best_rotation(pair.second.stack.mT @ pair.first.stack)
+    return best_rotation(pair.inner.mT)
 
 
 def _invertible(pair: Pair) -> Array:

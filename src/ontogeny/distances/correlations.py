@@ -11,7 +11,7 @@ from typing import Any
 from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
 from .matching import assignments, picked
-from .pair import Factors, Pair, double, give, pair_of, stacked
+from .pair import Factors, Pair, cosines, double, give, pair_of, stacked
 
 __all__ = ["CORRELATIONS", "correlation"]
 
@@ -80,8 +80,7 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
 def columnwise_of(pair: Pair) -> Array:
     """Mean absolute cosine of equal columns."""
     xp = pair.xp
-    inner = xp.abs(xp.sum(pair.first.units * pair.second.units, axis=-2))
-    return xp.mean(xp.clip(inner, 0.0, 1.0), axis=-1)
+    return xp.mean(xp.linalg.diagonal(pair.cosines), axis=-1)
 
 
 def optimal_of(pair: Pair) -> Array:
@@ -97,12 +96,12 @@ def weighted_of(pair: Pair, weights: Array) -> Array:
 def internal_of(factors: Factors) -> Array:
     """Mean |cos| of every column with its match among the other columns of the same matrix."""
     xp = namespace(factors.stack)
-    cosines = xp.clip(xp.abs(factors.units.mT @ factors.units), 0.0, 1.0)
-    r = cosines.shape[-1]
+    own = cosines(factors.stack.mT @ factors.stack, factors, factors)
+    r = own.shape[-1]
     if r < 2:
         raise ArgumentError("'internal' matches each column to another one; W has only one.")
-    others = xp.where(xp.eye(r, dtype=xp.bool, device=cosines.device), -xp.inf, cosines)
-    return xp.mean(picked(cosines, assignments(others)), axis=-1)
+    others = xp.where(xp.eye(r, dtype=xp.bool, device=own.device), -xp.inf, own)
+    return xp.mean(picked(own, assignments(others)), axis=-1)
 
 
 def column_weights(U: Array, given: Array) -> Array:

@@ -17,13 +17,24 @@ from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError
 from .matching import assignments, picked
 
-__all__ = ["Factors", "Pair", "double", "give", "measured", "pair_of", "squares", "stacked"]
+__all__ = [
+    "Factors",
+    "Pair",
+    "cosines",
+    "double",
+    "give",
+    "measured",
+    "pair_of",
+    "squares",
+    "stacked",
+]
 
 _LARGEST = 1e70
+_SMALLEST = 1e-100
 
 
 class Factors:
-    """A stack of dictionaries (k, m, r) with its thin SVD and unit columns, computed once.
+    """A stack of dictionaries (k, m, r) with its norms and thin SVD, each computed once.
 
     `floor` is the machine precision of the numbers as they came in: what is below it in relation
     to the largest singular value is no direction but rounding.
@@ -39,13 +50,11 @@ class Factors:
         return tuple(namespace(self.stack).linalg.svd(self.stack, full_matrices=False))
 
     @cached_property
-    def units(self) -> Array:
-        """Columns divided by their length; a zero column stays zero."""
+    def lengths(self) -> Array:
+        """Lengths of the columns (k, r); a column shorter than 1e-100 counts as zero."""
         xp = namespace(self.stack)
-        largest = xp.max(xp.abs(self.stack), axis=-2, keepdims=True)
-        scaled = self.stack / xp.where(largest > 0, largest, xp.ones_like(largest))
-        length = xp.sqrt(xp.sum(scaled * scaled, axis=-2, keepdims=True))
-        return scaled / xp.where(length > 0, length, xp.ones_like(length))
+        length = xp.sqrt(xp.sum(self.stack * self.stack, axis=-2))
+        return xp.where(length > _SMALLEST, length, xp.zeros_like(length))
 
     @cached_property
     def squares(self) -> Array:
@@ -61,8 +70,8 @@ class Factors:
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
 
     def prepare(self, *, svd: bool) -> Factors:
-        """Compute now what `take` hands on: norms, unit columns and, if asked for, the SVD."""
-        _ = (self.squares, self.units, self.svd if svd else None)
+        """Compute now what `take` hands on: norms and, if asked for, the SVD."""
+        _ = (self.squares, self.lengths, self.svd if svd else None)
         return self
 
     def take(self, index: Any) -> Factors:
@@ -76,7 +85,7 @@ class Factors:
 
     def _each(self, change: Callable[[Array], Array]) -> Factors:
         part = Factors(change(self.stack), self.floor)
-        for name in ("squares", "units"):
+        for name in ("squares", "lengths"):
             if name in self.__dict__:
                 part.__dict__[name] = change(self.__dict__[name])
         if "svd" in self.__dict__:
@@ -139,9 +148,14 @@ class Pair:
         return self.coordinates[..., self.overlap.shape[-1] :, :]
 
     @cached_property
+    def inner(self) -> Array:
+        """Inner products of the columns of W with those of V (k, r, r)."""
+        return self.first.stack.mT @ self.second.stack
+
+    @cached_property
     def cosines(self) -> Array:
         """Absolute cosines between the columns of W and those of V (k, r, r)."""
-        return self.xp.clip(self.xp.abs(self.first.units.mT @ self.second.units), 0.0, 1.0)
+        return cosines(self.inner, self.first, self.second)
 
     @cached_property
     def matches(self) -> np.ndarray:
@@ -152,6 +166,14 @@ class Pair:
     def matched(self) -> Array:
         """Absolute cosine of every column of W with its match (k, r)."""
         return picked(self.cosines, self.matches)
+
+
+def cosines(inner: Array, first: Factors, second: Factors) -> Array:
+    """Absolute cosines (k, r, r) from inner products; a zero column has 0 with everything."""
+    xp = namespace(inner)
+    lengths = first.lengths[..., :, None] * second.lengths[..., None, :]
+    share = xp.abs(inner) / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    return xp.where(lengths > 0, xp.clip(share, 0.0, 1.0), xp.zeros_like(share))
 
 
 def _triangle(stack: Array) -> Array:
@@ -174,14 +196,14 @@ def double(name: str, value: Array) -> tuple[Array, Array]:
     if is_torch_array(given):
         given = given.detach()
     xp = namespace(given)
-    if float(xp.max(xp.abs(given))) > _LARGEST:
+    if max(float(xp.max(given)), -float(xp.min(given))) > _LARGEST:
         raise ArgumentError(
             f"{name} holds numbers beyond {_LARGEST:g}, whose products overflow: divide what is "
             "compared by a common scale first."
         )
     # Apple's GPUs have no float64; the CPU is right, and the answer goes back to where it belongs.
     wide = given.cpu() if getattr(given.device, "type", "") == "mps" else given
-    wide = xp.astype(wide, xp.float64)
+    wide = xp.astype(wide, xp.float64, copy=False)
     return xp.reshape(wide, (-1, *given.shape[-2:])), given
 
 

@@ -50,7 +50,7 @@ def procrustes_of(pair: Pair) -> Array:
     W, V = pair.first, pair.second
 
     def nuclear_norm(far: Array) -> Array:
-        return _nuclear_norm(V.stack[far].mT @ W.stack[far])
+        return _nuclear_norm(pair.inner[far])
 
     def residual(near: Array) -> Array:
         # Both turned into their own singular bases: there V^T W is graded like the singular

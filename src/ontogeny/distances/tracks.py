@@ -121,7 +121,7 @@ class _Record:
 
     def extend(self, t: int, pair: Pair, limit: float) -> None:
         cosines = to_numpy(pair.cosines)[0]
-        inner = to_numpy(pair.first.units.mT @ pair.second.units)[0]
+        inner = to_numpy(pair.inner)[0]
         before = np.arange(len(cosines))
         after = pair.matches[0]
         kept = cosines[before, after] > limit
