@@ -185,9 +185,18 @@ def alternate(
     norm2 = A.square().sum(2).double().sum(1)
     infinite = torch.full_like(norm2, torch.inf)
     state = _State(
-        torch.arange(K, device=A.device), A, U, W, U.clone(), W.clone(), norm2,
-        A.new_full((K, 1, 1), 0.5), A.new_ones(K, 1, 1), infinite, infinite[:, None].repeat(1, WINDOW),
-    )  # fmt: skip
+        index=torch.arange(K, device=A.device),
+        A=A,
+        U=U,
+        W=W,
+        U_ahead=U.clone(),
+        W_ahead=W.clone(),
+        norm2=norm2,
+        beta=A.new_full((K, 1, 1), 0.5),
+        ceiling=A.new_ones(K, 1, 1),
+        objective=infinite,
+        history=infinite[:, None].repeat(1, WINDOW),
+    )
     out = Fit(U.clone(), W.clone(), [max_iter] * K, [False] * K, [float("inf")] * K)
     for i in range(1, max_iter + 1):
         _iterate(state, codes, dictionary, sweeps, revive=i <= REVIVE_UNTIL)

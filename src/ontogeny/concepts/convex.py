@@ -22,7 +22,7 @@ STEPS = 2  # accelerated steps of H for each step of U
 
 
 class ConvexNMF(Extractor):
-    """Convex NMF ``A ~ U H Z``: U, H non-negative, ``W^T = H Z`` with samples Z (all, or landmarks).
+    """Convex NMF ``A ~ U H Z``: U, H non-negative, ``W^T = H Z``, Z samples (all or landmarks).
 
     By default a k-means start, sweeps over the codes and accelerated projected gradient steps for
     H through A, never forming the n x n Gram matrix: an iteration costs about five products of A
@@ -136,12 +136,11 @@ class ConvexNMF(Extractor):
         H = _start(Z, self.n_concepts, seed, start)
         run = _accelerated if self.variant == "accelerated" else _multiplicative
         steps = run(A, Z, H, self)
-        before, i, converged = float("inf"), 0, self.tol is None
-        U = A.new_zeros(self.n_concepts, len(A))
-        for i in range(1, self.max_iter + 1):
-            U, H, objective = next(steps)
+        before, converged = float("inf"), self.tol is None
+        for n_iter, (U, H, objective) in enumerate(steps, start=1):
             if self.tol is not None and before - objective <= self.tol * objective:
                 converged = True
+            if converged and self.tol is not None or n_iter == self.max_iter:
                 break
             before = objective
         size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
@@ -149,7 +148,7 @@ class ConvexNMF(Extractor):
         if self.variant == "report" and self.strict_convex:
             size = torch.ones_like(size)
         H = H / size
-        return (U * size).mT, H, (H @ Z).mT, i, converged
+        return (U * size).mT, H, (H @ Z).mT, n_iter, converged
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return nonnegative_codes(A, W)

@@ -11,6 +11,7 @@ from .convex import ConvexNMF
 from .ica import ICA
 from .kmeans import KMeans
 from .nonnegative import NMF, SemiNMF
+from .sae import SAE
 from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
 
@@ -26,6 +27,7 @@ _EXTRACTORS: dict[str, type[Extractor]] = {
     "ica": ICA,
     "kmeans": KMeans,
     "dictionary": DictionaryLearning,
+    "sae": SAE,
 }
 
 
