@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 
@@ -253,6 +254,17 @@ def test_a_longer_second_leg_is_not_blamed_for_steps_of_its_own_schedule(tmp_pat
         if step >= 40:
             second(step, model)
     assert list(Trajectory.from_folder(tmp_path).audit()) == []
+    for last in (300, 440):  # a third leg goes back to step 100, and is resumed once
+        third = Recorder(tmp_path, every=7)
+        for step, model in trained(0, last):
+            if step >= 100:
+                third(step, model)
+        assert list(Trajectory.from_folder(tmp_path).audit()) == []
+    planned = [1, 8, 30, 60, 375, 413]  # two steps of each schedule
+    for step in planned:
+        shutil.rmtree(tmp_path / f"checkpoint-{step}")
+    found = [f for f in Trajectory.from_folder(tmp_path).audit() if f.kind == "missing"]
+    assert [(f.certainty, f.steps) for f in found] == [("certain", tuple(planned))]
 
 
 def test_another_run_is_refused_and_overwritten_only_when_asked(tmp_path):

@@ -87,7 +87,7 @@ def test_the_length_of_the_run_comes_from_the_trainer_and_its_own_layout_is_read
     run = trainer(tmp_path / "out", 40, [callback], save_strategy="steps", save_steps=20)
     run.train()
     recorded = og.Trajectory.from_folder(tmp_path / "run")
-    assert recorded.steps[-1] == 40 and 28 <= len(recorded) <= 32
+    assert recorded.steps[-1] == 40 and len(recorded) == 22
     own = og.Trajectory.from_folder(tmp_path / "out")
     assert list(own.steps) == [20, 40]
     assert same(own[40].model().state_dict(), recorded[40].model().state_dict())

@@ -173,6 +173,7 @@ def test_holes_are_exactly_the_steps_taken_out_of_an_even_grid(gap, count, data)
         [0, *(2**k for k in range(10)), *range(1000, 20_000, 1000)],
         [*range(0, 1001, 100), 1043],
         [1, 10, 100, 1000],
+        [0, 100, 200, 250, 400, 500, 600],
     ],
 )
 def test_usual_schedules_have_no_holes(steps):

@@ -206,8 +206,10 @@ class Recorder:
         if not schedules:
             schedules = [{"from": 0, **now}]
         elif {key: schedules[-1][key] for key in now} != now:
-            earlier = [entry for entry in schedules if entry["from"] < step]
-            schedules = [*earlier, {"from": step, **now}]
+            # A run that goes back first passes steps that the schedule before it had planned.
+            begin = max([step, *(there + 1 for there in self._earlier)])
+            earlier = [entry for entry in schedules if entry["from"] < begin]
+            schedules = [*earlier, {"from": begin, **now}]
         return {
             "format": 1,
             "class": _class_name(model),

@@ -77,9 +77,7 @@ def _as_stored(tensor: Tensor, dtype: torch.dtype | None, taken: set[int]) -> Te
     """Return the tensor as it is written; two entries of a file must not share memory."""
     wanted = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
     stored = tensor.to("cpu", wanted).contiguous()
-    memory = stored.untyped_storage()
-    is_view = memory.nbytes() != stored.nbytes or memory.data_ptr() in taken
-    return stored.clone() if is_view else stored
+    return stored.clone() if stored.untyped_storage().data_ptr() in taken else stored
 
 
 def save_checkpoint(folder: Path, model: nn.Module, dtype: torch.dtype | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ __all__ = ["Every", "Schedule"]
 
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
-_COUNT = 32  # checkpoints of a run of known length
+_COUNT = 32  # at most, of a run of known length
 _LAST_POWER, _EVEN = 512, 1000  # of a run of unknown length, as in the Pythia suite
 
 
@@ -27,9 +28,9 @@ class Schedule:
     ----------
     every
         ``"log"``: powers of two early, evenly spaced late. With `total` the two meet where their
-        spacing does, and there are at most 32 checkpoints, the last step among them; without it
-        1, 2, 4, ..., 512 and then every 1,000. An integer: every so many steps. A tuple: these
-        steps. A function: asked at every step.
+        spacing does: the closest that gives at most 32 checkpoints, the last step among them.
+        Without it 1, 2, 4, ..., 512 and then every 1,000. An integer: every so many steps.
+        A tuple: these steps. A function: asked at every step.
     total
         Number of steps of the run, where known.
 
@@ -79,7 +80,7 @@ class Schedule:
             return step % self.every == 0
         if isinstance(self.every, tuple):
             return step in self.every
-        return _is_log_step(step) if self.total is None else step in _blend(self.total, step)
+        return _is_log_step(step) if self.total is None else _is_blend_step(step, self.total)
 
     def planned(self, last: int) -> tuple[int, ...] | None:
         """Return the steps due up to `last`, or None where only a function knows them."""
@@ -88,11 +89,13 @@ class Schedule:
         if isinstance(self.every, int):
             return tuple(range(0, last + 1, self.every))
         if isinstance(self.every, tuple):
-            return tuple(sorted({0, *(step for step in self.every if step <= last)}))
-        if self.total is not None:
-            return tuple(step for step in _blend(self.total, last) if step <= last)
-        early = [step for step in _powers(_LAST_POWER) if step <= last]
-        return (0, *early, *range(_EVEN, last + 1, _EVEN))
+            steps = {0, *self.every}
+        elif self.total is None:
+            steps = {0, *_powers(_LAST_POWER), *range(_EVEN, last + 1, _EVEN)}
+        else:
+            spacing = _spacing(self.total)
+            steps = {*_powers(spacing - 1), *range(0, last + 1, spacing), self.total}
+        return tuple(sorted(step for step in steps if step <= last))
 
     def to_record(self) -> dict[str, Any]:
         """Return the schedule as JSON-ready data."""
@@ -110,23 +113,29 @@ class Schedule:
 
 def _is_log_step(step: int) -> bool:
     if step <= _LAST_POWER:
-        return step & (step - 1) == 0
+        return _is_power(step)
     return step % _EVEN == 0
 
 
-def _powers(limit: float) -> list[int]:
-    return list(itertools.takewhile(lambda p: p <= limit, (1 << k for k in itertools.count())))
+def _is_blend_step(step: int, total: int) -> bool:
+    spacing = _spacing(total)
+    return step % spacing == 0 or step == total or (step < spacing and _is_power(step))
 
 
-def _blend(total: int, last: int) -> list[int]:
-    """Return 0, powers of two below the even spacing, then even steps to `total` and beyond."""
-    if total < _COUNT:
-        return list(range(max(total, last) + 1))
-    for parts in range(_COUNT, 0, -1):
-        spacing = total / parts
-        early = _powers(math.nextafter(spacing, 0))
-        if 1 + len(early) + parts <= _COUNT:
+def _is_power(step: int) -> bool:
+    return step & (step - 1) == 0
+
+
+def _powers(last: int) -> list[int]:
+    """Return the powers of two up to `last`."""
+    return [1 << k for k in range(last.bit_length())]
+
+
+@functools.lru_cache(maxsize=64)
+def _spacing(total: int) -> int:
+    """Return the smallest even spacing that leaves room for 0 and the powers of two below it."""
+    for spacing in itertools.count(max(1, total // _COUNT)):
+        early = len(_powers(spacing - 1))
+        if 1 + early + math.ceil(total / spacing) <= _COUNT or total < _COUNT:
             break
-    even = [round(part * spacing) for part in range(1, math.ceil(last / spacing) + 1)]
-    later = even[:parts] + [step for step in even[parts:] if step > total]
-    return sorted({0, *early, *later, *([total] if last >= total else [])})
+    return spacing
