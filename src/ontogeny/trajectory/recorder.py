@@ -46,16 +46,16 @@ class Recorder:
     Parameters
     ----------
     folder
-        Where ``checkpoint-<step>/`` folders go; made when the first is written.
+        Where ``checkpoint-<step>/`` folders go; made at the first call.
     every
         ``"log"`` (default: powers of two early, evenly spaced late), a number of steps, a
         list of steps, or a function of the step. Step 0 is always written.
     total
-        Number of steps of the run; with ``"log"`` about 32 checkpoints are spread over it.
+        Number of steps of the run; with ``"log"`` at most 32 checkpoints are spread over it.
     tokenizer
         Saved once, beside the checkpoints.
     overwrite
-        Delete the checkpoints of an earlier recording when the first new one is written.
+        Delete an earlier recording in the same folder at the first call.
     dtype
         Floating-point dtype to store; None stores the model's.
 
