@@ -46,6 +46,14 @@ def test_compare_agrees_with_every_function_of_its_own():
     assert "internal" not in distances.compare(W[:, :1], V[:, :1])
 
 
+def test_zero_matrices_and_zero_columns_give_numbers():
+    zero = np.zeros_like(W)
+    assert set(distances.compare(zero, zero).values()) == {0.0}
+    hollow = W * np.array([1.0, 0.0, 0.0, 1.0])
+    for pair in ((zero, W), (hollow, W), (hollow, V * np.array([0.0, 0.0, 1.0, 1.0]))):
+        assert np.isfinite(list(distances.compare(*pair, U).values())).all()
+
+
 def test_options_reach_the_distance_they_are_for():
     plain = distances.compare(W, V)
     other = distances.compare(W, V, options={"schatten": {"p": 2}, "bures": {"eps": 1.0}})

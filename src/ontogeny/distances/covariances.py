@@ -127,5 +127,5 @@ def _square_roots(pair: Pair, root: float) -> tuple[Array, Array]:
 
 
 def _check_eps(eps: float) -> None:
-    if not (eps > 0 and math.isfinite(eps)):
-        raise ArgumentError(f"eps must be positive and finite; got {eps}.")
+    if not 1e-100 <= eps <= 1e100:  # beyond, s^2 / eps would overflow
+        raise ArgumentError(f"eps must be positive, from 1e-100 to 1e100; got {eps}.")
