@@ -74,7 +74,7 @@ def loss_node(steps, rng, developed=True):
         symbol="L(θ) = −(1/|M|) Σ log p(xᵢ | x∖ᵢ)", null="A model that knows only token frequencies has 6.9 nats.",
         care="The masked positions are the same at every checkpoint.",
     )  # fmt: skip
-    return attach(data, section, [figure], ["Loss fell from 8.30 to 4.21 nats per token."], "track")
+    return attach(data, section, [figure], [f"Loss went from {loss[0]:.2f} to {loss[-1]:.2f} nats per token."], "track")
 
 
 def concepts_node(steps, layers, extractor, rng, developed=True, missing=True):

@@ -12,348 +12,147 @@ from html import escape
 
 import numpy as np
 
+from .canvas import WIDE, Canvas, ChartLayout
 from .colours import LEVELS
-from .content import Content, Track
+from .content import Content, Finding, Track
 from .formats import interval_text, number, plural, step_text
 from .labels import truncate
 from .rows import MAX_ROWS, Row, RowGroup, arrange
-from .scales import StepScale, pick_ticks
+from .scales import pick_ticks
 
-__all__ = ["NARROW", "WIDE", "ChartLayout", "Drawing", "draw_chart"]
+__all__ = ["Drawing", "draw_chart"]
 
 MAX_COLUMNS = 220
-"""Steps drawn as cells; more would be narrower than two pixels."""
+"""Steps drawn as cells; more would be narrower than three pixels."""
 
-
-@dataclass(frozen=True)
-class ChartLayout:
-    """Sizes in SVG units of one form of the chart."""
-
-    name: str
-    width: float
-    left: float
-    right: float
-    row: float
-    font: float
-    label_characters: int
-
-    @property
-    def plot_left(self) -> float:
-        """Left end of the step axis."""
-        return self.left
-
-    @property
-    def plot_width(self) -> float:
-        """Length of the step axis."""
-        return self.width - self.left - self.right
-
-
-WIDE = ChartLayout("wide", 1060, 250, 128, 17, 12, 30)
-NARROW = ChartLayout("narrow", 380, 132, 44, 16, 10.5, 21)
+MISSING, HATCHED = -2, -1
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """An SVG element and what a script needs to know about it."""
+    """An SVG element; ``plot`` says where its step axis lies: left, width, first and last place."""
 
     svg: str
-    height: float
     plot: tuple[float, float, float, float]
-    row_tops: dict[int, float]
     notices: tuple[str, ...]
 
 
 def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
     """Return the chart; `style` is put into a standalone drawing, which then has no links."""
+    canvas = Canvas(layout, content.steps)
     groups = arrange(content.rows)
-    canvas = _Canvas(content, layout, links=not style)
-    canvas.legend(groups)
+    order = {id(row): i for i, row in enumerate(content.rows)}
+    if groups:
+        _legend(canvas)
+    top = canvas.y + 8
     for group in groups:
-        canvas.group(group)
-    rows_bottom = canvas.y
+        _heading(canvas, group)
+        for row in group.rows:
+            _row(canvas, row, order[id(row)], links=not style)
+    for step in content.boundaries:
+        x = canvas.x_of_step(step)
+        title = f"Regime boundary at step {step_text(step)}"
+        canvas.path("boundary", f"M{x:.1f} {top:.1f}V{canvas.y:.1f}", title)
     if content.track is not None:
-        canvas.track(content.track)
-    canvas.axis()
-    return canvas.finish(rows_bottom, style, _notices(content, groups))
+        _track(canvas, content.track)
+    now = (
+        "" if style else f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{canvas.y + 8:.1f}"/>'
+    )
+    _axis(canvas)
+    _findings(canvas, content.findings)
+    canvas.add(now)
+    plot = (layout.left, layout.plot_width, canvas.low, canvas.high)
+    return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+
+
+def _wrapped(canvas: Canvas, title: str, style: str) -> str:
+    """Put the parts into an SVG element; a standalone one has a margin, paper and its own style."""
+    layout, height = canvas.layout, math.ceil(canvas.y + 6)
+    margin = 20 if style else 0
+    width, height = layout.width + 2 * margin, height + 2 * margin
+    head = f'viewBox="{-margin} {-margin} {width:g} {height}" role="{"img" if style else "group"}"'
+    paper = ""
+    if style:
+        head += f' width="{width:g}" height="{height}"'
+        paper = (
+            f"<style>{style}</style>"
+            f'<rect class="paper" x="{-margin}" y="{-margin}" width="{width:g}" height="{height}"/>'
+        )
+    pattern = (
+        f'<defs><pattern id="{canvas.hatch}" width="5" height="5" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart chart-{layout.name}" {head} '
+        f'font-size="{layout.font}" aria-label="{escape(f"Developmental chart: {title}")}">'
+        f"{paper}{pattern}{''.join(canvas.parts)}</svg>"
+    )
 
 
 def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     notices = []
-    hidden = sum(group.hidden for group in groups)
-    if hidden:
-        shown = sum(len(group.rows) for group in groups)
+    shown = sum(len(group.rows) for group in groups)
+    if shown < len(content.rows):
         notices.append(
-            f"{plural(shown, 'row')} of {shown + hidden:,} shown: above {MAX_ROWS} rows, "
-            "layers are thinned evenly within each quantity. The table below holds all."
+            f"{plural(shown, 'row')} of {len(content.rows):,} shown: above {MAX_ROWS}, layers are "
+            "thinned evenly within each quantity. The table below holds all."
         )
     if len(content.steps) > MAX_COLUMNS:
         notices.append(f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells.")
     return tuple(notices)
 
 
-class _Canvas:
-    """Draws from top to bottom and remembers how far down it is."""
-
-    def __init__(self, content: Content, layout: ChartLayout, links: bool) -> None:
-        self.content = content
-        self.layout = layout
-        self.links = links
-        self.scale = StepScale(content.steps, "log")
-        edges = self.scale.edges(content.steps)
-        self.low, self.high = float(edges.min()), float(edges.max())
-        self.parts: list[str] = []
-        self.row_tops: dict[int, float] = {}
-        self.order = {id(row): i for i, row in enumerate(content.rows)}
-        self.y = 0.0
-
-    def x(self, places: np.ndarray | float) -> np.ndarray:
-        """From a place between 0 and 1 on the step axis to SVG units."""
-        share = (np.asarray(places) - self.low) / (self.high - self.low)
-        return self.layout.plot_left + share * self.layout.plot_width
-
-    def x_of_step(self, step: float) -> float:
-        """SVG place of a step, kept inside the plot."""
-        return float(self.x(np.clip(self.scale.positions([step])[0], self.low, self.high)))
-
-    def legend(self, groups: Sequence[RowGroup]) -> None:
-        """Explain colour, hatch and the mark of half-way."""
-        if not groups:
-            return
-        narrow = self.layout.name == "narrow"
-        x, y = (0.0 if narrow else self.layout.plot_left), self.layout.font
-        self.text(x, y, "First value", "note")
-        x += 5.6 * self.layout.font
-        width = 3.0
-        for level in range(LEVELS):
-            self.parts.append(
-                f'<rect class="q{level}" x="{x + level * width:.1f}" y="{y - 9:.1f}" '
-                f'width="{width + 0.3}" height="10"/>'
-            )
-        x += LEVELS * width + 6
-        self.text(x, y, "last value", "note")
-        x += 6.0 * self.layout.font
-        if narrow:
-            x, y = 0.0, y + 1.6 * self.layout.font
-        self.parts.append(
-            f'<rect class="frame" fill="url(#hatch-{self.layout.name})" x="{x:.1f}" y="{y - 9:.1f}" '
-            'width="22" height="10"/>'
-        )
-        self.text(x + 28, y, "within noise or chance", "note")
-        x += 28 + 11.5 * self.layout.font
-        if narrow:
-            self.y = y + 6
-            return
-        self.half_way_mark(x, y - 4, x + 13, x + 26)
-        self.text(x + 32, y, "half-way, with interval", "note")
-        self.text(self.layout.width, y, "half-way at step", "note end")
-        self.y = y + 8
-
-    def group(self, group: RowGroup) -> None:
-        """Draw a heading and its rows."""
-        title = group.title
-        if self.layout.name == "narrow":
-            title = title.split(" (")[0].split(", ")[0]
-        self.y += self.layout.font + 8
-        self.text(0, self.y, title, "group")
-        self.y += 6
-        for row in group.rows:
-            self.row(row)
-
-    def row(self, row: Row) -> None:
-        """Draw label, cells, half-way mark and the step in words."""
-        layout, index = self.layout, self.order[id(row)]
-        top, height = self.y, layout.row - 2.5
-        base = top + height / 2 + layout.font * 0.35
-        self.row_tops[index] = top
-        self.parts.append(f'<g class="row {_state(row)}" data-row="{index}">')
-        if self.links:
-            self.parts.append(
-                f'<a href="#{row.section}" aria-label="{escape(_spoken(row), quote=True)}">'
-            )
-        self.parts.append(
-            f'<rect class="hit" x="0" y="{top - 1.25:.1f}" width="{layout.width}" height="{layout.row}"/>'
-        )
-        self.labels(row, base)
-        self.cells(row, top, height)
-        if row.developed and math.isfinite(row.half_step):
-            self.half_way(row, top + height / 2)
-            spread = interval_text(row.half_step_low, row.half_step_high)
-            text = step_text(row.half_step)
-            if spread and layout.name == "wide":
-                text += f" ({spread})"
-            self.text(layout.width, base, text, "value end")
-        self.parts.append("</a></g>" if self.links else "</g>")
-        self.y += layout.row
-
-    def labels(self, row: Row, base: float) -> None:
-        """The quantity at the left, the layer beside the cells."""
-        layout = self.layout
-        room = layout.label_characters - len(row.short_layer)
-        name = truncate(row.quantity, max(room, 8))
-        full = f"<title>{escape(row.label or row.quantity)}</title>"
-        self.text(0, base, name, "name", full)
-        if row.short_layer:
-            self.text(layout.left - 10, base, truncate(row.short_layer, 18), "layer end", full)
-
-    def cells(self, row: Row, top: float, height: float) -> None:
-        """One path for each shade of the row; a missing value stays empty."""
-        keep = _thinned(len(row.steps))
-        edges = self.x(self.scale.edges(row.steps[keep]))
-        shades = _shades(row)[keep]
-        box = f"h{{width:.1f}}v{height:.1f}h-{{width:.1f}}z"
-        for shade in sorted(set(shades.tolist())):
-            path = "".join(
-                f"M{left:.1f} {top:.1f}" + box.format(width=right - left)
-                for left, right in _runs(edges, shades == shade)
-            )
-            self.parts.append(f'<path {self.fill(shade)} d="{path}"/>')
-
-    def fill(self, shade: int) -> str:
-        """Class or pattern of a shade: -1 is hatched, -2 missing."""
-        if shade == -2:
-            return 'class="missing"'
-        if shade == -1:
-            return f'class="hatched" fill="url(#hatch-{self.layout.name})"'
-        return f'class="q{shade}"'
-
-    def half_way(self, row: Row, middle: float) -> None:
-        """Draw the mark at the half-way step with its interval."""
-        at = self.x_of_step(row.half_step)
-        low, high = (
-            self.x_of_step(v) if math.isfinite(v) else at
-            for v in (row.half_step_low, row.half_step_high)
-        )
-        self.half_way_mark(low, middle, at, high)
-
-    def half_way_mark(self, low: float, y: float, at: float, high: float) -> None:
-        """A whisker with a dot, in ink with a halo of paper: legible on every shade."""
-        shape = f"M{low:.1f} {y:.1f}H{high:.1f}"
-        self.parts.append(
-            f'<path class="halo" d="{shape}"/><circle class="halo-dot" cx="{at:.1f}" cy="{y:.1f}" r="3.6"/>'
-            f'<path class="whisker" d="{shape}"/><circle class="dot" cx="{at:.1f}" cy="{y:.1f}" r="2.4"/>'
-        )
-
-    def track(self, track: Track) -> None:
-        """Draw the loss curve as a thin line with its first and last value."""
-        top, height = self.y + 16, 44.0
-        values = track.values
-        good = np.isfinite(values)
-        low, high = float(values[good].min()), float(values[good].max())
-        span = (high - low) or 1.0
-        xs = self.x(self.scale.positions(track.steps))
-        ys = top + height * (high - values) / span
-        self.parts.append(f'<path class="curve" d="{_line(xs, ys)}"/>')
-        first, last = values[good][0], values[good][-1]
-        middle = top + height / 2
-        self.text(0, middle, truncate(track.title, self.layout.label_characters), "name")
-        if track.units and self.layout.name == "wide":
-            self.text(0, middle + 14, truncate(track.units, 40), "note")
-        self.text(self.layout.left - 10, float(ys[good][0]) + 4, number(float(first)), "note end")
-        self.text(self.layout.width, float(ys[good][-1]) + 4, number(float(last)), "note end")
-        self.y = top + height + 4
-
-    def axis(self) -> None:
-        """The step axis with ticks, the break after step 0 and the audit's marks."""
-        y = self.y + 8
-        left, right = self.layout.plot_left, self.layout.plot_left + self.layout.plot_width
-        self.parts.append(f'<path class="axis" d="M{left} {y:.1f}H{right:.1f}"/>')
-        ticks = self.scale.ticks()
-        marks = "".join(
-            f"M{float(self.x(t.position)):.1f} {y:.1f}v{3 if t.rank == 9 else 5}" for t in ticks
-        )
-        self.parts.append(f'<path class="axis" d="{marks}"/>')
-        length = self.layout.plot_width / (self.high - self.low)
-        for tick in pick_ticks(ticks, length, 0.58 * self.layout.font):
-            self.text(
-                float(self.x(tick.position)), y + 6 + self.layout.font, tick.label, "tick middle"
-            )
-        if self.scale.breaks_at_zero:
-            x = float(self.x(self.scale.positions([0])[0] + 0.04))
-            self.parts.append(
-                f'<path class="break" d="M{x - 4:.1f} {y + 4:.1f}l4 -8h4l-4 8z"/>'
-                f'<path class="axis" d="M{x - 4:.1f} {y + 4:.1f}l4 -8M{x:.1f} {y + 4:.1f}l4 -8"/>'
-            )
-        name = "step" if self.layout.name == "narrow" else "training step"
-        self.text(self.layout.left - 10, y + 6 + self.layout.font, name, "tick end")
-        self.y = y + 10 + self.layout.font
-        self.findings()
-
-    def findings(self) -> None:
-        """One small triangle under the axis at every step that the audit names."""
-        marked: dict[int, list[str]] = {}
-        for finding in self.content.findings:
-            for step in finding.steps:
-                marked.setdefault(step, []).append(finding.message)
-        if not marked:
-            return
-        y = self.y + 4
-        for step, messages in sorted(marked.items()):
-            x = self.x_of_step(step)
-            text = f"Step {step:,}: " + " ".join(messages)
-            self.parts.append(
-                f'<path class="finding" data-finding="{step}" d="M{x - 5:.1f} {y + 8:.1f}h10l-5 -8z">'
-                f"<title>{escape(text)}</title></path>"
-            )
-        self.text(self.layout.left - 10, y + 8, "audit", "warn end")
-        self.y = y + 12
-
-    def boundaries(self, top: float, bottom: float) -> None:
-        """Regime boundaries as hairlines through the chart."""
-        for step in self.content.boundaries:
-            x = self.x_of_step(step)
-            self.parts.append(
-                f'<path class="boundary" d="M{x:.1f} {top:.1f}V{bottom:.1f}">'
-                f"<title>Regime boundary at step {step_text(step)}</title></path>"
-            )
-
-    def text(self, x: float, y: float, words: str, style: str, extra: str = "") -> None:
-        """Escaped text."""
-        self.parts.append(
-            f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(words)}{extra}</text>'
-        )
-
-    def finish(self, rows_bottom: float, style: str, notices: tuple[str, ...]) -> Drawing:
-        """Wrap the parts in an SVG element of the height that was reached."""
-        layout, height = self.layout, math.ceil(self.y + 6)
-        top = min(self.row_tops.values(), default=0.0) - 4
-        self.boundaries(top, rows_bottom)
-        if self.links:
-            self.parts.append(
-                f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{rows_bottom + 72:.1f}" '
-                'visibility="hidden"/>'
-            )
-        title = escape(f"Developmental chart: {self.content.title}")
-        margin = 0 if self.links else 20
-        box = f"{-margin} {-margin} {layout.width + 2 * margin:g} {height + 2 * margin}"
-        paper = (
-            f"<style>{style}</style>"
-            f'<rect class="paper" x="{-margin}" y="{-margin}" width="100%" height="100%"/>'
-            if style
-            else ""
-        )
-        size = (
-            f' width="{layout.width + 2 * margin:g}" height="{height + 2 * margin}"'
-            if style
-            else ""
-        )
-        svg = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="chart chart-{layout.name}" '
-            f'viewBox="{box}"{size} font-size="{layout.font}" role="{"group" if self.links else "img"}" '
-            f'aria-label="{title}">{paper}'
-            f'<defs><pattern id="hatch-{layout.name}" width="5" height="5" '
-            'patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-            '<path class="hatch-line" d="M0 0V5"/></pattern></defs>'
-            + "".join(self.parts)
-            + "</svg>"
-        )
-        plot = (layout.plot_left, layout.plot_width, self.low, self.high)
-        return Drawing(svg, height, plot, self.row_tops, notices)
+def _legend(canvas: Canvas) -> None:
+    """Explain colour, hatch and the mark of half-way."""
+    layout = canvas.layout
+    em = layout.font
+    x, y, shade = (0.0 if layout.narrow else layout.left), layout.font, 3.0
+    canvas.text(x, y, "First value", "note")
+    x += 5.6 * em
+    for level in range(LEVELS):
+        canvas.box(f'class="q{level}"', x + level * shade, y - 9, shade + 0.3, 10)
+    x += LEVELS * shade + 6
+    canvas.text(x, y, "last value", "note")
+    x += 6 * em
+    if layout.narrow:
+        x, y = 0.0, y + 1.6 * em
+    canvas.box(f'class="frame" fill="url(#{canvas.hatch})"', x, y - 9, 22, 10)
+    canvas.text(x + 28, y, "within noise or chance", "note")
+    if not layout.narrow:
+        x += 28 + 11.5 * em
+        canvas.whisker(x, y - 4, x + 13, x + 26)
+        canvas.text(x + 32, y, "half-way, with interval", "note")
+        canvas.text(layout.width, y, "half-way at step", "note end")
+    canvas.y = y + 8
 
 
-def _state(row: Row) -> str:
-    if row.role == "motion":
-        return "motion"
-    return "developed" if row.developed else "undeveloped"
+def _heading(canvas: Canvas, group: RowGroup) -> None:
+    title = group.title
+    if canvas.layout.narrow:
+        title = title.split(" (")[0].split(", ")[0]
+    canvas.y += canvas.layout.font + 8
+    canvas.text(0, canvas.y, title, "group")
+    canvas.y += 6
+
+
+def _row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
+    """Draw labels, cells, the half-way mark and the step in words."""
+    layout, top = canvas.layout, canvas.y
+    height = layout.row - 2.5
+    base = top + height / 2 + layout.font * 0.35
+    canvas.add(f'<g class="row {row.state}" data-row="{index}">')
+    if links:
+        canvas.add(f'<a href="#{row.section}" aria-label="{escape(_spoken(row))}">')
+    canvas.box('class="hit"', 0, top - 1.25, layout.width, layout.row)
+    _labels(canvas, row, base)
+    _cells(canvas, row, top, height)
+    if row.developed and math.isfinite(row.half_step):
+        _half_way(canvas, row, top + height / 2)
+        spread = interval_text(row.half_step_low, row.half_step_high)
+        more = f" ({spread})" if spread and not layout.narrow else ""
+        canvas.text(layout.width, base, step_text(row.half_step) + more, "value end")
+    canvas.add("</a></g>" if links else "</g>")
+    canvas.y += layout.row
 
 
 def _spoken(row: Row) -> str:
@@ -363,17 +162,45 @@ def _spoken(row: Row) -> str:
     return f"{name}: half-way at step {step_text(row.half_step)}"
 
 
-def _thinned(count: int) -> np.ndarray:
-    return np.unique(np.linspace(0, count - 1, min(count, MAX_COLUMNS)).round().astype(int))
+def _labels(canvas: Canvas, row: Row, base: float) -> None:
+    """Write the quantity at the left and the layer beside the cells."""
+    layout = canvas.layout
+    layer = row.short_layer.removeprefix("layer ") if layout.narrow else row.short_layer
+    layer = truncate(layer, 18)
+    full = row.label or row.quantity
+    name = truncate(row.quantity, max(layout.label_characters - len(layer), 8))
+    canvas.text(0, base, name, "name", full)
+    if layer:
+        canvas.text(layout.left - 10, base, layer, "layer end", full)
+
+
+def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
+    """Draw one path for each shade of the row."""
+    keep = np.unique(
+        np.linspace(0, len(row.steps) - 1, min(len(row.steps), MAX_COLUMNS)).round().astype(int)
+    )
+    edges = canvas.x(canvas.scale.edges(row.steps[keep]))
+    shades = _shades(row)[keep]
+    paints = {
+        MISSING: 'class="missing"',
+        HATCHED: f'class="hatched" fill="url(#{canvas.hatch})"',
+    }
+    for shade in sorted(set(shades.tolist())):
+        shape = "".join(
+            f"M{left:.1f} {top:.1f}H{right:.1f}v{height:.1f}H{left:.1f}z"
+            for left, right in _runs(edges, shades == shade)
+        )
+        paint = paints.get(shade, f'class="q{shade}"')
+        canvas.add(f'<path {paint} d="{shape}"/>')
 
 
 def _shades(row: Row) -> np.ndarray:
-    """Shade of every cell: -2 missing, -1 not distinct from noise or chance, else 0 to LEVELS - 1."""
+    """Shade of every cell: missing, hatched (not told from noise or chance), or 0 to LEVELS - 1."""
     missing = ~np.isfinite(row.progress)
     share = np.clip(np.where(missing, 0.0, row.progress), 0, 1)
     shades = np.round(share * (LEVELS - 1)).astype(int)
     hatched = ~row.distinct if row.developed else np.ones_like(missing)
-    return np.where(missing, -2, np.where(hatched, -1, shades))
+    return np.where(missing, MISSING, np.where(hatched, HATCHED, shades))
 
 
 def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]]:
@@ -389,8 +216,32 @@ def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]
             start = None
 
 
+def _half_way(canvas: Canvas, row: Row, middle: float) -> None:
+    at = canvas.x_of_step(row.half_step)
+    ends = (row.half_step_low, row.half_step_high)
+    low, high = (canvas.x_of_step(v) if math.isfinite(v) else at for v in ends)
+    canvas.whisker(low, middle, at, high)
+
+
+def _track(canvas: Canvas, track: Track) -> None:
+    """Draw the loss as a thin line with its first and last value."""
+    layout, top, height = canvas.layout, canvas.y + 16, 44.0
+    good = np.flatnonzero(np.isfinite(track.values))
+    low, high = float(track.values[good].min()), float(track.values[good].max())
+    xs = canvas.x(canvas.scale.positions(track.steps))
+    ys = top + height * (high - track.values) / ((high - low) or 1.0)
+    canvas.path("curve", _line(xs, ys))
+    middle = top + height / 2
+    canvas.text(0, middle, truncate(track.title, layout.label_characters), "name", track.title)
+    if track.units and not layout.narrow:
+        canvas.text(0, middle + 14, truncate(track.units, 40), "note")
+    for x, i in ((layout.left - 10, good[0]), (layout.width, good[-1])):
+        canvas.text(x, float(ys[i]) + 4, number(float(track.values[i])), "note end")
+    canvas.y = top + height + 4
+
+
 def _line(xs: np.ndarray, ys: np.ndarray) -> str:
-    """A polyline that is broken at missing values."""
+    """Return a polyline that is broken at missing values."""
     path, pen = [], "M"
     for x, y in zip(xs, ys, strict=True):
         if not math.isfinite(y):
@@ -399,3 +250,41 @@ def _line(xs: np.ndarray, ys: np.ndarray) -> str:
         path.append(f"{pen}{x:.1f} {y:.1f}")
         pen = "L"
     return "".join(path)
+
+
+def _axis(canvas: Canvas) -> None:
+    """Draw the step axis with its ticks and the break after step 0."""
+    layout, y = canvas.layout, canvas.y + 8
+    ticks = canvas.scale.ticks()
+    marks = "".join(
+        f"M{float(canvas.x(t.position)):.1f} {y:.1f}v{3 if t.rank == 9 else 5}" for t in ticks
+    )
+    canvas.path("axis", f"M{layout.left} {y:.1f}h{layout.plot_width}{marks}")
+    base = y + 6 + layout.font
+    length = layout.plot_width / (canvas.high - canvas.low)
+    for tick in pick_ticks(ticks, length, 0.58 * layout.font):
+        canvas.text(float(canvas.x(tick.position)), base, tick.label, "tick middle")
+    if canvas.scale.breaks_at_zero:
+        x = float(canvas.x(0.04))
+        canvas.path("break", f"M{x - 4:.1f} {y + 4:.1f}l4 -8h4l-4 8z")
+        canvas.path("axis", f"M{x - 4:.1f} {y + 4:.1f}l4 -8M{x:.1f} {y + 4:.1f}l4 -8")
+    name = "step" if layout.narrow else "training step"
+    canvas.text(layout.left - 10, base, name, "tick end")
+    canvas.y = y + 10 + layout.font
+
+
+def _findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
+    """Draw one small triangle under the axis at every step that the audit names."""
+    marked: dict[int, list[str]] = {}
+    for finding in findings:
+        for step in finding.steps:
+            marked.setdefault(step, []).append(finding.message)
+    if not marked:
+        return
+    y = canvas.y + 4
+    for step, messages in sorted(marked.items()):
+        x = canvas.x_of_step(step)
+        title = f"Step {step:,}: {' '.join(messages)}"
+        canvas.path("finding", f"M{x - 5:.1f} {y + 8:.1f}h10l-5 -8z", title)
+    canvas.text(canvas.layout.left - 10, y + 8, "audit", "warn end")
+    canvas.y = y + 12

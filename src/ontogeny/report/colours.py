@@ -19,13 +19,37 @@ LEVELS = 24
 
 # (lightness, chroma, hue in degrees) in OKLCH.
 PROGRESS: dict[str, Stops] = {
-    "light": [(0.95, 0.02, 110), (0.80, 0.075, 185), (0.61, 0.10, 225), (0.42, 0.105, 255), (0.27, 0.08, 268)],
-    "dark": [(0.30, 0.04, 265), (0.43, 0.09, 262), (0.60, 0.10, 235), (0.78, 0.095, 195), (0.95, 0.05, 120)],
-}  # fmt: skip
+    "light": [
+        (0.92, 0.035, 110),
+        (0.80, 0.075, 185),
+        (0.61, 0.10, 225),
+        (0.42, 0.105, 255),
+        (0.27, 0.08, 268),
+    ],
+    "dark": [
+        (0.30, 0.04, 265),
+        (0.43, 0.09, 262),
+        (0.60, 0.10, 235),
+        (0.78, 0.095, 195),
+        (0.95, 0.05, 120),
+    ],
+}
 LAYERS: dict[str, Stops] = {
-    "light": [(0.36, 0.14, 305), (0.47, 0.11, 265), (0.58, 0.09, 228), (0.69, 0.11, 175), (0.80, 0.15, 130)],
-    "dark": [(0.58, 0.17, 305), (0.66, 0.13, 265), (0.74, 0.105, 225), (0.81, 0.12, 175), (0.88, 0.15, 130)],
-}  # fmt: skip
+    "light": [
+        (0.36, 0.14, 305),
+        (0.47, 0.11, 265),
+        (0.58, 0.09, 228),
+        (0.69, 0.11, 175),
+        (0.77, 0.15, 130),
+    ],
+    "dark": [
+        (0.58, 0.17, 305),
+        (0.66, 0.13, 265),
+        (0.74, 0.105, 225),
+        (0.81, 0.12, 175),
+        (0.88, 0.15, 130),
+    ],
+}
 
 BASE: dict[str, Palette] = {
     "light": {
@@ -93,7 +117,7 @@ def ramp(stops: Stops, count: int) -> list[str]:
 
 
 def palettes(layers: int) -> dict[str, dict[str, object]]:
-    """Return for ``light`` and ``dark``: the base colours, `layers` layer colours, the value ramp."""
+    """Return for light and dark: base colours, `layers` layer colours, the ramp of values."""
     return {
         mode: {
             "base": BASE[mode],

@@ -86,7 +86,7 @@ def read_content(tree: xr.DataTree) -> Content:
     Raises
     ------
     ArgumentError
-        If `tree` is no DataTree, holds no node with steps, or an attribute is not the JSON it must be.
+        If `tree` is no DataTree, holds no node with steps, or an attribute is not JSON.
     """
     if not isinstance(tree, xr.DataTree):
         raise ArgumentError(
@@ -113,7 +113,7 @@ def read_content(tree: xr.DataTree) -> Content:
 
 
 def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) -> Any:
-    """An attribute that holds JSON; a value that is already plain data is taken as it is."""
+    """Return an attribute that holds JSON; what is already plain data is taken as it is."""
     value = attrs.get(name, default)
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -123,7 +123,8 @@ def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) ->
         value = json.loads(value) if value else default
     except json.JSONDecodeError as error:
         raise ArgumentError(
-            f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} ({error.msg})."
+            f"attribute {name!r} of {owner} must hold JSON; it starts with {value[:40]!r} "
+            f"({error.msg})."
         ) from None
     if default is not None and not isinstance(value, type(default)):
         raise ArgumentError(
@@ -148,7 +149,8 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
         nodes.append(node)
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
-    return nodes
+    # A reopened store gives its nodes by alphabet: the loss comes first, the weights' motion last.
+    return sorted(nodes, key=lambda node: {"track": 0, "motion": 2}.get(node.role, 1))
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
@@ -204,7 +206,7 @@ def _boundaries(sources: Sequence[Mapping[Any, Any]]) -> list[float]:
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
-    """Module paths in the order of the nodes, those of layers before those of weight blocks."""
+    """Return module paths in the order of the nodes, layers before weight blocks."""
     paths: dict[str, None] = {}
     for dimension in LAYER_DIMENSIONS:
         for node in nodes:
@@ -217,7 +219,7 @@ def _layer_paths(nodes: Sequence[Node]) -> list[str]:
 
 
 def _track(nodes: Sequence[Node]) -> Track | None:
-    """The first variable over steps alone in a node of role ``track``, as its figures select it."""
+    """Return the first variable over steps alone in a node of role ``track``."""
     for node in nodes:
         if node.role != "track":
             continue

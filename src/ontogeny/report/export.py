@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pandas as pd
 import xarray as xr
 
 from .chart import draw_chart
 from .content import read_content
-from .page import chart_style
 from .specs import FigureSpec, read_specs
+from .style import chart_style
 
-__all__ = ["chart_svg", "figure_table", "write_figures"]
+__all__ = ["chart_svg", "write_figures"]
 
 
 def chart_svg(tree: xr.DataTree) -> str:
@@ -71,17 +70,17 @@ def write_figures(tree: xr.DataTree, folder: str | Path) -> list[Path]:
             if spec.problem:
                 continue
             path = target / _file_name(node.path, spec.key or str(number), written)
-            figure_table(spec).to_csv(path, index=False)
+            write_table(spec, path)
             written.append(path)
     return written
 
 
-def figure_table(spec: FigureSpec) -> pd.DataFrame:
-    """Return a figure's data in long form: a row for each point, dimensions first."""
+def write_table(spec: FigureSpec, path: Path) -> None:
+    """Write a figure's data as CSV in long form: a row for each point, dimensions first."""
     data = spec.dataset()
     order = [str(d) for d in data[spec.value].dims]
-    table = data.to_dataframe(dim_order=order) if order else data.to_array().to_dataframe("value")
-    return table.reset_index()[[*order, *spec.variables]]
+    table = data.to_dataframe(dim_order=order)
+    table.reset_index()[[*order, *spec.variables]].to_csv(path, index=False)
 
 
 def _file_name(node: str, figure: str, written: list[Path]) -> str:

@@ -12,7 +12,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udff
 
 
 def plain_text(value: object) -> str:
-    """Return `value` as text that HTML, SVG and JSON can all carry; unsayable characters show as ``�``."""
+    """Return `value` as text that HTML, SVG and JSON can all carry; the rest becomes ``�``."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
@@ -49,7 +49,7 @@ def step_text(step: float) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return ``350–480``, or an empty string where there is no interval.
+    """Return ``350–480``, or an empty string where there is none to speak of.
 
     Examples
     --------
@@ -58,7 +58,8 @@ def interval_text(low: float, high: float) -> str:
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    return f"{step_text(low)}–{step_text(high)}"
+    ends = step_text(low), step_text(high)
+    return "" if ends[0] == ends[1] else "–".join(ends)
 
 
 def p_value(p: float) -> str:

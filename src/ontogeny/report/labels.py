@@ -58,7 +58,7 @@ def _shared(parts: Sequence[Sequence[str]]) -> int:
 
 @dataclass(frozen=True)
 class LayerGroups:
-    """The chips of the layer selector: one for each depth, and one for each path without a depth."""
+    """The chips of the layer selector: one for each depth or path without a depth."""
 
     labels: tuple[str, ...]
     members: dict[str, int]

@@ -7,22 +7,23 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from .chart import NARROW, WIDE, draw_chart
-from .colours import LEVELS, palettes
+from .canvas import NARROW, WIDE
+from .chart import draw_chart
 from .content import Content, Node
 from .formats import interval_text, p_value, plain_text, plural, step_text
-from .payload import BUDGET, build_payload, json_script
+from .payload import build_payload, json_script
 from .rows import Row, judged
 from .sentences import studied, verdict
 from .specs import FigureSpec, read_specs
+from .style import page_style, static_text
+from .thinning import BUDGET
 
-__all__ = ["chart_style", "render_page"]
+__all__ = ["render_page"]
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "curves", "heatmap", "nulls",
@@ -51,7 +52,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
             table=[_table_row(row) for row in content.rows],
             sections=[_section(node, specs, notices) for node in content.nodes],
             policy=_policy(scripts),
-            style=Markup(_style()),
+            style=Markup(page_style()),
             data=Markup(json_script(payload)),
             scripts=[Markup(script) for script in scripts],
         )
@@ -69,10 +70,6 @@ def _environment() -> Environment:
     )
 
 
-def _static(name: str) -> str:
-    return resources.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
-
-
 @cache
 def _plotly() -> str:
     # Imported here so that the room opens without it; only the page needs the script.
@@ -82,12 +79,12 @@ def _plotly() -> str:
 
 
 def _own_script() -> str:
-    body = "\n".join(_static(f"{name}.js") for name in SCRIPTS)
+    body = "\n".join(static_text(f"{name}.js") for name in SCRIPTS)
     return f'(function () {{\n"use strict";\n{body}\n}})();'
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy: only these scripts run, and nothing is fetched."""
+    """Return a content security policy: only these scripts run, and nothing is fetched."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'"
         for s in scripts
@@ -98,63 +95,19 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _style() -> str:
-    colours = palettes(1)
-    modes = [
-        f"{query}{{:root{{{_variables(colours[mode]['base'])}}}}}"
-        for query, mode in (
-            ("@media all", "light"),
-            ("@media screen and (prefers-color-scheme: dark)", "dark"),
-        )
-    ]
-    return "\n".join([*modes, chart_style(), _static("page.css")])
-
-
-def _variables(base: Any) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in base.items())
-
-
-def chart_style() -> str:
-    """Return the chart's style sheet: plain colours, for light and dark, also outside the page."""
-    colours = palettes(1)
-    light, dark = (_chart_rules(colours[mode]) for mode in ("light", "dark"))
-    return (
-        f"{_static('chart.css')}\n{light}\n@media screen and (prefers-color-scheme: dark){{{dark}}}"
-    )
-
-
-def _chart_rules(colours: Mapping[str, Any]) -> str:
-    base = colours["base"]
-    rules = {
-        ".chart .paper": f"fill:{base['paper']}",
-        ".chart text": f"fill:{base['ink']}",
-        ".chart .note,.chart .tick,.chart .value": f"fill:{base['ink-2']}",
-        ".chart .undeveloped .name,.chart .undeveloped .layer": f"fill:{base['ink-3']}",
-        ".chart .group": f"fill:{base['ink-2']}",
-        ".chart .warn,.chart .finding": f"fill:{base['warning']}",
-        ".chart .hatch-line": f"stroke:{base['null']}",
-        ".chart .hatched,.chart .frame": f"stroke:{base['line']}",
-        ".chart .axis,.chart .boundary": f"stroke:{base['ink-3']}",
-        ".chart .break": f"fill:{base['paper']}",
-        ".chart .curve,.chart .whisker": f"stroke:{base['ink']}",
-        ".chart .dot": f"fill:{base['ink']}",
-        ".chart .halo": f"stroke:{base['paper']}",
-        ".chart .halo-dot": f"fill:{base['paper']}",
-        ".chart .now": f"stroke:{base['accent']}",
-    }
-    rules |= {f".chart .q{i}": f"fill:{colours['values'][i]}" for i in range(LEVELS)}
-    return "".join(f"{selector}{{{rule}}}" for selector, rule in rules.items())
-
-
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The fold-out: settings and provenance as groups of names and values."""
+    """Return the fold-out: settings and provenance as groups of names and values."""
+    inputs = [
+        (f"Input set {item.get('name', number)}", _pairs(item))
+        for number, item in enumerate(content.inputs, start=1)
+    ]
     groups = [
         ("Model", _pairs(content.model)),
-        *((f"Input set {item.get('name', i + 1)}", _pairs(item)) for i, item in enumerate(content.inputs)),
+        *inputs,
         ("Steps", [("checkpoints", ", ".join(f"{s:,}" for s in content.steps))]),
         ("Settings", _pairs(content.settings)),
         ("Provenance", _pairs(content.provenance)),
-    ]  # fmt: skip
+    ]
     return [(plain_text(name), pairs) for name, pairs in groups if pairs]
 
 
@@ -260,7 +213,7 @@ def _name(variable: str) -> str:
 
 
 def _definition(spec: FigureSpec) -> list[tuple[str, str]]:
-    """What each drawn variable is, with its symbol and unit."""
+    """Return what each drawn variable is, with its symbol and unit."""
     lines = []
     for name in spec.variables:
         attrs = spec.node.dataset[name].attrs

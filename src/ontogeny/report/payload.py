@@ -1,4 +1,4 @@
-"""The page's data as one block of JSON: every array once, exact, thinned where there is too much."""
+"""The page's data as one block of JSON: every array once, and exact."""
 
 from __future__ import annotations
 
@@ -17,23 +17,18 @@ from .formats import plain_text
 from .labels import short_names
 from .scales import StepScale
 from .specs import FigureSpec, is_step, select
+from .thinning import BUDGET, Kept, thinning
 
-__all__ = ["BUDGET", "build_payload", "json_script"]
-
-BUDGET = 600_000
-"""Numbers that a page may hold, about 6 MB; above it steps are thinned, with a notice."""
-
-MIN_KEPT = 24
-"""Thinning by steps stops here; then the longest other dimension is thinned."""
+__all__ = ["build_payload", "json_script"]
 
 
 def json_script(data: Any) -> str:
-    """Return JSON that can stand inside a ``<script>`` element whatever the strings hold.
+    r"""Return JSON that can stand inside a ``<script>`` element whatever the strings hold.
 
     Examples
     --------
     >>> json_script({"layer": "</script>"})
-    '{"layer":"\\\\u003c/script\\\\u003e"}'
+    '{"layer":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -48,7 +43,7 @@ def build_payload(
     """Return everything that the page's scripts read."""
     scales = {kind: StepScale(content.steps, kind) for kind in ("log", "linear")}
     nodes, figures = {}, []
-    keep = _thinning(specs, budget)
+    keep = thinning(specs, budget)
     for node in content.nodes:
         own = [spec for spec in specs if spec.node is node and not spec.problem]
         if not own:
@@ -92,7 +87,7 @@ def _finite(value: float) -> float | None:
 
 
 def _encode(values: np.ndarray) -> dict[str, str]:
-    """An array in the notation of plotly.js: a type and base64 of its little-endian bytes."""
+    """Return an array as plotly.js writes it: a type and base64 of little-endian bytes."""
     if values.dtype == bool or (values.dtype.kind in "iu" and values.dtype.itemsize < 4):
         values = values.astype("<i4")
     kind = {"f": "f8", "i": "i4", "u": "f8"}.get(values.dtype.kind, "f8")
@@ -130,47 +125,6 @@ def _row(row: Any, content: Content) -> dict[str, Any]:
     }
 
 
-Kept = dict[str, np.ndarray]
-
-
-def _thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
-    """For every node the indices kept along dimensions that must be thinned to hold the budget.
-
-    Small nodes keep all; the large ones share what is left evenly.
-    """
-    needs: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
-    for spec in specs:
-        if not spec.problem:
-            arrays = needs.setdefault(spec.node.id, {})
-            for name in spec.variables:
-                arrays[name, str(spec.select)] = select(spec.node.dataset[name], spec.select)
-    sizes = {node: sum(a.size for a in arrays.values()) for node, arrays in needs.items()}
-    left, kept = budget, {}
-    for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
-        share = min(size, left // (len(sizes) - i))
-        left -= share
-        lengths: dict[str, int] = {}
-        for array in needs[node].values():
-            lengths.update({str(d): n for d, n in array.sizes.items()})
-        kept[node] = _kept(lengths, share / size if size else 1.0)
-    return kept
-
-
-def _kept(lengths: Mapping[str, int], share: float) -> Kept:
-    kept: Kept = {}
-    by_step = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
-    steps = sum(map(is_step, lengths))
-    for dimension in by_step:
-        if share >= 1:
-            break
-        length = lengths[dimension]
-        part = share ** (1 / steps) if is_step(dimension) and steps > 1 else share
-        count = min(max(int(length * part), MIN_KEPT, 1), length)
-        kept[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
-        share *= length / count
-    return kept
-
-
 class _NodeTable:
     """Arrays and axes of one node, each stored once however many figures draw it."""
 
@@ -186,7 +140,7 @@ class _NodeTable:
         self.axes: dict[str, Any] = {}
 
     def figure(self, spec: FigureSpec) -> dict[str, Any]:
-        """A figure with its variables replaced by places in the table."""
+        """Return a figure with its variables replaced by places in the table."""
         relative = {
             name: self.add(f"{name}_relative", spec)
             for name in (*spec.interval, *(n for band in spec.bands for n in band[:2]))
@@ -219,7 +173,7 @@ class _NodeTable:
         }
 
     def label(self, name: str) -> str:
-        """What a variable is, in words."""
+        """Return what a variable is, in words."""
         return plain_text(self.node.dataset[name].attrs.get("long_name", name))
 
     def pair(self, name: str, relative: Mapping[str, int], spec: FigureSpec) -> list[int | None]:
@@ -256,13 +210,21 @@ class _NodeTable:
             self.axes[dimension] = {"kind": "number", "values": values.tolist()}
         else:
             labels = [plain_text(v) for v in values]
-            axis = {"kind": "category", "values": labels, "short": short_names(labels)}
-            if dimension in LAYER_DIMENSIONS:
-                axis["group"] = [self.content.groups.of(label) for label in labels]
-            self.axes[dimension] = axis
+            self.axes[dimension] = self.label_axis(labels, dimension in LAYER_DIMENSIONS)
+
+    def label_axis(self, labels: list[str], layers: bool) -> dict[str, Any]:
+        """Return labels, short where they share parts, with the layer chips that they belong to."""
+        axis: dict[str, Any] = {
+            "kind": "category",
+            "values": labels,
+            "short": short_names(labels),
+        }
+        if layers:
+            axis["group"] = [self.content.groups.of(label) for label in labels]
+        return axis
 
     def step_axis(self, steps: np.ndarray) -> dict[str, Any]:
-        """Steps with their places and cell edges on both kinds of axis."""
+        """Return steps with their places and cell edges on both kinds of axis."""
         axis: dict[str, Any] = {"kind": "step", "values": steps.tolist()}
         for kind, scale in self.scales.items():
             axis[kind] = {
@@ -272,7 +234,7 @@ class _NodeTable:
         return axis
 
     def result(self) -> dict[str, Any]:
-        """The node as the scripts read it."""
+        """Return the node as the scripts read it."""
         return {
             "path": self.node.path,
             "arrays": self.arrays,

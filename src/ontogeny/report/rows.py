@@ -42,15 +42,20 @@ class Row:
     p_value: float
     developed: bool
 
+    @property
+    def state(self) -> str:
+        """How the chart draws it: developed, undeveloped or motion."""
+        known = "developed" if self.developed else "undeveloped"
+        return f"motion {known}" if self.role == "motion" else known
+
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows under one heading; `hidden` counts those that were left out for want of room."""
+    """Rows under one heading."""
 
     key: str
     title: str
     rows: Sequence[Row]
-    hidden: int = 0
 
 
 GROUPS = (
@@ -111,11 +116,11 @@ def _numbers(data: xr.Dataset, name: str, count: int) -> np.ndarray:
 
 
 def _quantity(label: str, layer: str, title: str) -> str:
-    """What a row measures: its label without the layer, which has its own place in the chart."""
+    """Return a row's label without the layer, which has its own place in the chart."""
     if not layer:
         return label or title
     parts = [part.strip() for part in label.split("·")]
-    rest = [part for part in parts if part and part != layer]
+    rest = [part for part in parts if part and part != layer.strip()]
     return " · ".join(rest) or title
 
 
@@ -132,10 +137,9 @@ def arrange(rows: Sequence[Row], limit: int = MAX_ROWS) -> list[RowGroup]:
     shown = set(map(id, _thin(rows, limit)))
     groups = []
     for key, title in GROUPS:
-        members = [row for row in rows if _group(row) == key]
-        kept = [row for row in members if id(row) in shown]
-        if kept:
-            groups.append(RowGroup(key, title, _ordered(kept), len(members) - len(kept)))
+        members = [row for row in rows if _group(row) == key and id(row) in shown]
+        if members:
+            groups.append(RowGroup(key, title, _ordered(members)))
     return groups
 
 
@@ -156,9 +160,9 @@ def _thin(rows: Sequence[Row], limit: int) -> list[Row]:
     quantities: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         quantities.setdefault((row.section, row.quantity, _group(row)), []).append(row)
-    each = max(limit // len(quantities), 2)
     kept: list[Row] = []
-    for members in quantities.values():
-        places = np.unique(np.linspace(0, len(members) - 1, min(each, len(members))).round())
-        kept += [members[int(i)] for i in places]
+    for i, members in enumerate(sorted(quantities.values(), key=len)):
+        share = max((limit - len(kept)) // (len(quantities) - i), 2)
+        places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
+        kept += [members[int(place)] for place in places]
     return kept

@@ -136,14 +136,14 @@ def _round_values(low: int, high: int, about: int = 6) -> list[tuple[int, int]]:
 
 
 def pick_ticks(ticks: Sequence[Tick], length: float, character: float = 6.5) -> list[Tick]:
-    """Return the labelled ticks that fit on an axis of `length` pixels, the important ones first."""
+    """Return the labelled ticks that fit on an axis of `length` pixels, important ones first."""
     kept: list[Tick] = []
     for tick in sorted((t for t in ticks if t.rank < 9), key=lambda t: t.rank):
-        half = (len(tick.label) + 2) * character / 2
-        if all(
+        room = [
             abs(tick.position - other.position) * length
-            >= half + (len(other.label)) * character / 2
+            - (len(tick.label) + len(other.label) + 2) * character / 2
             for other in kept
-        ):
+        ]
+        if min(room, default=0) >= 0:
             kept.append(tick)
     return sorted(kept, key=lambda t: t.position)

@@ -18,10 +18,11 @@ MIN_STEPS = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """The overview: a heading, its sentences, and how many rows developed."""
+    """The overview: a heading, what matters most, more sentences, and the number of rows."""
 
     heading: str
-    sentences: tuple[str, ...]
+    lead: str
+    details: tuple[str, ...]
     developed: int
     judged: int
 
@@ -30,38 +31,65 @@ def verdict(content: Content) -> Verdict:
     """Say what developed, when, and how sure that is; or plainly that nothing did."""
     rows = judged(content.rows)
     developed = [row for row in rows if row.developed]
+    details = []
     if len(content.steps) < MIN_STEPS:
         heading = "Too few steps to tell"
-        lines = [
-            f"The trajectory has {plural(len(content.steps), 'step')}; at least {MIN_STEPS} are needed "
-            "to tell development from chance. The figures show what was measured."
-        ]
+        lead = (
+            f"The trajectory has {plural(len(content.steps), 'step')}; at least {MIN_STEPS} are "
+            "needed to tell development from chance. The figures show what was measured."
+        )
     elif not rows:
         heading = "No development was tested"
-        lines = ["No observable of this study has rows that are tested against chance and noise."]
+        lead = "No observable of this study has rows that are tested against chance and noise."
     elif not developed:
-        heading = "No development"
-        lines = [_nothing(rows)]
+        heading, lead = "No development", _nothing(rows)
     else:
-        heading = _heading(rows, developed)
-        lines = [_quantity_sentence(group) for group in _by_quantity(rows)]
-    return Verdict(heading, tuple(lines + _motion(content.rows)), len(developed), len(rows))
+        heading, lead = _heading(rows, developed), _first_and_last(developed)
+        details = [_quantity_sentence(group) for group in _by_quantity(rows)]
+    return Verdict(heading, lead, (*details, *_motion(content.rows)), len(developed), len(rows))
 
 
 def _nothing(rows: Sequence[Row]) -> str:
-    what = "the one quantity" if len(rows) == 1 else f"the {len(rows):,} quantities"
+    if len(rows) == 1:
+        subject = f"{sentence_start(rows[0].label or rows[0].quantity)} did not change"
+    else:
+        subject = f"None of the {len(rows):,} quantities measured here changed"
     return (
-        f"None of {what} measured here changed by more than refitting and resampling change it, "
-        "in an order that chance would rarely give."
+        f"{subject} by more than refitting and resampling change it, in an order over the steps "
+        "that chance would rarely give."
     )
 
 
 def _heading(rows: Sequence[Row], developed: Sequence[Row]) -> str:
     if len(rows) == 1:
-        return "It developed"
+        return f"{sentence_start(rows[0].quantity)} developed"
     if len(developed) == len(rows):
-        return f"All {len(rows):,} quantities developed"
+        return (
+            "Both quantities developed"
+            if len(rows) == 2
+            else f"All {len(rows):,} quantities developed"
+        )
     return f"{len(developed):,} of {len(rows):,} quantities developed"
+
+
+def _first_and_last(developed: Sequence[Row]) -> str:
+    """When the first and the last row were half-way, and from when on nothing moves."""
+    timed = _timed(developed)
+    if not timed:
+        return _settled_sentence(developed)
+    first, last = timed[0], timed[-1]
+    if len(timed) == 1:
+        words = f"Half of the change of {_owner(first)} was done {_by(first)}."
+    else:
+        words = (
+            f"The first to be half-way was {_owner(first)}, {_by(first)}; "
+            f"the last was {_owner(last)}, {_by(last)}."
+        )
+    return " ".join(filter(None, [words, _settled_sentence(developed)]))
+
+
+def _timed(rows: Sequence[Row]) -> list[Row]:
+    return sorted((r for r in rows if math.isfinite(r.half_step)), key=lambda r: r.half_step)
 
 
 def _by_quantity(rows: Sequence[Row]) -> list[list[Row]]:
@@ -72,34 +100,42 @@ def _by_quantity(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _quantity_sentence(rows: Sequence[Row]) -> str:
-    """One quantity over its layers: how many developed, the earliest, the latest, when it settled."""
-    quantity = rows[0].quantity
+    """Say of one quantity in how many layers it developed, first, last, and when it settled."""
+    name = sentence_start(rows[0].quantity)
     done = [row for row in rows if row.developed]
     if not done:
         where = "" if len(rows) == 1 else f" in any of {len(rows):,} layers"
-        return f"{quantity}: no change{where} that rises above noise and chance."
-    timed = sorted(
-        (row for row in done if math.isfinite(row.half_step)), key=lambda row: row.half_step
-    )
-    if len(rows) == 1 or not timed:
-        return " ".join(filter(None, [_half_sentence(done[0]), _settled_sentence(done)]))
-    share = "all" if len(done) == len(rows) else f"{len(done):,} of"
-    parts = [f"{quantity} developed in {share} {len(rows):,} layers"]
-    if len(timed) == 1:
-        parts[0] += f" ({_place(timed[0])}): half of the change was done {_by(timed[0])}"
+        return f"{name}: no change{where} that rises above noise and chance."
+    timed = _timed(done)
+    if len(rows) == 1:
+        first = f"{name}: {_half(done[0])}."
     else:
-        parts[0] += (
-            f": half of the change was done {_by(timed[0])} in {_place(timed[0])}, the earliest, "
-            f"and {_by(timed[-1])} in {_place(timed[-1])}, the latest"
-        )
-    return " ".join(filter(None, [parts[0] + ".", _settled_sentence(done)]))
+        first = f"{name} developed in {_share(done, rows)}{_reach(timed)}."
+    return " ".join(filter(None, [first, _settled_sentence(done)]))
 
 
-def _half_sentence(row: Row) -> str:
-    owner = f"{row.short_layer}'s {row.quantity}" if row.short_layer else row.quantity
+def _share(done: Sequence[Row], rows: Sequence[Row]) -> str:
+    if len(done) < len(rows):
+        return f"{len(done):,} of {len(rows):,} layers"
+    return "both layers" if len(rows) == 2 else f"all {len(rows):,} layers"
+
+
+def _half(row: Row) -> str:
     if not math.isfinite(row.half_step):
-        return f"{owner} changed by more than noise and chance; no half-way step can be named."
-    return f"Half of the change of {owner} was done {_by(row)}."
+        return "changed by more than noise and chance; no half-way step can be named"
+    return f"half of the change was done {_by(row)}"
+
+
+def _reach(timed: Sequence[Row]) -> str:
+    """From the earliest to the latest layer."""
+    if not timed:
+        return ""
+    if len(timed) == 1:
+        return f" ({_place(timed[0])}): {_half(timed[0])}"
+    return (
+        f": half of the change was done {_by(timed[0])} in {_place(timed[0])}, the earliest, "
+        f"and {_by(timed[-1])} in {_place(timed[-1])}, the latest"
+    )
 
 
 def _by(row: Row) -> str:
@@ -108,11 +144,24 @@ def _by(row: Row) -> str:
 
 
 def _place(row: Row) -> str:
-    return row.short_layer or row.label
+    return _unbroken(row.short_layer) or row.label
+
+
+def _unbroken(layer: str) -> str:
+    """``layer 3`` stays on one line."""
+    return layer.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _owner(row: Row) -> str:
+    """Whose change it is: ``layer 3's ICA concepts``."""
+    quantity = mid_sentence(row.quantity)
+    if not row.short_layer:
+        return quantity
+    return f"{_unbroken(row.short_layer)}\N{RIGHT SINGLE QUOTATION MARK}s {quantity}"
 
 
 def _settled_sentence(done: Sequence[Row]) -> str:
-    """From when on nothing moves more than refitting does, over all rows that developed."""
+    """From when on none of the rows that developed moves more than refitting does."""
     settled = [row.settled_step for row in done]
     last = max(row.steps[-1] for row in done)
     if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
@@ -126,10 +175,34 @@ def _motion(rows: Sequence[Row]) -> list[str]:
     if not moving:
         return []
     moved = sum(row.developed for row in moving)
-    return [
-        f"The weights moved in {moved:,} of {plural(len(moving), 'measured block')}; "
-        "that says nothing about function by itself and does not count in the verdict."
-    ]
+    words = (
+        f"The weights moved in {moved:,} of {plural(len(moving), 'row')} that follow them; that "
+        "says nothing about function by itself and does not count in the verdict."
+    )
+    return [words]
+
+
+def sentence_start(text: str) -> str:
+    """Return `text` with a capital first letter.
+
+    Examples
+    --------
+    >>> sentence_start("attention entropy")
+    'Attention entropy'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def mid_sentence(text: str) -> str:
+    """Return `text` as it stands within a sentence: lower case, unless it starts with a name.
+
+    Examples
+    --------
+    >>> mid_sentence("Loss on held-out text"), mid_sentence("ICA concepts")
+    ('loss on held-out text', 'ICA concepts')
+    """
+    first = text.split(" ")[0]
+    return text[:1].lower() + text[1:] if first[1:].islower() else text
 
 
 def studied(content: Content) -> str:
@@ -150,6 +223,8 @@ def studied(content: Content) -> str:
 def _input_line(item: object) -> str:
     data = item if isinstance(item, dict) else {}
     sizes = [
-        f"{data[key]:,} {key}" for key in ("texts", "tokens") if isinstance(data.get(key), int)
+        plural(data[key], noun)
+        for key, noun in (("texts", "text"), ("tokens", "token"))
+        if isinstance(data.get(key), int)
     ]
     return plain_text(": ".join(filter(None, [str(data.get("name", "")), ", ".join(sizes)])))

@@ -18,7 +18,7 @@ KINDS = {"curves": ("x", "series"), "heatmap": ("x", "y"), "null": ("rows",)}
 """Kinds that this report draws, with the fields that name their dimensions."""
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 (not an error of the caller: it is shown in the page)
     """Why a figure cannot be drawn; its text is shown in the figure's place."""
 
 
@@ -86,19 +86,19 @@ def select(array: xr.DataArray, labels: Mapping[str, Any]) -> xr.DataArray:
 def read_specs(node: Node) -> list[FigureSpec]:
     """Return the figures of `node`; one that cannot be drawn keeps its place and says why."""
     specs: list[FigureSpec] = []
-    for raw in node.figures:
-        common = {
-            "id": f"{node.id}-figure-{len(specs) + 1}",
-            "key": plain_text(raw.get("id") or len(specs) + 1),
-            "node": node,
-            "kind": str(raw.get("kind", "")),
-            "title": plain_text(raw.get("title") or raw.get("id") or "Figure"),
-            "caption": plain_text(raw.get("caption", "")),
-        }
+    for number, raw in enumerate(node.figures, start=1):
+        spec = FigureSpec(
+            id=f"{node.id}-figure-{number}",
+            key=plain_text(raw.get("id") or number),
+            node=node,
+            kind=str(raw.get("kind", "")),
+            title=plain_text(raw.get("title") or raw.get("id") or "Figure"),
+            caption=plain_text(raw.get("caption", "")),
+        )
         try:
-            specs.append(_checked(FigureSpec(**common), raw))
+            specs.append(_checked(spec, raw))
         except Problem as problem:
-            specs.append(FigureSpec(**common, problem=plain_text(problem)))
+            specs.append(replace(spec, problem=plain_text(problem)))
     return specs
 
 

@@ -16,10 +16,10 @@ function drawCurves(figure, view) {
     }));
     return { ...facet, lines, bands: figure.bands.map((band) => readBand(figure, view, band, facet, shown)) };
   });
-  const widest = direct ? Math.max(...shown.map((s) => formatLabel(seriesAxis, s).length)) : 0;
+  const names = direct ? shown.map((s) => shortened(formatLabel(seriesAxis, s), 18)) : [];
   const frame = layPanels(panels.length, view.width, {
-    left: 54, right: seriesAxis ? (direct ? 16 + Math.min(widest, 18) * 6.3 : 62) : 12,
-    top: facets.length > 1 ? 26 : 10, bottom: 42, between: 8, gap: 18, minimum: 170,
+    left: 54, right: seriesAxis ? (direct ? 26 + widest(names) : 62) : 12,
+    top: facets.length > 1 ? 22 : 2, bottom: 42, between: 6, gap: 18, minimum: 170,
     panel: panels.length > 3 ? 150 : panels.length > 1 ? 180 : 250,
   });
   const layout = plotLayout(frame, palette);
@@ -32,16 +32,17 @@ function drawCurves(figure, view) {
     const axes = { xaxis: axisName("x", i), yaxis: axisName("y", i) };
     panel.bands.forEach((band) => traces.push(bandTrace(band, places, palette, axes)));
     panel.lines.forEach((line) => traces.push(...lineTraces(line, xAxis, places, panel, axes)));
+    traces.push(missingTrace(panel, places, span, figure.yScale, palette, axes));
     if (xAxis.kind === "step") layout.shapes.push(...stepMarks(frame, i, palette));
     if (facets.length > 1) layout.annotations.push(panelTitle(frame, i, panel.title, palette));
     layout.annotations.push(...bandLabels(panel, places, span, figure.yScale, box, i, palette));
-    if (direct && box.last) layout.annotations.push(...lineLabels(panel.lines, span, figure.yScale, frame, i));
+    if (direct && box.last) labelLines(layout, panel.lines, span, figure.yScale, frame, i, palette);
   });
-  layout.annotations.push(axisTitle(frame, xAxis.kind === "step" ? "training step" : figure.axes.x), unitTitle(figure, view, frame));
+  layout.annotations.push(axisTitle(frame, dimensionWords(xAxis, figure.axes.x)), headLine(view.unitWords(), palette));
   if (seriesAxis && !direct) traces.push(seriesBar(seriesAxis, shown, styles, frame, palette, figure.axes.series));
   return {
     traces, layout, frame, panels, xAxis,
-    hover: (panel, place, x, y) => nearestLine(figure, view, panels[panel], xAxis, places, place, y, span, frame.boxes[panel]),
+    hover: (panel, place, x, y) => nearestLine(figure, view, panels[panel], nearest(places, place), y, span, frame.boxes[panel]),
   };
 }
 
@@ -54,7 +55,8 @@ function readLine(figure, view, index, look) {
   const ys = range(count).map((i) => view.value(point(i)));
   const ends = figure.interval.length
     ? range(count).map((i) => figure.interval.map((pair) => view.paired(pair, point(i)))) : null;
-  return { ...look, ys, ends, point };
+  const reasons = ys.map((y, i) => (Number.isFinite(y) ? null : view.reason(point(i))));
+  return { ...look, ys, ends, reasons, point };
 }
 
 // A band over x: where it differs between series, the widest over those that are shown.
@@ -96,7 +98,9 @@ function area(outlined, colour, axes, meta) {
 }
 
 function bandTrace(band, places, palette, axes) {
-  return area(outline(places, band.lower, band.upper), withAlpha(palette.base.null, 0.32), axes, { part: "band", label: band.label });
+  const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
+  const trace = area(outline(places, band.lower, band.upper), withAlpha(palette.base.null, 0.32), axes, { part: "band", label: band.label });
+  return flat ? { ...trace, line: { width: 2, color: palette.base.null } } : trace;
 }
 
 function lineTraces(line, xAxis, places, panel, axes) {
@@ -110,6 +114,16 @@ function lineTraces(line, xAxis, places, panel, axes) {
   if (!line.ends) return [trace];
   const [lower, upper] = [0, 1].map((k) => line.ends.map((e) => e[k]));
   return [area(outline(places, lower, upper), withAlpha(line.colour, 0.14), axes, { ...meta, part: "interval" }), trace];
+}
+
+// A cross on the axis wherever a value is missing for a reason that hover tells.
+function missingTrace(panel, places, span, scale, palette, axes) {
+  const gaps = range(places.length).filter((i) => panel.lines.some((line) => line.reasons[i]));
+  const floor = scale === "log" ? 10 ** span[0] : span[0];
+  return {
+    type: "scatter", mode: "markers", x: gaps.map((i) => places[i]), y: gaps.map(() => floor), ...axes, hoverinfo: "skip", cliponaxis: false,
+    meta: { part: "missing" }, marker: { symbol: "x-thin", size: 7, line: { width: 1.4, color: palette.base["ink-2"] } },
+  };
 }
 
 function valueSpan(panels, scale) {
@@ -137,45 +151,58 @@ function pixel(value, span, scale, height) {
   return (height * (span[1] - v)) / (span[1] - span[0]);
 }
 
-// Labels at the right end of lines, pushed apart so that none covers another.
-function lineLabels(lines, span, scale, frame, i) {
+// Labels at the right end of lines, pushed apart so that none covers another, each with a leader
+// in the colour of its line.
+function labelLines(layout, lines, span, scale, frame, i, palette) {
   const box = frame.boxes[i];
   const ends = lines.map((line) => ({ line, value: line.ys.findLast(Number.isFinite) }))
-    .filter((e) => e.value !== undefined)
-    .map((e) => ({ ...e, y: pixel(e.value, span, scale, box.height) })).sort((a, b) => a.y - b.y);
-  ends.forEach((e, k) => { if (k) e.y = Math.max(e.y, ends[k - 1].y + 13); });
-  const over = ends.length ? Math.max(0, ends[ends.length - 1].y - box.height) : 0;
-  ends.reverse().forEach((e, k) => { e.y = Math.min(e.y - (k ? 0 : over), k ? ends[k - 1].y - 13 : Infinity); });
-  return ends.map((e) => note(shortened(e.line.label, 18), (box.x + box.width + 6) / frame.width,
-    1 - (box.y + e.y) / frame.height, { font: { color: e.line.colour, size: 11.5 } }));
-}
-
-function shortened(text, length) { return text.length > length ? `${text.slice(0, length - 1)}…` : text; }
-
-// The name of each band, inside it where the lines leave most room.
-function bandLabels(panel, places, span, scale, box, i, palette) {
-  if (i && box.width < 200) return [];
-  return panel.bands.flatMap((band) => {
-    const spots = [0.08, 0.3, 0.55, 0.8].map((share) => Math.round(share * (places.length - 1)))
-      .filter((k) => Number.isFinite(band.upper[k])).map((k) => {
-        const y = pixel(band.upper[k], span, scale, box.height);
-        const room = Math.min(...panel.lines.map((l) => Math.abs(pixel(l.ys[k], span, scale, box.height) - y + 8) || 0), 60);
-        return { k, y, room };
-      });
-    if (!spots.length) return [];
-    const best = spots.reduce((a, b) => (b.room > a.room ? b : a));
-    const right = best.k > places.length / 2;
-    return [{
-      text: plotText(band.label), x: places[best.k], y: scale === "log" ? Math.log10(band.upper[best.k]) : band.upper[best.k],
-      xref: axisName("x", i), yref: axisName("y", i), showarrow: false, xanchor: right ? "right" : "left",
-      yanchor: best.y < 14 ? "top" : "bottom", font: { size: 11, color: palette.base["ink-3"] },
-    }];
+    .filter((end) => end.value !== undefined)
+    .map((end) => ({ ...end, from: pixel(end.value, span, scale, box.height) })).sort((a, b) => a.from - b.from);
+  const heights = spread(ends.map((end) => end.from), 13, box.height);
+  const x = (pixels) => (box.x + box.width + pixels) / frame.width;
+  const y = (pixels) => 1 - (box.y + pixels) / frame.height;
+  ends.forEach((end, k) => {
+    layout.annotations.push(note(shortened(end.line.label, 18), x(20), y(heights[k])));
+    layout.shapes.push({
+      type: "path", xref: "paper", yref: "paper", line: { color: end.line.colour, width: 1.3, dash: end.line.dash },
+      path: `M${x(2)},${y(end.from)}L${x(8)},${y(heights[k])}L${x(18)},${y(heights[k])}`,
+    });
   });
 }
 
-function unitTitle(figure, view, frame) {
-  const words = view.relative ? figure.relativeLabel : figure.units && figure.units !== "1" ? figure.units : "";
-  return note(words, 0, 1, { yanchor: "top", font: { size: 11, color: view.palette.base["ink-3"] }, yshift: frame.boxes[0].y > 20 ? 2 : 0 });
+// Sorted heights moved apart to at least `gap`, none below `bottom`.
+function spread(heights, gap, bottom) {
+  const moved = [];
+  heights.forEach((height, k) => moved.push(k ? Math.max(height, moved[k - 1] + gap) : height));
+  for (let k = moved.length - 1, most = bottom; k >= 0; k -= 1, most = moved[k + 1] - gap) moved[k] = Math.min(moved[k], most);
+  return moved;
+}
+
+// The name of each band, inside it or over it where lines and other names leave most room.
+function bandLabels(panel, places, span, scale, box, i, palette) {
+  if (i && box.width < 200) return [];
+  const xOf = (k) => ((places[k] - places[0] + 0.03) / (places.at(-1) - places[0] + 0.06)) * box.width;
+  const yOf = (value) => pixel(value, span, scale, box.height);
+  const taken = [];
+  return panel.bands.flatMap((band) => {
+    const half = textWidth(band.label, 11) / 2;
+    const spots = range(places.length).filter((k) => Number.isFinite(band.upper[k])).flatMap((k) => {
+      const edge = yOf(band.upper[k]);
+      const inside = edge + Math.min(9, (yOf(band.lower[k]) - edge) / 2);
+      const fits = xOf(k) - half > 10 && xOf(k) + half < box.width - 4;
+      return fits ? [edge - 9, inside].map((y) => ({ x: xOf(k), y, half, inside: y > edge })) : [];
+    }).filter((spot) => taken.every((t) => Math.abs(t.y - spot.y) > 13 || Math.abs(t.x - spot.x) > t.half + spot.half + 6));
+    const room = (spot) => Math.min(40, ...panel.lines.flatMap((line) => line.ys
+      .map((value, k) => (Math.abs(xOf(k) - spot.x) > half + 8 ? 40 : Math.abs(yOf(value) - spot.y))).filter(Number.isFinite)))
+      + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
+    if (!spots.length) return [];
+    const best = spots.reduce((a, b) => (room(b) > room(a) ? b : a));
+    taken.push(best);
+    return [{
+      text: plotText(band.label), x: best.x / box.width, y: 1 - best.y / box.height, xref: `${axisName("x", i)} domain`, yref: `${axisName("y", i)} domain`,
+      showarrow: false, xanchor: "center", yanchor: "middle", font: { size: 11, color: palette.base["ink-2"] },
+    }];
+  });
 }
 
 // A colour bar for more series than can be labelled.
@@ -203,13 +230,14 @@ function colourBar(frame, palette, more) {
   };
 }
 
-// What is nearest to the pointer: the step by its place, then the line by its height.
-function nearestLine(figure, view, panel, xAxis, places, place, y, span, box) {
-  const i = nearest(places, place);
-  const ranked = panel.lines.map((line) => ({
-    line, gap: Math.abs(pixel(line.ys[i], span, figure.yScale, box.height) - y),
-  })).sort((a, b) => (Number.isFinite(a.gap) ? a.gap : 1e9) - (Number.isFinite(b.gap) ? b.gap : 1e9));
-  if (!ranked.length) return null;
-  const { line } = ranked[0];
-  return view.describe(line.point(i), [panel.title, line.label], line.ys[i], line.ends ? line.ends[i] : null);
+// What is nearest to the pointer at a step: the line by its height; a missing value lies on the axis.
+function nearestLine(figure, view, panel, i, y, span, box) {
+  const gap = (line) => {
+    if (Number.isFinite(line.ys[i])) return Math.abs(pixel(line.ys[i], span, figure.yScale, box.height) - y);
+    return line.reasons[i] ? Math.abs(box.height - y) : Infinity;
+  };
+  const line = panel.lines.reduce((a, b) => (gap(b) < gap(a) ? b : a));
+  const told = view.describe(line.point(i), [panel.title, line.label], line.ys[i], line.ends ? line.ends[i] : null);
+  const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
+  return { ...told, rest: [...told.rest, ...others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`)] };
 }

@@ -1,5 +1,7 @@
 // Data and pictures as files, made in the page.
 
+const PICTURE_MARGIN = 20;
+
 function save(name, content, type) {
   const link = make("a", { href: typeof content === "string" && content.startsWith("data:") ? content : URL.createObjectURL(new Blob([content], { type })), download: name });
   link.click();
@@ -42,14 +44,17 @@ function chartPicture() {
   const pairs = [source, ...findAll("*", source)].map((element, i) => [element, [copy, ...findAll("*", copy)][i]]);
   for (const [from, to] of pairs) {
     const style = getComputedStyle(from);
-    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor"]) to.style.setProperty(name, style.getPropertyValue(name));
+    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "shape-rendering"]) to.style.setProperty(name, style.getPropertyValue(name));
   }
   for (const drop of findAll(".now, .hit", copy)) drop.remove();
   const box = source.viewBox.baseVal;
-  copy.setAttribute("width", box.width);
-  copy.setAttribute("height", box.height);
-  copy.insertBefore(makeSvg("rect", { width: "100%", height: "100%", fill: colours().base.paper }), copy.firstChild);
-  return { text: new XMLSerializer().serializeToString(copy), width: box.width, height: box.height };
+  const [width, height] = [box.width + 2 * PICTURE_MARGIN, box.height + 2 * PICTURE_MARGIN];
+  const corner = { x: -PICTURE_MARGIN, y: -PICTURE_MARGIN };
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  copy.setAttribute("viewBox", `${corner.x} ${corner.y} ${width} ${height}`);
+  copy.insertBefore(makeSvg("rect", { ...corner, width, height, fill: colours().base.paper }), copy.firstChild);
+  return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 
 function saveChart(action) {

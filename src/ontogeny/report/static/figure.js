@@ -50,10 +50,14 @@ class View {
     return (value * at(this.main, index)) / at(this.absolute, index);
   }
 
+  unitWords() {
+    const { units, relativeLabel } = this.figure;
+    return this.relative ? relativeLabel : units === "1" ? "" : units;
+  }
+
   axisWords() {
-    const { label, units, relativeLabel } = this.figure;
-    if (this.relative) return `${label} (${relativeLabel})`;
-    return units && units !== "1" ? `${label} (${units})` : label;
+    const unit = this.unitWords();
+    return unit ? `${this.figure.label} (${unit})` : this.figure.label;
   }
 
   // The words of the tooltip for one point.
@@ -62,7 +66,7 @@ class View {
     const step = figure.choose.concat(Object.values(figure.axes)).find((d) => node.axes[d]?.kind === "step");
     const head = [step && `Step ${formatStep(node.axes[step].values[index[step]])}`, ...names].filter(Boolean).join(" · ");
     const half = ends ? (ends[1] - ends[0]) / 2 : NaN;
-    const unit = this.relative ? figure.relativeLabel : figure.units === "1" ? "" : figure.units;
+    const unit = this.unitWords();
     const rest = [];
     if (ends && ends.every(Number.isFinite)) rest.push(`interval ${formatNumber(ends[0], half)} to ${formatNumber(ends[1], half)}`);
     if (this.relative) rest.push(`absolute ${formatNumber(at(this.absolute, index))} ${figure.units === "1" ? "" : figure.units}`.trim());
@@ -131,7 +135,7 @@ class Figure {
   }
 
   draw() {
-    const width = this.plot.clientWidth;
+    const width = paper.printing ? paper.width : this.plot.clientWidth;
     if (!width) return;
     this.view = new View(this.data, width, this.choices, this.relative);
     this.picture = DRAW[this.data.kind](this.data, this.view);
@@ -182,11 +186,13 @@ class Figure {
     }
     const i = stepIndex(picture.xAxis);
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
-    const all = picture.panels.flatMap((p) => p.lines.map((line) => ({ name: [p.title, line.label].filter(Boolean).join(" "), value: line.ys[i], ends: line.ends?.[i] })));
-    const say = (v) => `${v.name} ${formatNumber(v.value, v.ends ? (v.ends[1] - v.ends[0]) / 2 : NaN)}`.trim();
-    if (all.length <= 6) return [head, `  ${all.map(say).join("  ·  ")}`];
-    const known = all.map((v) => v.value).filter(Number.isFinite).sort((a, b) => a - b);
+    const all = picture.panels.flatMap((panel) => panel.lines);
+    const say = (line) => `${line.label} ${formatNumber(line.ys[i], line.ends ? (line.ends[i][1] - line.ends[i][0]) / 2 : NaN)}`.trim();
+    const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
+    if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
+    const known = all.map((line) => line.ys[i]).filter(Number.isFinite).sort((a, b) => a - b);
     if (!known.length) return [head, "  not measured"];
+    if (known[0] === known.at(-1)) return [head, `  ${formatNumber(known[0])} in all ${known.length} lines`];
     return [head, `  ${formatNumber(known[0])} to ${formatNumber(known.at(-1))}, median ${formatNumber(known[Math.floor(known.length / 2)])} over ${known.length} lines`];
   }
 

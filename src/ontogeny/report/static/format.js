@@ -19,10 +19,12 @@ function formatLabel(axis, i) {
   return axis.short[i];
 }
 
-// plotly.js reads a subset of HTML in its labels; with these escapes every label stays text.
+// plotly.js reads a subset of HTML and templates in its labels; with these escapes they stay text.
 function plotText(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%\{/g, "&#37;{");
 }
+
+function shortened(text, length) { return text.length > length ? `${text.slice(0, length - 1)}…` : text; }
 
 // The shortest decimal that reads back as the stored number.
 function shortest(value, array) {

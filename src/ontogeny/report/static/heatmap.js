@@ -7,12 +7,12 @@ function drawHeatmap(figure, view) {
   const facets = view.facets();
   const shown = view.shown(figure.axes.y);
   const upward = yAxis.kind !== "category";
-  const cell = Math.max(4, Math.min(18, 220 / shown.length));
-  const labels = shown.map((s) => formatLabel(yAxis, s));
+  const cell = Math.max(4, Math.min(18, (facets.length > 8 ? 128 : 220) / shown.length));
+  const labels = shown.map((s) => shortened(formatLabel(yAxis, s), 22));
   const frame = layPanels(facets.length, view.width, {
-    left: Math.min(140, 16 + 6.4 * Math.max(...labels.map((l) => l.length))), right: 62, top: facets.length > 1 ? 26 : 10,
-    bottom: 42, between: 8, gap: 14, minimum: 130,
-    panel: upward ? Math.min(260, Math.max(140, shown.length * cell)) : Math.max(40, shown.length * cell),
+    left: 12 + widest(labels), right: 62, top: facets.length > 1 ? 22 : 4,
+    bottom: 42, between: 6, gap: 14, minimum: 130,
+    panel: upward ? Math.min(260, Math.max(96, shown.length * cell)) : Math.max(40, shown.length * cell),
   });
   const layout = plotLayout(frame, palette);
   const xEdges = dimensionEdges(xAxis);
@@ -33,10 +33,10 @@ function drawHeatmap(figure, view) {
     if (xAxis.kind === "step") layout.shapes.push(...stepMarks(frame, i, palette));
     if (facets.length > 1) layout.annotations.push(panelTitle(frame, i, panel.title, palette));
   });
-  layout.annotations.push(axisTitle(frame, xAxis.kind === "step" ? "training step" : figure.axes.x));
+  layout.annotations.push(axisTitle(frame, dimensionWords(xAxis, figure.axes.x)), headLine(dimensionWords(yAxis, figure.axes.y), palette));
   layout.coloraxis = {
     colorscale: palette.values.map((c, k) => [k / (palette.values.length - 1), c]),
-    colorbar: colourBar(frame, palette, { title: "", nticks: 5, separatethousands: true }),
+    colorbar: colourBar(frame, palette, { title: shortened(view.unitWords(), 9), nticks: 5, separatethousands: true }),
     ...valueRange(panels),
   };
   return {
@@ -66,7 +66,7 @@ function heatmapRows(yAxis, yEdges, labels, upward, box, palette) {
   const count = labels.length;
   const shared = { ...baseAxis(palette), showline: false, ticks: "" };
   if (yAxis.kind === "step") return { ...dimensionAxis(yAxis, palette, box.height, true), range: [yEdges[0][0], yEdges.at(-1)[1]], ticks: "", showline: false };
-  if (upward) return { ...shared, range: [-0.5, count - 0.5], tickvals: range(count), ticktext: labels, nticks: 6 };
+  if (upward) return { ...shared, range: [-0.5, count - 0.5], tickvals: range(count).filter((k) => k % Math.ceil((count * 16) / box.height) === 0), ticktext: labels.filter((_, k) => k % Math.ceil((count * 16) / box.height) === 0) };
   const every = Math.ceil((count * 13) / box.height);
   const ticks = range(count).filter((k) => k % every === 0);
   return { ...shared, range: [count - 0.5, -0.5], tickvals: ticks, ticktext: ticks.map((k) => plotText(labels[k])) };

@@ -4,10 +4,11 @@ function startLayers() {
   const holder = document.getElementById("layers");
   if (DATA.layers.length < 2) return;
   holder.hidden = false;
+  holder.classList.toggle("many", DATA.layers.length > 16);
   const all = make("button", { type: "button", className: "all", textContent: "all" });
   all.addEventListener("click", () => change({ layers: null }));
   const chips = DATA.layers.map((label, i) => {
-    const chip = make("button", { type: "button", textContent: label, title: `Layer ${label}` });
+    const chip = make("button", { type: "button", title: `Layer ${label}` }, make("span", { textContent: label }));
     chip.addEventListener("click", () => toggleLayer(i));
     return chip;
   });

@@ -5,11 +5,12 @@ function drawNulls(figure, view) {
   const rowAxis = node.axes[figure.axes.rows];
   const facets = view.facets();
   const shown = view.shown(figure.axes.rows);
-  const labels = shown.map((s) => formatLabel(rowAxis, s));
+  const labels = shown.map((s) => shortened(formatLabel(rowAxis, s), view.width < 500 ? 20 : 36));
   const styles = seriesStyles(rowAxis, palette);
+  const extra = figure.bands.length > 1 ? 0.8 : 0;
   const frame = layPanels(facets.length, view.width, {
-    left: Math.min(view.width * 0.42, 20 + 6.4 * Math.max(...labels.map((l) => l.length), 4)), right: 16,
-    top: (facets.length > 1 ? 26 : 8) + 16, bottom: 42, between: 8, gap: 18, minimum: 180, panel: Math.max(54, shown.length * 19),
+    left: 14 + widest(labels), right: 16,
+    top: facets.length > 1 ? 36 : 4, bottom: 42, between: 6, gap: 18, minimum: 180, panel: Math.max(54, (shown.length + extra) * 19),
   });
   const layout = plotLayout(frame, palette);
   const panels = facets.map((facet) => ({
@@ -22,7 +23,7 @@ function drawNulls(figure, view) {
     const box = frame.boxes[i];
     const axes = { xaxis: axisName("x", i), yaxis: axisName("y", i) };
     placeAxes(layout, frame, i, { ...valueAxis(palette, span, "linear"), showline: true, showticklabels: box.bottom },
-      { ...baseAxis(palette), showline: false, ticks: "", range: [shown.length - 0.4, -0.6], tickvals: range(shown.length), ticktext: labels.map((l) => plotText(shortened(l, 40))) });
+      { ...baseAxis(palette), showline: false, ticks: "", range: [shown.length - 0.4 + extra, -0.6], tickvals: range(shown.length), ticktext: labels.map(plotText) });
     figure.bands.forEach((band, b) => {
       traces.push(nullTrace(panel.rows, b, figure.bands.length, palette, axes, band.label));
       layout.annotations.push(...nullLabel(panel.rows, b, figure.bands, frame, i, palette, span));
@@ -32,10 +33,11 @@ function drawNulls(figure, view) {
     if (facets.length > 1) layout.annotations.at(-1).yshift = 16;
   });
   layout.annotations.push(axisTitle(frame, view.axisWords()));
+  if (figure.bands.length) layout.annotations.push(headLine("● outside every null   ○ within one", palette));
   return {
     traces, layout, frame, panels, xAxis: null,
     hover: (panel, place, x, y, height) => {
-      const k = Math.max(0, Math.min(shown.length - 1, Math.round((y / height) * (shown.length + 0.2) - 0.6)));
+      const k = Math.max(0, Math.min(shown.length - 1, Math.round((y / height) * (shown.length + 0.2 + extra) - 0.6)));
       const row = panels[panel].rows[k];
       if (!row) return null;
       const bands = row.bands.map((b, j) => Number.isFinite(b[0]) && `${figure.bands[j].label}: ${formatNumber(b[0])} to ${formatNumber(b[1])}`);
@@ -57,7 +59,7 @@ function nullSpan(panels) {
   const all = panels.flatMap((p) => p.rows.flatMap((r) => [r.value, ...(r.ends ?? []), ...r.bands.flat()])).filter(Number.isFinite);
   if (!all.length) return [0, 1];
   const [low, high] = [Math.min(...all), Math.max(...all)];
-  return low >= 0 && low < 0.5 * high ? [0, high * 1.06 || 1] : pad(low, high, 0.06);
+  return pad(low >= 0 && low < 0.5 * high ? 0 : low, high, 0.05);
 }
 
 // Bands of several nulls lie above one another within a row.

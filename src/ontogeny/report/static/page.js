@@ -20,7 +20,7 @@ function startRail() {
 
 // The margin notes fold where there is no margin.
 function startNotes() {
-  const narrow = matchMedia("(max-width: 860px)");
+  const narrow = matchMedia("screen and (max-width: 860px)");
   const fold = () => { for (const notes of findAll(".notes details")) notes.open = !narrow.matches; };
   narrow.addEventListener("change", fold);
   fold();
@@ -59,11 +59,16 @@ function sortRows(body, column, sign) {
   body.append(...rows);
 }
 
-// Paper shows everything at once: all figures drawn, all notes open.
+// Paper shows everything at once: all figures drawn to its width, all notes open.
 function startPrint() {
   addEventListener("beforeprint", () => {
+    paper.printing = true;
     for (const notes of findAll(".notes details")) notes.open = true;
     for (const figure of figures.values()) figure.draw();
+  });
+  addEventListener("afterprint", () => {
+    paper.printing = false;
+    for (const figure of figures.values()) figure.refresh();
   });
 }
 

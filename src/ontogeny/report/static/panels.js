@@ -2,7 +2,19 @@
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
+const HEAD = 16;
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+function textWidth(text, size = 11.5) {
+  ruler.font = `${size}px ${FONT}`;
+  return ruler.measureText(text).width;
+}
+
+function widest(texts) { return Math.max(0, ...texts.map((text) => textWidth(text))); }
+
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
+// Above all panels is room for one line: the unit of the values.
 function layPanels(count, width, size) {
   const room = width - size.left - size.right;
   const most = Math.max(1, Math.floor((room + size.gap) / (size.minimum + size.gap)));
@@ -16,11 +28,11 @@ function layPanels(count, width, size) {
     last: i % columns === columns - 1 || i === count - 1,
     bottom: i + columns >= count,
     x: size.left + (i % columns) * (panelWidth + size.gap),
-    y: Math.floor(i / columns) * pitch + size.top,
+    y: HEAD + Math.floor(i / columns) * pitch + size.top,
     width: panelWidth,
     height: size.panel,
   }));
-  const height = (rows - 1) * pitch + size.top + size.panel + size.bottom;
+  const height = HEAD + (rows - 1) * pitch + size.top + size.panel + size.bottom;
   return { boxes, width, height };
 }
 
@@ -86,8 +98,8 @@ function valueAxis(palette, span, type) {
 function tickLabels(ticks, length) {
   const kept = [];
   for (const [place, label] of ticks.filter((t) => t[2] < 9).sort((a, b) => a[2] - b[2])) {
-    const half = label.length * 3.3 + 5;
-    if (kept.every((k) => Math.abs(k.place - place) * length >= half + k.label.length * 3.3)) kept.push({ place, label });
+    const half = textWidth(label) / 2;
+    if (kept.every((k) => Math.abs(k.place - place) * length >= half + k.half + 8)) kept.push({ place, label, half });
   }
   return new Map(kept.map((k) => [k.place, k.label]));
 }
@@ -104,13 +116,16 @@ function dimensionAxis(axis, palette, length, labelled) {
     };
   }
   if (axis.kind === "number") return { ...shared, nticks: Math.max(2, Math.floor(length / 60)), separatethousands: true };
-  const every = Math.ceil((axis.values.length * 46) / length);
+  const names = axis.short.map((name) => shortened(name, 14));
+  const every = Math.ceil((axis.values.length * (widest(names) + 10)) / length);
   const shown = range(axis.values.length).filter((i) => i % every === 0);
   return {
     ...shared, range: [-0.5, axis.values.length - 0.5], tickvals: shown,
-    ticktext: shown.map((i) => plotText(axis.short[i])),
+    ticktext: shown.map((i) => plotText(names[i])),
   };
 }
+
+function dimensionWords(axis, name) { return axis.kind === "step" ? "training step" : name; }
 
 function dimensionPlaces(axis) {
   if (axis.kind === "step") return axis[state.scale].at;
@@ -134,9 +149,15 @@ function panelTitle(frame, i, text, palette) {
   });
 }
 
+// The name of the horizontal axis, centred under the panels.
 function axisTitle(frame, text) {
-  const box = frame.boxes[0];
-  return note(text, (frame.width - frame.boxes[0].x) / 2 / frame.width + box.x / frame.width / 2, 0, { xanchor: "center", yanchor: "bottom" });
+  const right = Math.max(...frame.boxes.map((box) => box.x + box.width));
+  return note(text, (frame.boxes[0].x + right) / 2 / frame.width, 0, { xanchor: "center", yanchor: "bottom" });
+}
+
+// What the vertical axis counts, on the line above all panels.
+function headLine(text, palette) {
+  return note(text, 0, 1, { yanchor: "top", font: { size: 11, color: palette.base["ink-3"] } });
 }
 
 // The two strokes between step 0 and the rest, and the regime boundaries.

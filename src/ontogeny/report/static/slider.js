@@ -47,7 +47,7 @@ function moveByKey(event) {
 
 function drawTrack(svg, width, height) {
   const scale = DATA.scales[state.scale];
-  const base = height - 16;
+  const base = height - 20;
   svg.replaceChildren(makeSvg("line", { class: "rail-line", x1: sliderX(0, width), x2: sliderX(1, width), y1: base, y2: base }));
   const labels = tickLabels(scale.ticks, width - 20);
   for (const [place, label] of labels) svg.append(makeSvg("text", { x: sliderX(place, width), y: height - 3 }, label));
@@ -56,9 +56,12 @@ function drawTrack(svg, width, height) {
     const x = sliderX(scale.at[nearest(DATA.steps, step)], width);
     svg.append(makeSvg("path", { class: "mark-found", d: `M${x - 3.5} ${base + 6}h7l-3.5 -6z` }));
   }
+  if (scale.broken) svg.append(makeSvg("path", { class: "mark", d: breakPath(sliderX(0.045, width), base) }));
   if (DATA.track) svg.append(makeSvg("path", { class: "loss", d: trackPath(DATA.track, scale, width, base - 5) }));
-  svg.append(makeSvg("line", { class: "handle", y1: 0, y2: base }), makeSvg("circle", { class: "knob", cy: base, r: 7 }));
+  svg.append(makeSvg("line", { class: "handle", y1: 0, y2: base }), makeSvg("circle", { class: "knob", cy: base, r: 6.5 }));
 }
+
+function breakPath(x, y) { return `M${x - 3} ${y + 4}l3 -8M${x + 1} ${y + 4}l3 -8`; }
 
 function trackPath(track, scale, width, height) {
   const known = track.values.filter((v) => v !== null);
@@ -92,7 +95,7 @@ function trackWords(step) {
   if (!DATA.track) return "";
   const i = DATA.track.steps.indexOf(step);
   const value = i >= 0 ? DATA.track.values[i] : null;
-  return value === null ? "" : `${DATA.track.title} ${formatNumber(value)}`;
+  return value === null ? "" : `${formatNumber(value)} ${DATA.track.title}`;
 }
 
 function startPlay(button) {

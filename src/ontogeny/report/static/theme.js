@@ -1,8 +1,9 @@
-// The colours of the reader's light or dark setting; print is always light.
+// The colours of the reader's light or dark setting; paper is always light.
 
 const darkQuery = matchMedia("screen and (prefers-color-scheme: dark)");
+const paper = { printing: false, width: 500 };
 
-function colours() { return DATA.palettes[darkQuery.matches ? "dark" : "light"]; }
+function colours() { return DATA.palettes[darkQuery.matches && !paper.printing ? "dark" : "light"]; }
 
 function withAlpha(hex, alpha) {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));

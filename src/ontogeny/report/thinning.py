@@ -1,0 +1,58 @@
+"""What is left out of a page that would grow too large: steps first, evenly, with a notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from .specs import FigureSpec, is_step, select
+
+__all__ = ["BUDGET", "Kept", "thinning"]
+
+BUDGET = 600_000
+"""Numbers that a page may hold, about 6 MB."""
+
+MIN_KEPT = 24
+"""Thinning by steps stops here; then other dimensions are thinned, the longest first."""
+
+Kept = dict[str, np.ndarray]
+
+
+def thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
+    """Return for every node the indices kept along the dimensions that must be thinned.
+
+    Small nodes keep all; the large ones share what is left evenly.
+    """
+    needs: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
+    for spec in specs:
+        if not spec.problem:
+            arrays = needs.setdefault(spec.node.id, {})
+            for name in spec.variables:
+                arrays[name, str(spec.select)] = select(spec.node.dataset[name], spec.select)
+    sizes = {node: sum(a.size for a in arrays.values()) for node, arrays in needs.items()}
+    left, kept = budget, {}
+    for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
+        share = min(size, left // (len(sizes) - i))
+        left -= share
+        lengths: dict[str, int] = {}
+        for array in needs[node].values():
+            lengths.update({str(d): n for d, n in array.sizes.items()})
+        kept[node] = _kept(lengths, share / size if size else 1.0)
+    return kept
+
+
+def _kept(lengths: Mapping[str, int], share: float) -> Kept:
+    kept: Kept = {}
+    by_step = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
+    steps = sum(map(is_step, lengths))
+    for dimension in by_step:
+        if share >= 1:
+            break
+        length = lengths[dimension]
+        part = share ** (1 / steps) if is_step(dimension) and steps > 1 else share
+        count = min(max(int(length * part), MIN_KEPT, 1), length)
+        kept[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
+        share *= length / count
+    return kept
