@@ -6,8 +6,39 @@ All of them are scikit-learn transformers; NumPy arrays and PyTorch tensors are 
 from __future__ import annotations
 
 from .base import Extractor
+from .convex import ConvexNMF
 from .ica import ICA
+from .kmeans import KMeans
+from .lipschitz import LocalLipschitz, local_lipschitz
+from .nonnegative import NMF, SemiNMF
 from .registry import make, names
+from .sae import SAE
+from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
+from .stack import fit_stack
+from .stream import fit_batches, sample_rows
+from .structure import Structure, canonical_form, structure
 
-__all__ = ["Extractor", "ICA", "PCA", "SVD", "make", "names"]
+__all__ = [
+    "ConvexNMF",
+    "DictionaryLearning",
+    "Extractor",
+    "ICA",
+    "KMeans",
+    "LocalLipschitz",
+    "NMF",
+    "PCA",
+    "SAE",
+    "SVD",
+    "SemiNMF",
+    "SparsePCA",
+    "Structure",
+    "canonical_form",
+    "fit_batches",
+    "fit_stack",
+    "local_lipschitz",
+    "make",
+    "names",
+    "sample_rows",
+    "structure",
+]

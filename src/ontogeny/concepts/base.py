@@ -22,7 +22,7 @@ from torch import Tensor
 from ..arrays import Array, matrix
 from ..errors import ArgumentError
 
-__all__ = ["Extractor", "Solution"]
+__all__ = ["Extractor", "Solution", "as_tensor", "give"]
 
 NORM_ROWS = 512
 SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
@@ -129,26 +129,26 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         solution = self._fit_stack(A[None], None if start is None else start[None])
         self._keep(solution, A[None], 0, like=X)
         self._warn_unconverged([self])
-        return _give(solution.codes[0], X)
+        return give(solution.codes[0], X)
 
     def transform(self, X: Array) -> Array:
         """Return the codes (n, r) of `X` (n, m) in the fitted dictionary."""
         check_is_fitted(self, "components_")
         A = self._check(X, reset=False)
-        return _give(self._encode_scaled(A), X)
+        return give(self._encode_scaled(A), X)
 
     def inverse_transform(self, U: Array) -> Array:
         """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r)."""
         check_is_fitted(self, "components_")
         U = matrix("U", U)
-        codes = _tensor(U)
+        codes = as_tensor(U)
         components = self._fitted("components_", codes)
         if codes.shape[1] != components.shape[0]:
             raise ArgumentError(
                 f"U must have {components.shape[0]} columns, one a concept; "
                 f"its shape is {tuple(codes.shape)}."
             )
-        return _give(codes @ components + self._fitted("offset_", codes), U)
+        return give(codes @ components + self._fitted("offset_", codes), U)
 
     # -- what subclasses give ------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X = validate_data(
                 self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
             )
-            return _tensor(matrix("X", X))
+            return as_tensor(matrix("X", X))
         X = matrix("X", X.detach())
         if reset:
             self.n_features_in_ = X.shape[1]
@@ -184,7 +184,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return X
 
     def _check_start(self, W: Array, A: Tensor) -> Tensor:
-        W = _tensor(matrix("init_dictionary", W)).to(A)
+        W = as_tensor(matrix("init_dictionary", W)).to(A)
         wanted = (A.shape[-1], self._check_n_concepts())
         if tuple(W.shape) != wanted:
             hint = " Give components_.T." if tuple(W.shape) == wanted[::-1] else ""
@@ -212,28 +212,33 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         scale = _power_of_two(A)
         self._set_scale(scale)
         moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
-        by = {"codes": (1.0, scale), "dictionary": (scale, 1.0), "both": (scale**0.5, scale**0.5)}
-        in_dictionary, in_codes = by[self._scale_in]
+        in_dictionary, in_codes = self._split_scale(scale)
         if start is not None:
-            start = start / _column(in_dictionary)
+            start = start / in_dictionary[:, None, None]
         solution = self._solve(moderate, start)
-        solution.dictionary = solution.dictionary * _column(in_dictionary)
-        solution.codes = solution.codes * _column(in_codes)
+        solution.dictionary = solution.dictionary * in_dictionary[:, None, None]
+        solution.codes = solution.codes * in_codes[:, None, None]
         if solution.offset is not None:
-            solution.offset = solution.offset * _column(scale)
+            solution.offset = solution.offset * scale[:, None, None]
         solution.state["scale"] = scale
         return solution
 
     def _check_options(self) -> None:
         """Check the options of the subclass; raise ArgumentError."""
 
+    def _split_scale(self, scale: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what of the scale goes to the dictionary and what to the codes."""
+        one = torch.ones_like(scale)
+        if self._scale_in == "both":
+            return scale.sqrt(), scale.sqrt()
+        return (one, scale) if self._scale_in == "codes" else (scale, one)
+
     def _encode_scaled(self, A: Tensor) -> Tensor:
         scale = self._fitted("_scale", A)
         self._set_scale(scale[None])
         W = self._fitted("components_", A).mT
         moderate = (A - self._fitted("offset_", A)) / scale
-        by = {"codes": (1.0, scale), "dictionary": (scale, 1.0), "both": (scale**0.5, scale**0.5)}
-        in_dictionary, in_codes = by[self._scale_in]
+        in_dictionary, in_codes = self._split_scale(scale)
         return self._encode(moderate, W / in_dictionary) * in_codes
 
     def _keep(self, solution: Solution, A: Tensor, k: int, like: Array) -> None:
@@ -241,10 +246,10 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         W, U = solution.dictionary[k], solution.codes[k]
         zero = torch.zeros(W.shape[0], dtype=W.dtype, device=W.device)
         offset = zero if solution.offset is None else solution.offset[k, 0]
-        self.components_ = _give(W.mT.contiguous(), like)
-        self.offset_ = _give(offset, like)
+        self.components_ = give(W.mT.contiguous(), like)
+        self.offset_ = give(offset, like)
         for name, value in solution.state.items():
-            setattr(self, f"_{name}", _give(value[k], like))
+            setattr(self, f"_{name}", give(value[k], like))
         scale = float(solution.state["scale"][k])
         residual, norm = _norms(A[k], U, W, offset, scale)
         self.reconstruction_error_ = residual * scale
@@ -254,7 +259,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_features_in_ = W.shape[0]
 
     def _fitted(self, name: str, like: Tensor) -> Tensor:
-        return _tensor(getattr(self, name)).to(like)
+        return as_tensor(getattr(self, name)).to(like)
 
     @staticmethod
     def _warn_unconverged(fits: list[Any]) -> None:
@@ -278,7 +283,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
-def _tensor(array: Array) -> Tensor:
+def as_tensor(array: Array) -> Tensor:
     """Wrap without a copy where memory may be shared (read-only memory is copied)."""
     if isinstance(array, torch.Tensor):
         return array
@@ -287,12 +292,9 @@ def _tensor(array: Array) -> Tensor:
     return torch.from_numpy(array if shared else array.copy())
 
 
-def _give(tensor: Tensor, like: Any) -> Array:
+def give(tensor: Tensor, like: Any) -> Array:
+    """Return `tensor` as the kind of array that `like` is."""
     return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
-
-
-def _column(factor: Tensor | float) -> Tensor | float:
-    return factor[:, None, None] if isinstance(factor, Tensor) else factor
 
 
 def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:

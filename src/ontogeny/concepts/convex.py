@@ -116,7 +116,9 @@ class ConvexNMF(Extractor):
             self._solve_one(a, a if len(chosen) == n else a[chosen], seed, s)
             for a, s in zip(A, [None] * len(A) if start is None else start, strict=True)
         ]
-        U, H, W = (torch.stack([f[i] for f in fits]) for i in range(3))
+        U = torch.stack([f[0] for f in fits])
+        H = torch.stack([f[1] for f in fits])
+        W = torch.stack([f[2] for f in fits])
         solution = Solution(U, W, None, [f[3] for f in fits], [f[4] for f in fits])
         if start is None:
             order, _ = solution.canonical(signed=False)
@@ -137,10 +139,10 @@ class ConvexNMF(Extractor):
         run = _accelerated if self.variant == "accelerated" else _multiplicative
         steps = run(A, Z, H, self)
         before, converged = float("inf"), self.tol is None
-        for n_iter, (U, H, objective) in enumerate(steps, start=1):
+        for n_iter in range(1, self.max_iter + 1):
+            U, H, objective = next(steps)
             if self.tol is not None and before - objective <= self.tol * objective:
                 converged = True
-            if converged and self.tol is not None or n_iter == self.max_iter:
                 break
             before = objective
         size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)

@@ -79,7 +79,8 @@ class ICA(Extractor):
             self._solve_one(a, draw.to(a), None if start is None else start[k])
             for k, a in enumerate(A)
         ]
-        codes, W, mean = (torch.stack([f[i] for f in fits]) for i in range(3))
+        codes, W = torch.stack([f[0] for f in fits]), torch.stack([f[1] for f in fits])
+        mean = torch.stack([f[2] for f in fits])
         solution = Solution(codes, W, mean, [f[3] for f in fits], [f[4] for f in fits])
         solution.canonical(signed=True, ordered=start is None)
         solution.state["unmixing"] = _unmixing(solution.dictionary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.cluster
@@ -11,6 +11,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from ..arrays import Array
 from ..errors import ArgumentError
 from .base import Extractor, Solution
 from .checks import check_stopping
@@ -42,7 +43,7 @@ class KMeans(Extractor):
     --------
     >>> import numpy as np
     >>> A = np.array([[0.0], [0.2], [10.0], [10.4]])
-    >>> KMeans(n_concepts=2, random_state=0).fit(A).components_.ravel().tolist()
+    >>> KMeans(n_concepts=2, random_state=0).fit(A).components_.ravel().round(6).tolist()
     [10.2, 0.1]
     """
 
@@ -98,6 +99,41 @@ class KMeans(Extractor):
         solution.codes = self._one_hot(A, solution.dictionary)
         return solution
 
+    def reset(self) -> None:
+        """Forget the batches that ``partial_fit`` took in."""
+        self._batches: sklearn.cluster.MiniBatchKMeans | None = None
+
+    def fit_transform(
+        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
+    ) -> Array:
+        """Fit to `X` and return its codes U (n, r); see ``fit``."""
+        self.reset()
+        return super().fit_transform(X, y, init_dictionary=init_dictionary)
+
+    def partial_fit(self, X: Array, y: Any = None) -> Self:
+        """Take in further rows `X` (n, m) as one mini-batch (Sculley 2010), on the CPU.
+
+        The first batch needs at least r rows. Errors are those of the last batch.
+        """
+        solver = getattr(self, "_batches", None)
+        rows = self._check(X, reset=solver is None)
+        self._check_n_concepts()
+        if solver is None:
+            if len(rows) < self.n_concepts:
+                raise ArgumentError(
+                    f"the first batch must have at least n_concepts={self.n_concepts} samples; "
+                    f"got n_samples = {len(rows)}."
+                )
+            seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
+            solver = sklearn.cluster.MiniBatchKMeans(self.n_concepts, n_init=1, random_state=seed)
+        solver.partial_fit(rows.cpu().numpy())
+        self._batches = solver
+        W = torch.from_numpy(solver.cluster_centers_.copy()).to(rows).mT[None]
+        solution = Solution(self._one_hot(rows[None], W), W, n_iter=[int(solver.n_steps_)])
+        solution.state["scale"] = rows.new_ones(1)
+        self._keep(solution, rows[None], 0, like=X)
+        return self
+
     @staticmethod
     def _one_hot(A: Tensor, W: Tensor) -> Tensor:
         labels = torch.stack([nearest(a, w.mT) for a, w in zip(A, W, strict=True)])
@@ -108,11 +144,17 @@ class KMeans(Extractor):
 
 
 def nearest(A: Tensor, centers: Tensor) -> Tensor:
-    """Return for each row of `A` (n, m) the index of the nearest row of `centers` (r, m)."""
+    """Return for each row of `A` (n, m) the index of the nearest row of `centers` (r, m).
+
+    Of centers that are equally near up to rounding, the first is taken.
+    """
     middle = centers.mean(0)  # far from the origin the squares below would cancel
     A, centers = A - middle, centers - middle
     distance = torch.addmm(centers.square().sum(1) / 2, A, centers.mT, alpha=-1)
-    return distance.argmin(1)
+    slack = 16 * torch.finfo(A.dtype).eps * A.square().sum(1, keepdim=True)
+    near = distance <= distance.amin(1, keepdim=True) + slack
+    index = torch.arange(len(centers), device=A.device)
+    return torch.where(near, index, len(centers)).amin(1)
 
 
 def cluster(

@@ -129,7 +129,7 @@ class SAE(Extractor):
 
     def _start(self, X: Tensor, start: Tensor | None, generator: torch.Generator) -> Tensor:
         """Return unit dictionary columns (K, m, r): samples, or the given dictionary."""
-        K, n, m = X.shape
+        _, n, m = X.shape
         r = self.n_concepts
         noise = torch.randn(m, r, generator=generator, dtype=torch.float64).to(X)
         chosen = torch.randperm(n, generator=generator)[torch.arange(r) % n].to(X.device)
@@ -223,7 +223,7 @@ def _resample(
     model: _Autoencoder, X: Tensor, dead: Tensor, optimizer: torch.optim.Optimizer
 ) -> None:
     """Point dead concepts (K, r) at the residuals of the samples that are reconstructed worst."""
-    codes, fitted, _ = model(X)
+    _, fitted, _ = model(X)
     for k in torch.nonzero(dead.any(1))[:, 0].tolist():
         concepts = torch.nonzero(dead[k])[:, 0]
         rest = X[k] - fitted[k]

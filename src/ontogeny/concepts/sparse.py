@@ -237,7 +237,7 @@ class SparsePCA(Extractor):
             _threshold_and_turn(a, s, float(p), self.max_iter, self.tol)
             for a, s, p in zip(A, start, self._penalty, strict=True)
         ]
-        U, W = (torch.stack([f[i] for f in fits]) for i in range(2))
+        U, W = torch.stack([f[0] for f in fits]), torch.stack([f[1] for f in fits])
         solution = Solution(U, W, None, [f[2] for f in fits], [f[3] for f in fits])
         tau = U.abs().sum((1, 2)).double()
         residual = (A - U @ W.mT).square().sum((1, 2)).double()

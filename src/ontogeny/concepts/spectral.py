@@ -7,16 +7,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .base import Extractor, Solution
+from .base import Solution
 from .linalg import thin_svd
+from .stream import MomentExtractor, Moments
 
 __all__ = ["PCA", "SVD"]
 
 
-class SVD(Extractor):
+class SVD(MomentExtractor):
     """Truncated singular value decomposition, the scale shared: ``U S^1/2`` and ``V S^1/2``.
 
-    Deterministic; ``init_dictionary`` is checked and changes nothing. Concepts beyond the rank of
+    Deterministic; ``init_dictionary`` is checked and changes nothing. ``partial_fit`` takes rows in
+    batches and is exact. Concepts beyond the rank of
     A are zero.
 
     Parameters
@@ -62,7 +64,16 @@ class SVD(Extractor):
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         energy = W.square().sum(0)  # the singular values
-        return (A @ W) * torch.where(energy > 0, 1 / energy.clamp(min=1e-300), 0.0)
+        return (A @ W) * torch.where(
+            energy > 0, 1 / energy.clamp(min=torch.finfo(W.dtype).tiny), 0.0
+        )
+
+    def _moment_matrix(self, moments: Moments) -> Tensor:
+        return moments.about_zero()
+
+    def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
+        codes = V.new_zeros(1, 1, self.n_concepts)
+        return Solution(codes, (V * sigma.sqrt())[None], state={"sigma": sigma[None]})
 
     @property
     def singular_values_(self) -> Any:
@@ -70,10 +81,11 @@ class SVD(Extractor):
         return self._sigma * self._scale
 
 
-class PCA(Extractor):
+class PCA(MomentExtractor):
     """Principal component analysis: centred, orthonormal dictionary, uncorrelated codes.
 
-    Deterministic; ``init_dictionary`` is checked and changes nothing. Concepts beyond the rank of
+    Deterministic; ``init_dictionary`` is checked and changes nothing. ``partial_fit`` takes rows in
+    batches and is exact. Concepts beyond the rank of
     the centred A are zero. ``inverse_transform`` adds the mean back.
 
     Parameters
@@ -119,6 +131,16 @@ class PCA(Extractor):
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return A @ W
+
+    def _moment_matrix(self, moments: Moments) -> Tensor:
+        return moments.scatter
+
+    def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
+        codes = V.new_zeros(1, 1, self.n_concepts)
+        variance = sigma.square() / moments.count
+        return Solution(
+            codes, V[None], moments.mean[None, None], state={"variance": variance[None]}
+        )
 
     @property
     def explained_variance_(self) -> Any:

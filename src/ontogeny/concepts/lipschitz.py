@@ -1,0 +1,135 @@
+"""How much an extractor's answer moves when the activations move a little."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ..arrays import Array, matrix, to_numpy
+from ..errors import ArgumentError, check_choice
+from .base import Extractor
+
+__all__ = ["LocalLipschitz", "local_lipschitz"]
+
+
+@dataclass(frozen=True)
+class LocalLipschitz:
+    """An empirical local Lipschitz constant: a lower bound of the true one (Def. 36).
+
+    Parameters
+    ----------
+    value
+        The largest ratio ``|f(A + E) - f(A)| / |E|`` found, in Frobenius norms.
+    ratios
+        One ratio for each direction.
+    radius
+        The size ``|E|`` of the perturbations.
+    directions
+        How the directions were drawn.
+    output
+        What f gives: ``"dictionary"``, ``"codes"`` or ``"reconstruction"``.
+    n_iter
+        Iterations of the fit at A, then of each perturbed fit.
+    """
+
+    value: float
+    ratios: np.ndarray
+    radius: float
+    directions: str
+    output: str
+    n_iter: tuple[int, ...]
+
+
+def local_lipschitz(
+    extractor: Extractor,
+    A: Array,
+    *,
+    relative_radius: float = 1e-4,
+    n_directions: int = 8,
+    directions: str = "gaussian",
+    output: str = "dictionary",
+    random_state: Any = 0,
+) -> LocalLipschitz:
+    """Perturb `A` in random directions, refit, and return how far the answer moved.
+
+    A ratio that stays put as the radius shrinks speaks for a Lipschitz map; one that grows like
+    1 / radius means a jump (another optimum, another number of iterations, other signs or order).
+    A fixed iteration count and seed make the map a finite composition of smooth steps
+    (report, sec. 8.6); a tolerance lets the number of iterations jump.
+
+    Parameters
+    ----------
+    extractor
+        Any extractor; it is cloned. Its `random_state` must be an integer.
+    A
+        Activations (n, m); they are taken in float64, so that rounding is not what is measured.
+    relative_radius
+        Norm of the perturbation against that of `A`.
+    n_directions
+        Number of directions; the largest ratio is kept.
+    directions
+        ``"gaussian"`` (independent entries) or ``"rows"`` (one sample moves).
+    output
+        What is compared: ``"dictionary"``, ``"codes"`` or ``"reconstruction"``.
+    random_state
+        Seed of the directions.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or A is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ontogeny.concepts import make
+    >>> A = np.diag([3.0, 2.0, 1.0])
+    >>> found = local_lipschitz(make("svd", n_concepts=2), A, output="reconstruction")
+    >>> 0.5 < found.value < 3
+    True
+    """
+    check_choice("directions", directions, ("gaussian", "rows"))
+    check_choice("output", output, ("dictionary", "codes", "reconstruction"))
+    if not relative_radius > 0:
+        raise ArgumentError(f"relative_radius must be above 0; got {relative_radius!r}.")
+    if n_directions < 1:
+        raise ArgumentError(f"n_directions must be at least 1; got {n_directions!r}.")
+    if not isinstance(extractor.random_state, int | np.integer | None):
+        raise ArgumentError(
+            "the extractor needs an integer random_state: every fit has to draw alike."
+        )
+    base = to_numpy(matrix("A", A)).astype(np.float64)
+    radius = relative_radius * float(np.linalg.norm(base))
+    if radius == 0:
+        raise ArgumentError("A must not be zero.")
+    rng = check_random_state(random_state)
+    first, count = _answer(extractor, base, output)
+    ratios, counts = [], [count]
+    for _ in range(n_directions):
+        E = rng.standard_normal(base.shape)
+        if directions == "rows":
+            E *= (np.arange(len(base)) == rng.randint(len(base)))[:, None]
+        E *= radius / np.linalg.norm(E)
+        moved, count = _answer(extractor, base + E, output)
+        ratios.append(float(np.linalg.norm(moved - first)) / radius)
+        counts.append(count)
+    return LocalLipschitz(max(ratios), np.array(ratios), radius, directions, output, tuple(counts))
+
+
+def _answer(extractor: Extractor, A: np.ndarray, output: str) -> tuple[np.ndarray, int]:
+    fitted = clone(extractor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        U = fitted.fit_transform(A)
+    answers = {
+        "dictionary": lambda: fitted.components_,
+        "codes": lambda: U,
+        "reconstruction": lambda: fitted.inverse_transform(U),
+    }
+    return np.asarray(answers[output]()), fitted.n_iter_

@@ -1,0 +1,218 @@
+"""Fitting from batches of rows: exact second moments, mini-batches, or a budget of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from ..arrays import Array, matrix
+from ..errors import ArgumentError, NonFiniteError
+from .base import Extractor, Solution, as_tensor, give
+from .linalg import column_gram, leading
+
+__all__ = ["MomentExtractor", "Moments", "fit_batches", "sample_rows"]
+
+
+@dataclass
+class Moments:
+    """Count, mean (m,) and second moment about the mean (m, m) of the rows seen, in float64."""
+
+    count: int
+    mean: Tensor
+    scatter: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor) -> Moments:
+        """Return the moments of `rows` (n, m)."""
+        rows = rows.double()
+        mean = rows.mean(0)
+        return cls(len(rows), mean, column_gram(rows - mean))
+
+    def merged(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows (Chan, Golub and LeVeque 1983)."""
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        weight = self.count * other.count / count
+        return Moments(
+            count,
+            self.mean + gap * (other.count / count),
+            self.scatter + other.scatter + weight * torch.outer(gap, gap),
+        )
+
+    def about_zero(self) -> Tensor:
+        """Return the second moment about zero, ``A^T A``."""
+        return self.scatter + self.count * torch.outer(self.mean, self.mean)
+
+
+class MomentExtractor(Extractor):
+    """An extractor whose dictionary is a function of the second moments of A."""
+
+    _moments: Moments | None = None
+
+    def partial_fit(self, X: Array, y: Any = None) -> Self:
+        """Take in further rows `X` (n, m) and refit: exact, whatever the batches.
+
+        The errors are then those of all rows seen, from their second moments; codes come from
+        ``transform``. A call of ``fit`` starts afresh.
+        """
+        self._absorb(X)
+        self._refit(X)
+        return self
+
+    def _absorb(self, X: Array) -> None:
+        self._check_n_concepts()
+        rows = self._check(X, reset=self._moments is None)
+        new = Moments.of(rows)
+        self._moments = new if self._moments is None else self._moments.merged(new)
+        if not bool(torch.isfinite(self._moments.scatter).all()):
+            raise NonFiniteError("X holds values whose squares overflow; divide it by a constant.")
+
+    def _refit(self, like: Array) -> None:
+        assert self._moments is not None
+        moments = self._moments
+        dtype = as_tensor(matrix("X", like)).dtype
+        C = self._moment_matrix(moments)
+        k = min(self.n_concepts, len(C))
+        values, V = leading(C, k)
+        eps = torch.finfo(torch.float64).eps
+        alive = values > len(C) * eps * values[:1]
+        sigma = torch.where(alive, values.clamp(min=0), 0.0).sqrt()
+        pad = (0, self.n_concepts - k)
+        V = torch.nn.functional.pad(V * alive, pad)
+        sigma = torch.nn.functional.pad(sigma, pad)
+        solution = self._from_moments(moments, sigma, V)
+        solution.canonical(signed=True, ordered=False)
+        solution.state["scale"] = sigma.new_ones(1)
+        total = float(torch.trace(moments.about_zero()))
+        left = float(torch.trace(C)) - float(sigma.square().sum())
+        self._keep_cast(solution, dtype, like)
+        self.reconstruction_error_ = math.sqrt(max(left, 0.0))
+        self.relative_error_ = math.sqrt(max(left, 0.0) / total) if total > 0 else 0.0
+
+    def _keep_cast(self, solution: Solution, dtype: torch.dtype, like: Array) -> None:
+        solution.dictionary = solution.dictionary.to(dtype)
+        solution.codes = solution.codes.to(dtype)
+        if solution.offset is not None:
+            solution.offset = solution.offset.to(dtype)
+        solution.state = {name: value.to(dtype) for name, value in solution.state.items()}
+        blank = solution.dictionary.new_zeros(1, 1, solution.dictionary.shape[1])
+        self._keep(solution, blank, 0, like=like)
+
+    def _moment_matrix(self, moments: Moments) -> Tensor:
+        """Return the matrix (m, m) whose leading eigenvectors span the dictionary."""
+        raise NotImplementedError
+
+    def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
+        """Return a solution with one row of zero codes, from singular values and vectors."""
+        raise NotImplementedError
+
+    def fit_transform(
+        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
+    ) -> Array:
+        """Fit to `X` and return its codes U (n, r); see ``fit``."""
+        self._moments = None
+        return super().fit_transform(X, y, init_dictionary=init_dictionary)
+
+
+def fit_batches(
+    extractor: Extractor,
+    batches: Iterable[Array],
+    *,
+    max_tokens: int = 50_000,
+    random_state: Any = 0,
+) -> Extractor:
+    """Fit `extractor` to rows that come in batches and need never lie in memory together.
+
+    SVD and PCA are exact over all rows, k-means takes one pass of mini-batches; the others are
+    fitted to `max_tokens` rows, drawn uniformly from all of them.
+
+    Parameters
+    ----------
+    extractor
+        An extractor; it is fitted in place and returned.
+    batches
+        Arrays (n_i, m).
+    max_tokens
+        Rows kept for extractors without ``partial_fit``.
+    random_state
+        Seed of the rows kept.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ontogeny.concepts import make
+    >>> A = np.random.default_rng(0).normal(size=(300, 5))
+    >>> streamed = fit_batches(
+    ...     make("pca", n_concepts=2), (A[i : i + 50] for i in range(0, 300, 50))
+    ... )
+    >>> whole = make("pca", n_concepts=2).fit(A)
+    >>> bool(np.allclose(streamed.components_, whole.components_))
+    True
+    """
+    if isinstance(extractor, MomentExtractor):
+        extractor._moments = None
+        last: Array | None = None
+        for last in batches:
+            extractor._absorb(last)
+        if last is None:
+            raise ArgumentError("batches must give at least one array; it gave none.")
+        extractor._refit(last)
+        return extractor
+    if hasattr(extractor, "partial_fit"):
+        extractor.reset()
+        count = 0
+        for batch in batches:
+            extractor.partial_fit(batch)
+            count += 1
+        if count == 0:
+            raise ArgumentError("batches must give at least one array; it gave none.")
+        return extractor
+    return extractor.fit(sample_rows(batches, max_tokens, random_state=random_state))
+
+
+def sample_rows(batches: Iterable[Array], max_rows: int, *, random_state: Any = 0) -> Array:
+    """Return `max_rows` rows drawn uniformly from all batches (all rows, if there are fewer).
+
+    Every row gets a random key; the rows with the smallest keys are kept, in their order.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no batch or `max_rows` is below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sample_rows([np.zeros((4, 2)), np.ones((4, 2))], 3).shape
+    (3, 2)
+    """
+    if max_rows < 1:
+        raise ArgumentError(f"max_rows must be at least 1; got {max_rows!r}.")
+    generator = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31)))
+    kept: Tensor | None = None
+    keys = torch.empty(0, dtype=torch.float64)
+    like: Array | None = None
+    for batch in batches:
+        like = matrix("batch", batch)
+        rows = as_tensor(like)
+        new = torch.rand(len(rows), generator=generator, dtype=torch.float64)
+        pool = rows if kept is None else torch.cat([kept, rows])
+        keys = torch.cat([keys, new])
+        if len(keys) > max_rows:
+            chosen = torch.topk(keys, max_rows, largest=False).indices.sort().values
+            pool, keys = pool[chosen.to(pool.device)], keys[chosen]
+        kept = pool
+    if kept is None or like is None:
+        raise ArgumentError("batches must give at least one array; it gave none.")
+    return give(kept, like)
