@@ -94,6 +94,13 @@ def test_numbers_whose_products_overflow_are_refused_and_small_ones_are_not(name
     assert np.isfinite(distances.distance(name, 1e-200 * W, 1e60 * V))
 
 
+def test_a_batch_result_beyond_its_dtype_is_refused():
+    large = np.full((2, 3, 3), 2e38, dtype=np.float32)
+    assert distances.entrywise(large[0], -large[0]) == pytest.approx(3.6e39)
+    with pytest.raises(NonFiniteError, match="does not fit in float32"):
+        distances.entrywise(large, -large)
+
+
 def test_refusals_name_the_argument_and_what_is_allowed():
     with pytest.raises(ArgumentError, match=r"same shape .*\(9, 4\) and \(9, 3\)"):
         distances.procrustes(W, V[:, :3])

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..arrays import Array
 from ..errors import ArgumentError
-from .pair import Pair, measured, squares
+from .pair import Pair, measured
 
 __all__ = ["entrywise", "frobenius", "ky_fan", "nuclear", "schatten", "spectral"]
 
@@ -158,7 +158,7 @@ def ky_fan(W: Array, V: Array, k: int = 1) -> Any:
 
 def frobenius_of(pair: Pair) -> Array:
     """Frobenius distance of every member of a pair of stacks."""
-    return pair.xp.sqrt(squares(pair.difference))
+    return pair.xp.sqrt(pair.difference_squares)
 
 
 def spectral_of(pair: Pair) -> Array:

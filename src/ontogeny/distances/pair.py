@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from ..arrays import Array, matrix, namespace
-from ..errors import ArgumentError
+from ..errors import ArgumentError, NonFiniteError
 from .matching import assignments, picked
 
 __all__ = [
@@ -105,6 +105,11 @@ class Pair:
     def difference(self) -> Array:
         """W - V, exact before rounding, so that no norm of it cancels."""
         return self.first.stack - self.second.stack
+
+    @cached_property
+    def difference_squares(self) -> Array:
+        """Squared Frobenius norms of W - V (k,)."""
+        return squares(self.difference)
 
     @cached_property
     def difference_spectrum(self) -> Array:
@@ -234,10 +239,18 @@ def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
 
 
 def give(result: Array, given: Array) -> Any:
-    """Return one number as a float, a batch in the shape, kind and dtype of what came in."""
+    """Return one number as a float, a batch in the shape, kind and dtype of what came in.
+
+    Raises
+    ------
+    NonFiniteError
+        If a finite number of the batch does not fit in that dtype.
+    """
     xp = namespace(result)
     if given.ndim == 2:
         return float(result[0])
+    if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(given.dtype).max))):
+        raise NonFiniteError(f"a result does not fit in {given.dtype}: pass float64 arrays.")
     shaped = xp.astype(xp.reshape(result, tuple(given.shape[:-2])), given.dtype)
     return shaped.to(given.device) if is_torch_array(shaped) else shaped
 

@@ -91,7 +91,7 @@ def _nearest(
     """
     xp = pair.xp
     squared = xp.zeros_like(total)
-    near = squares(pair.difference) < _NEAR * total
+    near = pair.difference_squares < _NEAR * total
     if not bool(xp.all(near)):
         squared[~near] = total[~near] - 2.0 * nuclear_norm(~near)
         near = squared < _NEAR * total
