@@ -186,6 +186,23 @@ def test_a_hole_in_the_even_part_of_a_log_schedule_is_found():
     assert holes(steps) == [7000]
 
 
+@pytest.mark.parametrize("damage", ["cut", "gone", "configuration"])
+def test_a_checkpoint_damaged_after_opening_is_a_finding_and_no_crash(tmp_path, damage):
+    for step in range(4):
+        write(tmp_path, step)
+    trajectory = Trajectory.from_folder(tmp_path)
+    weights = tmp_path / "checkpoint-2" / "model.safetensors"
+    if damage == "cut":
+        weights.write_bytes(weights.read_bytes()[:-1])
+    elif damage == "gone":
+        weights.unlink()
+    else:
+        (tmp_path / "checkpoint-2" / "config.json").write_text("{")
+    findings = trajectory.audit()
+    assert [(f.kind, f.certainty, f.steps) for f in findings] == [("unreadable", "certain", (2,))]
+    assert "checkpoint-2" in findings[0].message
+
+
 def test_findings_are_a_sequence_with_records_that_json_takes():
     one = Finding("identical", "certain", (1, 2), "steps 1 and 2 hold the same weights")
     findings = Findings([one, Finding("temporary", "certain", (), "left")])

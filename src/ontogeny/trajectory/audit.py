@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import CheckpointError
 from .configuration import changes
 from .digests import non_finite
 from .findings import Finding, Findings, join_steps
@@ -25,14 +26,31 @@ _SHOWN = 5  # names in one sentence
 
 def audit(trajectory: Trajectory) -> Findings:
     """Return the findings on `trajectory`, those about weights first."""
-    checkpoints, catalogue = trajectory.checkpoints, trajectory.catalogue
-    reach = (checkpoints[0].step, checkpoints[-1].step)
+    catalogue = trajectory.catalogue
     found: list[Finding] = []
+    reach = (trajectory.checkpoints[0].step, trajectory.checkpoints[-1].step)
+    checkpoints, broken = _readable(trajectory.checkpoints)
+    found.extend(broken)
     for check in (_identical, _non_finite, _configuration, _tokenizer):
         found.extend(check(checkpoints))
     found.extend(_missing(catalogue, reach))
     found.extend(_left_behind(catalogue))
     return Findings(found)
+
+
+def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list[Finding]]:
+    """Return the checkpoints that can still be read, and a finding for each other one."""
+    readable, broken = [], []
+    for checkpoint in checkpoints:
+        try:
+            checkpoint.digests()
+            checkpoint.configuration()
+        except (CheckpointError, OSError) as error:
+            text = f"step {checkpoint.step} cannot be read: {error}"
+            broken.append(Finding("unreadable", "certain", (checkpoint.step,), text))
+        else:
+            readable.append(checkpoint)
+    return readable, broken
 
 
 def _identical(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
