@@ -206,7 +206,7 @@ def test_birth_death_split_and_merge_are_told_apart():
     assert found["start"].values[1].tolist() == ["birth", "continued", "split", "continued"]
     assert found["end"].values[0].tolist() == ["death", "continued", "death", "continued"]
     assert found["track"].values[1].tolist() == [4, 1, 5, 3]
-    assert found["relative"].values[1].tolist() == [-1, -1, 1, -1]
+    assert found["parent"].values[1].tolist() == [-1, -1, 1, -1]
     back = distances.tracks(np.stack([second, first]), threshold=0.6)
     assert back["end"].values[0].tolist() == ["death", "continued", "merge", "continued"]
     assert back["heir"].values[0].tolist() == [-1, -1, 1, -1]

@@ -55,7 +55,7 @@ def tracks(
         ``cosine``: |cos| with its predecessor (NaN where a track begins); ``sign``: -1 where the
         column is flipped against its track's first; ``start``: ``"first"``, ``"continued"``,
         ``"birth"`` or ``"split"``; ``end``: ``"last"``, ``"continued"``, ``"death"`` or
-        ``"merge"``; ``relative``: track split from, else -1; ``heir``: track merged into, else -1;
+        ``"merge"``; ``parent``: track split from, else -1; ``heir``: track merged into, else -1;
         ``threshold(step)``: towards the step before (NaN at the first).
 
     Raises
@@ -111,7 +111,7 @@ class _Record:
         self.track[0] = np.arange(r)
         self.sign = np.ones(shape, dtype=int)
         self.cosine = np.full(shape, np.nan)
-        self.relative = np.full(shape, -1)
+        self.parent = np.full(shape, -1)
         self.heir = np.full(shape, -1)
         self.start = np.full(shape, "birth", dtype="<U9")
         self.start[0] = "first"
@@ -142,7 +142,7 @@ class _Record:
             parent = alive[np.argmax(cosines[alive, child])]
             if cosines[parent, child] > limit:
                 self.start[t, child] = "split"
-                self.relative[t, child] = self.track[t - 1, parent]
+                self.parent[t, child] = self.track[t - 1, parent]
 
     def _ended(
         self, t: int, dying: np.ndarray, alive: np.ndarray, cosines: np.ndarray, limit: float
@@ -156,7 +156,7 @@ class _Record:
     def dataset(self, steps: np.ndarray) -> xr.Dataset:
         import xarray as xr
 
-        tables = ("track", "cosine", "sign", "start", "end", "relative", "heir")
+        tables = ("track", "cosine", "sign", "start", "end", "parent", "heir")
         variables = {name: (("step", "concept"), getattr(self, name)) for name in tables}
         return xr.Dataset(
             variables | {"threshold": ("step", self.threshold)},
