@@ -57,7 +57,7 @@ BASE: dict[str, Palette] = {
         "raised": "#f7f7f5",
         "ink": "#1b1d22",
         "ink-2": "#5a5e68",
-        "ink-3": "#7b7f89",
+        "ink-3": "#6c707a",
         "line": "#d9dadd",
         "line-2": "#ecedee",
         "null": "#a9abb1",

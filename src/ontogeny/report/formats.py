@@ -76,12 +76,12 @@ def p_value(p: float) -> str:
 
 
 def count(n: float) -> str:
-    """Return a large count in words' size: 1.8 million.
+    """Return a large count in words' size: 1.81 million.
 
     Examples
     --------
     >>> count(1_812_224), count(950)
-    ('1.8 million', '950')
+    ('1.81 million', '950')
     """
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if n >= size:

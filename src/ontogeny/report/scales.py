@@ -77,6 +77,8 @@ class StepScale:
             rest[0, 0] = max(rest[0, 0], ZERO_GAP * 0.55)
             zero = np.array([[-ZERO_GAP * 0.3, ZERO_GAP * 0.3]])
             return np.concatenate([zero, rest])
+        if len(self.steps) == 1:
+            return np.tile([[0.1, 0.9]], (len(centres), 1))
         return _cell_edges(centres)
 
     def ticks(self) -> list[Tick]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +48,12 @@ class FigureSpec:
     bands: Sequence[tuple[str, str, str]] = ()
     y_scale: str = "linear"
     problem: str = ""
+
+    @property
+    def file_stem(self) -> str:
+        """Name of the figure's files, without what a file system may not like."""
+        stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{self.node.path}-{self.key}").strip("-")
+        return stem[:120] or "figure"
 
     @property
     def variables(self) -> list[str]:
@@ -107,6 +114,8 @@ def _checked(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
         raise Problem(f"This version draws {', '.join(KINDS)}; the figure's kind is {spec.kind!r}.")
     labels = dict(raw.get("select") or {})
     value = _variable(spec.node, raw.get("value"), labels)
+    if value.size == 0:
+        raise Problem(f"{raw['value']!r} holds no values.")
     axes = _axes(spec.kind, raw, value)
     relative = raw.get("relative") or ""
     if relative and _variable(spec.node, relative, labels).dims != value.dims:

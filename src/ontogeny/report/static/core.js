@@ -3,8 +3,12 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
 
-function find(selector, root = document) { return root.querySelector(selector); }
-function findAll(selector, root = document) { return Array.from(root.querySelectorAll(selector)); }
+function find(selector, root = document) {
+  return root.querySelector(selector);
+}
+function findAll(selector, root = document) {
+  return Array.from(root.querySelectorAll(selector));
+}
 
 // An HTML element with properties, text and children; text is never parsed as HTML.
 function make(tag, properties = {}, ...children) {
@@ -39,7 +43,9 @@ function at(array, index) {
   return flat[place];
 }
 
-function range(count) { return Array.from({ length: count }, (_, i) => i); }
+function range(count) {
+  return Array.from({ length: count }, (_, i) => i);
+}
 
 // The place of the largest number in a sorted list that is not above `value`, or 0.
 function lastNotAbove(list, value) {

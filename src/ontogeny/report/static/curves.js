@@ -8,18 +8,34 @@ function drawCurves(figure, view) {
   const seriesAxis = figure.axes.series ? node.axes[figure.axes.series] : null;
   const facets = view.facets();
   const shown = view.shown(figure.axes.series);
-  const styles = seriesAxis ? seriesStyles(seriesAxis, palette) : [{ colour: palette.base.ink, dash: "solid" }];
+  const styles = seriesAxis
+    ? seriesStyles(seriesAxis, palette)
+    : [{ colour: palette.base.ink, dash: "solid" }];
   const direct = seriesAxis && shown.length <= DIRECT_LABELS;
   const panels = facets.map((facet) => {
-    const lines = shown.map((s) => readLine(figure, view, { ...facet.index, ...seriesIndex(figure, s) }, {
-      label: seriesAxis ? formatLabel(seriesAxis, s) : "", full: seriesAxis ? String(seriesAxis.values[s]) : "", ...styles[s],
-    }));
+    const lines = shown.map((s) =>
+      readLine(
+        figure,
+        view,
+        { ...facet.index, ...seriesIndex(figure, s) },
+        {
+          label: seriesAxis ? formatLabel(seriesAxis, s) : "",
+          full: seriesAxis ? String(seriesAxis.values[s]) : "",
+          ...styles[s],
+        },
+      ),
+    );
     return { ...facet, lines, bands: figure.bands.map((band) => readBand(figure, view, band, facet, shown)) };
   });
   const names = direct ? shown.map((s) => shortened(formatLabel(seriesAxis, s), 18)) : [];
   const frame = layPanels(panels.length, view.width, {
-    left: 54, right: seriesAxis ? (direct ? 26 + widest(names) : 62) : 12,
-    top: facets.length > 1 ? 22 : 2, bottom: 42, between: 6, gap: 18, minimum: 170,
+    left: 54,
+    right: seriesAxis ? (direct ? 26 + widest(names) : 62) : 12,
+    top: facets.length > 1 ? 22 : 2,
+    bottom: 42,
+    between: 6,
+    gap: 18,
+    minimum: 170,
     panel: panels.length > 3 ? 150 : panels.length > 1 ? 180 : 250,
   });
   const layout = plotLayout(frame, palette);
@@ -28,25 +44,44 @@ function drawCurves(figure, view) {
   const traces = [];
   panels.forEach((panel, i) => {
     const box = frame.boxes[i];
-    placeAxes(layout, frame, i, dimensionAxis(xAxis, palette, box.width, box.bottom), valueAxis(palette, span, figure.yScale));
+    placeAxes(
+      layout,
+      frame,
+      i,
+      dimensionAxis(xAxis, palette, box.width, box.bottom),
+      valueAxis(palette, span, figure.yScale),
+    );
     const axes = { xaxis: axisName("x", i), yaxis: axisName("y", i) };
     panel.bands.forEach((band) => traces.push(bandTrace(band, places, palette, axes)));
     panel.lines.forEach((line) => traces.push(...lineTraces(line, xAxis, places, panel, axes)));
     traces.push(missingTrace(panel, places, span, figure.yScale, palette, axes));
     if (xAxis.kind === "step") layout.shapes.push(...stepMarks(frame, i, palette));
     if (facets.length > 1) layout.annotations.push(panelTitle(frame, i, panel.title, palette));
+    if (!panel.lines.some((line) => line.ys.some(Number.isFinite)))
+      layout.annotations.push(emptyNote(frame, i));
     layout.annotations.push(...bandLabels(panel, places, span, figure.yScale, box, i, palette));
     if (direct && box.last) labelLines(layout, panel.lines, span, figure.yScale, frame, i, palette);
   });
-  layout.annotations.push(axisTitle(frame, dimensionWords(xAxis, figure.axes.x)), headLine(view.unitWords(), palette));
-  if (seriesAxis && !direct) traces.push(seriesBar(seriesAxis, shown, styles, frame, palette, figure.axes.series));
+  layout.annotations.push(
+    axisTitle(frame, dimensionWords(xAxis, figure.axes.x)),
+    headLine(view.unitWords(), palette),
+  );
+  if (seriesAxis && !direct)
+    traces.push(seriesBar(seriesAxis, shown, styles, frame, palette, figure.axes.series));
   return {
-    traces, layout, frame, panels, xAxis,
-    hover: (panel, place, x, y) => nearestLine(figure, view, panels[panel], nearest(places, place), y, span, frame.boxes[panel]),
+    traces,
+    layout,
+    frame,
+    panels,
+    xAxis,
+    hover: (panel, place, x, y) =>
+      nearestLine(figure, view, panels[panel], nearest(places, place), y, span, frame.boxes[panel]),
   };
 }
 
-function seriesIndex(figure, s) { return figure.axes.series ? { [figure.axes.series]: s } : {}; }
+function seriesIndex(figure, s) {
+  return figure.axes.series ? { [figure.axes.series]: s } : {};
+}
 
 // Values of one line, with what hover needs.
 function readLine(figure, view, index, look) {
@@ -54,7 +89,8 @@ function readLine(figure, view, index, look) {
   const point = (i) => ({ ...index, [figure.axes.x]: i });
   const ys = range(count).map((i) => view.value(point(i)));
   const ends = figure.interval.length
-    ? range(count).map((i) => figure.interval.map((pair) => view.paired(pair, point(i)))) : null;
+    ? range(count).map((i) => figure.interval.map((pair) => view.paired(pair, point(i))))
+    : null;
   const reasons = ys.map((y, i) => (Number.isFinite(y) ? null : view.reason(point(i))));
   return { ...look, ys, ends, reasons, point };
 }
@@ -65,10 +101,12 @@ function readBand(figure, view, band, facet, shown) {
   const lower = [];
   const upper = [];
   for (let i = 0; i < count; i += 1) {
-    const both = shown.map((s) => {
-      const index = { ...facet.index, ...seriesIndex(figure, s), [figure.axes.x]: i };
-      return [view.paired(band.lower, index), view.paired(band.upper, index)];
-    }).filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b));
+    const both = shown
+      .map((s) => {
+        const index = { ...facet.index, ...seriesIndex(figure, s), [figure.axes.x]: i };
+        return [view.paired(band.lower, index), view.paired(band.upper, index)];
+      })
+      .filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b));
     lower.push(both.length ? Math.min(...both.map((b) => b[0])) : NaN);
     upper.push(both.length ? Math.max(...both.map((b) => b[1])) : NaN);
   }
@@ -88,18 +126,34 @@ function outline(places, lower, upper) {
   for (let i = 0; i <= places.length; i += 1) {
     const good = i < places.length && Number.isFinite(lower[i]) && Number.isFinite(upper[i]);
     if (good && start === null) start = i;
-    if (!good && start !== null) { close(i); start = null; }
+    if (!good && start !== null) {
+      close(i);
+      start = null;
+    }
   }
   return { x: xs, y: ys };
 }
 
 function area(outlined, colour, axes, meta) {
-  return { type: "scatter", mode: "lines", ...outlined, ...axes, fill: "toself", fillcolor: colour, line: { width: 0 }, hoverinfo: "skip", meta };
+  return {
+    type: "scatter",
+    mode: "lines",
+    ...outlined,
+    ...axes,
+    fill: "toself",
+    fillcolor: colour,
+    line: { width: 0 },
+    hoverinfo: "skip",
+    meta,
+  };
 }
 
 function bandTrace(band, places, palette, axes) {
   const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
-  const trace = area(outline(places, band.lower, band.upper), withAlpha(palette.base.null, 0.32), axes, { part: "band", label: band.label });
+  const trace = area(outline(places, band.lower, band.upper), withAlpha(palette.base.null, 0.32), axes, {
+    part: "band",
+    label: band.label,
+  });
   return flat ? { ...trace, line: { width: 2, color: palette.base.null } } : trace;
 }
 
@@ -107,13 +161,24 @@ function lineTraces(line, xAxis, places, panel, axes) {
   const meta = { part: "line", series: line.full, facet: panel.title };
   const alone = line.ys.filter(Number.isFinite).length < 2;
   const trace = {
-    type: "scatter", mode: alone ? "markers" : "lines", x: places, y: line.ys, customdata: xAxis.values, ...axes, meta,
-    line: { color: line.colour, width: 1.7, dash: line.dash }, marker: { color: line.colour, size: 6 },
-    connectgaps: false, hoverinfo: "skip",
+    type: "scatter",
+    mode: alone ? "markers" : "lines",
+    x: places,
+    y: line.ys,
+    customdata: xAxis.values,
+    ...axes,
+    meta,
+    line: { color: line.colour, width: 1.7, dash: line.dash },
+    marker: { color: line.colour, size: 6 },
+    connectgaps: false,
+    hoverinfo: "skip",
   };
   if (!line.ends) return [trace];
   const [lower, upper] = [0, 1].map((k) => line.ends.map((e) => e[k]));
-  return [area(outline(places, lower, upper), withAlpha(line.colour, 0.14), axes, { ...meta, part: "interval" }), trace];
+  return [
+    area(outline(places, lower, upper), withAlpha(line.colour, 0.14), axes, { ...meta, part: "interval" }),
+    trace,
+  ];
 }
 
 // A cross on the axis wherever a value is missing for a reason that hover tells.
@@ -121,19 +186,32 @@ function missingTrace(panel, places, span, scale, palette, axes) {
   const gaps = range(places.length).filter((i) => panel.lines.some((line) => line.reasons[i]));
   const floor = scale === "log" ? 10 ** span[0] : span[0];
   return {
-    type: "scatter", mode: "markers", x: gaps.map((i) => places[i]), y: gaps.map(() => floor), ...axes, hoverinfo: "skip", cliponaxis: false,
-    meta: { part: "missing" }, marker: { symbol: "x-thin", size: 7, line: { width: 1.4, color: palette.base["ink-2"] } },
+    type: "scatter",
+    mode: "markers",
+    x: gaps.map((i) => places[i]),
+    y: gaps.map(() => floor),
+    ...axes,
+    hoverinfo: "skip",
+    cliponaxis: false,
+    meta: { part: "missing" },
+    marker: { symbol: "x-thin", size: 7, line: { width: 1.4, color: palette.base["ink-2"] } },
   };
 }
 
 function valueSpan(panels, scale) {
-  const all = panels.flatMap((p) => [
-    ...p.lines.flatMap((l) => [...l.ys, ...(l.ends ? l.ends.flat() : [])]), ...p.bands.flatMap((b) => [...b.lower, ...b.upper]),
-  ]).filter((v) => Number.isFinite(v) && (scale !== "log" || v > 0));
+  const all = panels
+    .flatMap((p) => [
+      ...p.lines.flatMap((l) => [...l.ys, ...(l.ends ? l.ends.flat() : [])]),
+      ...p.bands.flatMap((b) => [...b.lower, ...b.upper]),
+    ])
+    .filter((v) => Number.isFinite(v) && (scale !== "log" || v > 0));
   let low = Infinity;
   let high = -Infinity;
-  for (const v of all) { low = Math.min(low, v); high = Math.max(high, v); }
-  if (low > high) return scale === "log" ? [0, 1] : [0, 1];
+  for (const v of all) {
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  }
+  if (low > high) return [0, 1];
   if (scale === "log") return pad(Math.log10(low), Math.log10(high), 0.05);
   // Zero belongs to the picture where it is near.
   if (low >= 0 && low < 0.4 * high) return [0, high * 1.06 || 1];
@@ -151,85 +229,6 @@ function pixel(value, span, scale, height) {
   return (height * (span[1] - v)) / (span[1] - span[0]);
 }
 
-// Labels at the right end of lines, pushed apart so that none covers another, each with a leader
-// in the colour of its line.
-function labelLines(layout, lines, span, scale, frame, i, palette) {
-  const box = frame.boxes[i];
-  const ends = lines.map((line) => ({ line, value: line.ys.findLast(Number.isFinite) }))
-    .filter((end) => end.value !== undefined)
-    .map((end) => ({ ...end, from: pixel(end.value, span, scale, box.height) })).sort((a, b) => a.from - b.from);
-  const heights = spread(ends.map((end) => end.from), 13, box.height);
-  const x = (pixels) => (box.x + box.width + pixels) / frame.width;
-  const y = (pixels) => 1 - (box.y + pixels) / frame.height;
-  ends.forEach((end, k) => {
-    layout.annotations.push(note(shortened(end.line.label, 18), x(20), y(heights[k])));
-    layout.shapes.push({
-      type: "path", xref: "paper", yref: "paper", line: { color: end.line.colour, width: 1.3, dash: end.line.dash },
-      path: `M${x(2)},${y(end.from)}L${x(8)},${y(heights[k])}L${x(18)},${y(heights[k])}`,
-    });
-  });
-}
-
-// Sorted heights moved apart to at least `gap`, none below `bottom`.
-function spread(heights, gap, bottom) {
-  const moved = [];
-  heights.forEach((height, k) => moved.push(k ? Math.max(height, moved[k - 1] + gap) : height));
-  for (let k = moved.length - 1, most = bottom; k >= 0; k -= 1, most = moved[k + 1] - gap) moved[k] = Math.min(moved[k], most);
-  return moved;
-}
-
-// The name of each band, inside it or over it where lines and other names leave most room.
-function bandLabels(panel, places, span, scale, box, i, palette) {
-  if (i && box.width < 200) return [];
-  const xOf = (k) => ((places[k] - places[0] + 0.03) / (places.at(-1) - places[0] + 0.06)) * box.width;
-  const yOf = (value) => pixel(value, span, scale, box.height);
-  const taken = [];
-  return panel.bands.flatMap((band) => {
-    const half = textWidth(band.label, 11) / 2;
-    const spots = range(places.length).filter((k) => Number.isFinite(band.upper[k])).flatMap((k) => {
-      const edge = yOf(band.upper[k]);
-      const inside = edge + Math.min(9, (yOf(band.lower[k]) - edge) / 2);
-      const fits = xOf(k) - half > 10 && xOf(k) + half < box.width - 4;
-      return fits ? [edge - 9, inside].map((y) => ({ x: xOf(k), y, half, inside: y > edge })) : [];
-    }).filter((spot) => taken.every((t) => Math.abs(t.y - spot.y) > 13 || Math.abs(t.x - spot.x) > t.half + spot.half + 6));
-    const room = (spot) => Math.min(40, ...panel.lines.flatMap((line) => line.ys
-      .map((value, k) => (Math.abs(xOf(k) - spot.x) > half + 8 ? 40 : Math.abs(yOf(value) - spot.y))).filter(Number.isFinite)))
-      + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
-    if (!spots.length) return [];
-    const best = spots.reduce((a, b) => (room(b) > room(a) ? b : a));
-    taken.push(best);
-    return [{
-      text: plotText(band.label), x: best.x / box.width, y: 1 - best.y / box.height, xref: `${axisName("x", i)} domain`, yref: `${axisName("y", i)} domain`,
-      showarrow: false, xanchor: "center", yanchor: "middle", font: { size: 11, color: palette.base["ink-2"] },
-    }];
-  });
-}
-
-// A colour bar for more series than can be labelled.
-function seriesBar(axis, shown, styles, frame, palette, name) {
-  const count = shown.length;
-  const every = Math.ceil(count / 8);
-  const ticks = range(count).filter((k) => k % every === 0 || k === count - 1);
-  const scale = shown.flatMap((s, k) => [[k / count, styles[s].colour], [(k + 1) / count, styles[s].colour]]);
-  return {
-    type: "scatter", mode: "markers", x: [null], y: [null], hoverinfo: "skip", meta: { part: "bar" },
-    marker: {
-      color: [0], cmin: -0.5, cmax: count - 0.5, colorscale: scale, showscale: true,
-      colorbar: colourBar(frame, palette, { title: name, tickvals: ticks, ticktext: ticks.map((k) => plotText(shortened(axis.short ? axis.short[shown[k]].replace(/^layer /, "") : formatLabel(axis, shown[k]), 8))) }),
-    },
-  };
-}
-
-function colourBar(frame, palette, more) {
-  const box = frame.boxes[0];
-  const { title, ...rest } = more;
-  return {
-    thickness: 8, thicknessmode: "pixels", len: Math.max(box.height, 90), lenmode: "pixels", outlinewidth: 0, xpad: 0, ypad: 0,
-    x: (frame.width - 50) / frame.width, xanchor: "left", y: 1 - box.y / frame.height, yanchor: "top",
-    ticks: "", tickfont: { size: 11, color: palette.base["ink-2"] }, title: { text: plotText(title), side: "top", font: { size: 11 } }, ...rest,
-  };
-}
-
 // What is nearest to the pointer at a step: the line by its height; a missing value lies on the axis.
 function nearestLine(figure, view, panel, i, y, span, box) {
   const gap = (line) => {
@@ -237,7 +236,15 @@ function nearestLine(figure, view, panel, i, y, span, box) {
     return line.reasons[i] ? Math.abs(box.height - y) : Infinity;
   };
   const line = panel.lines.reduce((a, b) => (gap(b) < gap(a) ? b : a));
-  const told = view.describe(line.point(i), [panel.title, line.label], line.ys[i], line.ends ? line.ends[i] : null);
+  const told = view.describe(
+    line.point(i),
+    [panel.title, line.label],
+    line.ys[i],
+    line.ends ? line.ends[i] : null,
+  );
   const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
-  return { ...told, rest: [...told.rest, ...others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`)] };
+  return {
+    ...told,
+    rest: [...told.rest, ...others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`)],
+  };
 }

@@ -3,7 +3,13 @@
 const PICTURE_MARGIN = 20;
 
 function save(name, content, type) {
-  const link = make("a", { href: typeof content === "string" && content.startsWith("data:") ? content : URL.createObjectURL(new Blob([content], { type })), download: name });
+  const link = make("a", {
+    href:
+      typeof content === "string" && content.startsWith("data:")
+        ? content
+        : URL.createObjectURL(new Blob([content], { type })),
+    download: name,
+  });
   link.click();
   if (link.href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
@@ -13,38 +19,88 @@ function csvField(value) {
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
-function csv(header, rows) { return [header, ...rows].map((row) => row.map(csvField).join(",")).join("\n") + "\n"; }
+function csv(header, rows) {
+  return [header, ...rows].map((row) => row.map(csvField).join(",")).join("\n") + "\n";
+}
 
 // A figure's data in long form: one row for each point, dimensions first.
 function figureCsv(data) {
   const node = DATA.nodes[data.node];
   const main = node.arrays[data.value];
-  const places = [data.value, data.relative, ...data.interval.map((p) => p[0]), ...data.bands.flatMap((b) => [b.lower[0], b.upper[0]])];
+  const places = [
+    data.value,
+    data.relative,
+    ...data.interval.map((p) => p[0]),
+    ...data.bands.flatMap((b) => [b.lower[0], b.upper[0]]),
+  ];
   const arrays = [...new Set(places.filter((p) => p !== null))].map((p) => node.arrays[p]);
   const axes = main.dims.map((d) => node.axes[d]);
   const rows = range(values(main).length).map((flat) => {
-    const index = Object.fromEntries(main.dims.map((d, k) => [d, Math.floor(flat / main.strides[k]) % main.shape[k]]));
-    return [...axes.map((axis, k) => axis.values[index[main.dims[k]]]), ...arrays.map((array) => shortest(at(array, index), array))];
+    const index = Object.fromEntries(
+      main.dims.map((d, k) => [d, Math.floor(flat / main.strides[k]) % main.shape[k]]),
+    );
+    return [
+      ...axes.map((axis, k) => axis.values[index[main.dims[k]]]),
+      ...arrays.map((array) => shortest(at(array, index), array)),
+    ];
   });
   return csv([...main.dims, ...arrays.map((a) => a.name)], rows);
 }
 
 function chartCsv() {
   const blank = (v) => (v === null ? "" : v);
-  const rows = DATA.rows.flatMap((row) => row.steps.map((step, i) => [
-    row.label, step, blank(row.progress[i]), row.distinct[i] === "1", row.developed, ...row.half.map(blank), blank(row.settled), blank(row.p),
-  ]));
-  return csv(["row", "step", "progress", "distinct", "developed", "half_step", "half_step_low", "half_step_high", "settled_step", "p_value"], rows);
+  const rows = DATA.rows.flatMap((row) =>
+    row.steps.map((step, i) => [
+      row.label,
+      step,
+      shortest(values(row.progress)[i], row.progress),
+      row.distinct[i] === "1",
+      row.developed,
+      ...row.half.map(blank),
+      blank(row.settled),
+      blank(row.p),
+    ]),
+  );
+  return csv(
+    [
+      "row",
+      "step",
+      "progress",
+      "distinct",
+      "developed",
+      "half_step",
+      "half_step_low",
+      "half_step_high",
+      "settled_step",
+      "p_value",
+    ],
+    rows,
+  );
 }
 
 // The chart with its styles written into it, so that it stands alone.
 function chartPicture() {
   const source = findAll("svg.chart").find((svg) => svg.clientWidth > 0);
   const copy = source.cloneNode(true);
-  const pairs = [source, ...findAll("*", source)].map((element, i) => [element, [copy, ...findAll("*", copy)][i]]);
+  const pairs = [source, ...findAll("*", source)].map((element, i) => [
+    element,
+    [copy, ...findAll("*", copy)][i],
+  ]);
   for (const [from, to] of pairs) {
     const style = getComputedStyle(from);
-    for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "shape-rendering"]) to.style.setProperty(name, style.getPropertyValue(name));
+    for (const name of [
+      "fill",
+      "stroke",
+      "stroke-width",
+      "stroke-dasharray",
+      "opacity",
+      "font-size",
+      "font-weight",
+      "font-family",
+      "text-anchor",
+      "shape-rendering",
+    ])
+      to.style.setProperty(name, style.getPropertyValue(name));
   }
   for (const drop of findAll(".now, .hit", copy)) drop.remove();
   const box = source.viewBox.baseVal;
@@ -53,7 +109,10 @@ function chartPicture() {
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   copy.setAttribute("viewBox", `${corner.x} ${corner.y} ${width} ${height}`);
-  copy.insertBefore(makeSvg("rect", { ...corner, width, height, fill: colours().base.paper }), copy.firstChild);
+  copy.insertBefore(
+    makeSvg("rect", { ...corner, width, height, fill: colours().base.paper }),
+    copy.firstChild,
+  );
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 
@@ -72,12 +131,14 @@ function saveChart(action) {
 }
 
 function saveFigure(figure, action) {
-  const name = `${figure.data.node}-${figure.data.id}`.replace(/^section-/, "").replace(/-section-.*-figure/, "").replace(/[^a-z0-9-]+/gi, "-");
+  const name = figure.data.file;
   if (action === "csv") return save(`${name}.csv`, figureCsv(figure.data), "text/csv");
   const { width, height } = figure.picture.frame;
   const layout = { ...figure.plot.layout, paper_bgcolor: colours().base.paper, width, height };
-  return Plotly.toImage({ data: figure.plot.data, layout }, { format: action, width, height, scale: action === "png" ? 2 : 1 })
-    .then((url) => save(`${name}.${action}`, url));
+  return Plotly.toImage(
+    { data: figure.plot.data, layout },
+    { format: action, width, height, scale: action === "png" ? 2 : 1 },
+  ).then((url) => save(`${name}.${action}`, url));
 }
 
 function startDownloads() {

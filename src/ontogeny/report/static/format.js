@@ -11,7 +11,9 @@ function formatNumber(value, uncertainty = NaN) {
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
-function formatStep(step) { return Math.round(step).toLocaleString("en-US"); }
+function formatStep(step) {
+  return Math.round(step).toLocaleString("en-US");
+}
 
 function formatLabel(axis, i) {
   if (axis.kind === "step") return formatStep(axis.values[i]);
@@ -21,10 +23,16 @@ function formatLabel(axis, i) {
 
 // plotly.js reads a subset of HTML and templates in its labels; with these escapes they stay text.
 function plotText(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%\{/g, "&#37;{");
+  return String(text)
+    .replace(/&/g, "&amp;")
+    .replace(/</g, "&lt;")
+    .replace(/>/g, "&gt;")
+    .replace(/%\{/g, "&#37;{");
 }
 
-function shortened(text, length) { return text.length > length ? `${text.slice(0, length - 1)}…` : text; }
+function shortened(text, length) {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
 
 // The shortest decimal that reads back as the stored number.
 function shortest(value, array) {

@@ -8,7 +8,11 @@ function startLayers() {
   const all = make("button", { type: "button", className: "all", textContent: "all" });
   all.addEventListener("click", () => change({ layers: null }));
   const chips = DATA.layers.map((label, i) => {
-    const chip = make("button", { type: "button", title: `Layer ${label}` }, make("span", { textContent: label }));
+    const chip = make(
+      "button",
+      { type: "button", title: `Layer ${label}` },
+      make("span", { textContent: label }),
+    );
     chip.addEventListener("click", () => toggleLayer(i));
     return chip;
   });
@@ -21,7 +25,9 @@ function startLayers() {
       chip.style.setProperty("--chip", palette.layers[i]);
     });
   };
-  listen((changed) => { if (changed.has("layers")) show(); });
+  listen((changed) => {
+    if (changed.has("layers")) show();
+  });
   darkQuery.addEventListener("change", show);
   show();
 }

@@ -3,25 +3,40 @@
 function startRail() {
   const menu = document.getElementById("menu");
   const rail = document.getElementById("rail");
-  const open = (shown) => { rail.classList.toggle("open", shown); menu.setAttribute("aria-expanded", String(shown)); };
+  const open = (shown) => {
+    rail.classList.toggle("open", shown);
+    menu.setAttribute("aria-expanded", String(shown));
+  };
   menu.addEventListener("click", () => open(!rail.classList.contains("open")));
-  rail.addEventListener("click", (event) => { if (event.target.closest("a")) open(false); });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") { open(false); hideTooltip(); } });
-  const links = new Map(findAll("a", rail).map((link) => [link.hash.slice(1), link]));
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(entry.target.id)?.setAttribute("aria-current", "true");
+  rail.addEventListener("click", (event) => {
+    if (event.target.closest("a")) open(false);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      open(false);
+      hideTooltip();
     }
-  }, { rootMargin: "-30% 0px -65% 0px" });
+  });
+  const links = new Map(findAll("a", rail).map((link) => [link.hash.slice(1), link]));
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        for (const link of links.values()) link.removeAttribute("aria-current");
+        links.get(entry.target.id)?.setAttribute("aria-current", "true");
+      }
+    },
+    { rootMargin: "-30% 0px -65% 0px" },
+  );
   for (const section of findAll("main > section")) watcher.observe(section);
 }
 
 // The margin notes fold where there is no margin.
 function startNotes() {
   const narrow = matchMedia("screen and (max-width: 860px)");
-  const fold = () => { for (const notes of findAll(".notes details")) notes.open = !narrow.matches; };
+  const fold = () => {
+    for (const notes of findAll(".notes details")) notes.open = !narrow.matches;
+  };
   narrow.addEventListener("change", fold);
   fold();
 }

@@ -4,15 +4,6 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Ar
 
 const HEAD = 16;
 
-const ruler = document.createElement("canvas").getContext("2d");
-
-function textWidth(text, size = 11.5) {
-  ruler.font = `${size}px ${FONT}`;
-  return ruler.measureText(text).width;
-}
-
-function widest(texts) { return Math.max(0, ...texts.map((text) => textWidth(text))); }
-
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
 // Above all panels is room for one line: the unit of the values.
 function layPanels(count, width, size) {
@@ -36,7 +27,9 @@ function layPanels(count, width, size) {
   return { boxes, width, height };
 }
 
-function axisName(letter, i) { return letter + (i ? i + 1 : ""); }
+function axisName(letter, i) {
+  return letter + (i ? i + 1 : "");
+}
 
 // A layout without margins: axes lie where the boxes say, ticks in the room around them.
 function plotLayout(frame, palette) {
@@ -88,8 +81,16 @@ function baseAxis(palette) {
 
 function valueAxis(palette, span, type) {
   return {
-    ...baseAxis(palette), type, range: span, showgrid: true, showline: false, ticks: "",
-    gridcolor: palette.base["line-2"], nticks: 5, separatethousands: true, exponentformat: "power",
+    ...baseAxis(palette),
+    type,
+    range: span,
+    showgrid: true,
+    showline: false,
+    ticks: "",
+    gridcolor: palette.base["line-2"],
+    nticks: 5,
+    separatethousands: true,
+    exponentformat: "power",
     ...(type === "log" ? { dtick: span[1] - span[0] > 1.2 ? 1 : "D2" } : {}),
   };
 }
@@ -99,7 +100,8 @@ function tickLabels(ticks, length) {
   const kept = [];
   for (const [place, label] of ticks.filter((t) => t[2] < 9).sort((a, b) => a[2] - b[2])) {
     const half = textWidth(label) / 2;
-    if (kept.every((k) => Math.abs(k.place - place) * length >= half + k.half + 8)) kept.push({ place, label, half });
+    if (kept.every((k) => Math.abs(k.place - place) * length >= half + k.half + 8))
+      kept.push({ place, label, half });
   }
   return new Map(kept.map((k) => [k.place, k.label]));
 }
@@ -111,21 +113,28 @@ function dimensionAxis(axis, palette, length, labelled) {
     const scale = DATA.scales[state.scale];
     const labels = tickLabels(scale.ticks, length);
     return {
-      ...shared, range: [-0.03, 1.03], tickvals: scale.ticks.map((t) => t[0]),
+      ...shared,
+      range: [-0.03, 1.03],
+      tickvals: scale.ticks.map((t) => t[0]),
       ticktext: scale.ticks.map((t) => labels.get(t[0]) ?? ""),
     };
   }
-  if (axis.kind === "number") return { ...shared, nticks: Math.max(2, Math.floor(length / 60)), separatethousands: true };
+  if (axis.kind === "number")
+    return { ...shared, nticks: Math.max(2, Math.floor(length / 60)), separatethousands: true };
   const names = axis.short.map((name) => shortened(name, 14));
   const every = Math.ceil((axis.values.length * (widest(names) + 10)) / length);
   const shown = range(axis.values.length).filter((i) => i % every === 0);
   return {
-    ...shared, range: [-0.5, axis.values.length - 0.5], tickvals: shown,
+    ...shared,
+    range: [-0.5, axis.values.length - 0.5],
+    tickvals: shown,
     ticktext: shown.map((i) => plotText(names[i])),
   };
 }
 
-function dimensionWords(axis, name) { return axis.kind === "step" ? "training step" : name; }
+function dimensionWords(axis, name) {
+  return axis.kind === "step" ? "training step" : name;
+}
 
 function dimensionPlaces(axis) {
   if (axis.kind === "step") return axis[state.scale].at;
@@ -138,39 +147,30 @@ function dimensionEdges(axis) {
   return range(axis.values.length).map((i) => [i - 0.5, i + 0.5]);
 }
 
-function note(text, x, y, more = {}) {
-  return { text: plotText(text), x, y, xref: "paper", yref: "paper", showarrow: false, xanchor: "left", yanchor: "middle", ...more };
-}
-
-function panelTitle(frame, i, text, palette) {
-  const box = frame.boxes[i];
-  return note(text, box.x / frame.width, 1 - (box.y - 4) / frame.height, {
-    yanchor: "bottom", xshift: 0, font: { size: 12, color: palette.base.ink },
-  });
-}
-
-// The name of the horizontal axis, centred under the panels.
-function axisTitle(frame, text) {
-  const right = Math.max(...frame.boxes.map((box) => box.x + box.width));
-  return note(text, (frame.boxes[0].x + right) / 2 / frame.width, 0, { xanchor: "center", yanchor: "bottom" });
-}
-
-// What the vertical axis counts, on the line above all panels.
-function headLine(text, palette) {
-  return note(text, 0, 1, { yanchor: "top", font: { size: 11, color: palette.base["ink-3"] } });
-}
-
 // The two strokes between step 0 and the rest, and the regime boundaries.
 function stepMarks(frame, i, palette) {
   const scale = DATA.scales[state.scale];
   const marks = DATA.boundaries.map((b) => ({
-    type: "line", xref: axisName("x", i), yref: `${axisName("y", i)} domain`, x0: b[state.scale], x1: b[state.scale],
-    y0: 0, y1: 1, line: { color: palette.base["ink-3"], width: 1, dash: "dot" },
+    type: "line",
+    xref: axisName("x", i),
+    yref: `${axisName("y", i)} domain`,
+    x0: b[state.scale],
+    x1: b[state.scale],
+    y0: 0,
+    y1: 1,
+    line: { color: palette.base["ink-3"], width: 1, dash: "dot" },
   }));
   if (scale.broken) {
     marks.push({
-      type: "path", xref: axisName("x", i), yref: `${axisName("y", i)} domain`, xsizemode: "pixel", ysizemode: "pixel",
-      xanchor: 0.045, yanchor: 0, path: "M-4,-4L0,4M0,-4L4,4", line: { color: palette.base["ink-3"], width: 1 },
+      type: "path",
+      xref: axisName("x", i),
+      yref: `${axisName("y", i)} domain`,
+      xsizemode: "pixel",
+      ysizemode: "pixel",
+      xanchor: 0.045,
+      yanchor: 0,
+      path: "M-4,-4L0,4M0,-4L4,4",
+      line: { color: palette.base["ink-3"], width: 1 },
     });
   }
   return marks;

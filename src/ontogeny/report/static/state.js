@@ -2,8 +2,11 @@
 
 const state = { step: DATA.steps.length - 1, scale: "log", layers: null };
 const listeners = [];
+const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
 
-function listen(callback) { listeners.push(callback); }
+function listen(callback) {
+  listeners.push(callback);
+}
 
 function change(update) {
   const changed = Object.keys(update).filter((key) => state[key] !== update[key]);
@@ -21,7 +24,11 @@ function layerShown(group) {
   return state.layers === null || group === undefined || group < 0 || state.layers.has(group);
 }
 
-function currentPlace() { return DATA.scales[state.scale].at[state.step]; }
+function currentPlace() {
+  return DATA.scales[state.scale].at[state.step];
+}
 
 // The place on a node's own step axis of the last measured step up to the current one.
-function stepIndex(axis) { return lastNotAbove(axis.values, DATA.steps[state.step]); }
+function stepIndex(axis) {
+  return lastNotAbove(axis.values, DATA.steps[state.step]);
+}

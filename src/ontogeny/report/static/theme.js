@@ -3,14 +3,18 @@
 const darkQuery = matchMedia("screen and (prefers-color-scheme: dark)");
 const paper = { printing: false, width: 500 };
 
-function colours() { return DATA.palettes[darkQuery.matches && !paper.printing ? "dark" : "light"]; }
+function colours() {
+  return DATA.palettes[darkQuery.matches && !paper.printing ? "dark" : "light"];
+}
 
 function withAlpha(hex, alpha) {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   return `rgba(${r},${g},${b},${alpha})`;
 }
 
-function rampAt(ramp, share) { return ramp[Math.round(share * (ramp.length - 1))]; }
+function rampAt(ramp, share) {
+  return ramp[Math.round(share * (ramp.length - 1))];
+}
 
 // Lines of layers take the layers' colours; a few other series differ by dash, in ink.
 const DASHES = ["solid", "dash", "dot", "dashdot"];
@@ -25,5 +29,8 @@ function seriesStyles(axis, palette) {
     });
   }
   if (count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
-  return range(count).map((i) => ({ colour: rampAt(palette.values, 0.25 + (0.75 * i) / (count - 1)), dash: "solid" }));
+  return range(count).map((i) => ({
+    colour: rampAt(palette.values, 0.25 + (0.75 * i) / (count - 1)),
+    dash: "solid",
+  }));
 }

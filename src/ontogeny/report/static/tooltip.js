@@ -10,10 +10,14 @@ function showTooltip(event, head, value, rest) {
   );
   tooltip.hidden = false;
   const box = tooltip.getBoundingClientRect();
-  const left = event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
-  const top = event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 14;
+  const left =
+    event.clientX + 14 + box.width > innerWidth ? event.clientX - box.width - 14 : event.clientX + 14;
+  const top =
+    event.clientY + 14 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 14;
   tooltip.style.left = `${Math.max(4, left)}px`;
   tooltip.style.top = `${Math.max(4, top)}px`;
 }
 
-function hideTooltip() { tooltip.hidden = true; }
+function hideTooltip() {
+  tooltip.hidden = true;
+}
