@@ -138,13 +138,14 @@ class ConvexNMF(Extractor):
         H = _start(Z, self.n_concepts, seed, start)
         run = _accelerated if self.variant == "accelerated" else _multiplicative
         steps = run(A, Z, H, self)
-        before, converged = float("inf"), self.tol is None
-        for n_iter in range(1, self.max_iter + 1):
+        objective, n_iter, converged = float("inf"), 0, self.tol is None
+        U = A.new_zeros(self.n_concepts, len(A))
+        while n_iter < self.max_iter:
+            before, n_iter = objective, n_iter + 1
             U, H, objective = next(steps)
             if self.tol is not None and before - objective <= self.tol * objective:
                 converged = True
                 break
-            before = objective
         size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
         size = torch.where(size > 0, size, 1.0)[:, None]
         if self.variant == "report" and self.strict_convex:

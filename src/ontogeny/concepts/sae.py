@@ -110,6 +110,7 @@ class SAE(Extractor):
         generator = self._generator()
         gate = gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
         model = _Autoencoder(self._start(X, start, generator), gate)
+        model.match_size(X[:, : self.batch_size])
         _train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
         with torch.no_grad():
             offset = mean + unit * model.b
@@ -172,6 +173,14 @@ class _Autoencoder:
         self.c = torch.zeros_like(W[:, :1]).requires_grad_()
         self.b = torch.zeros_like(W[:, :, :1].mT).requires_grad_()
         self.extra = gate.parameters(self.c)
+
+    @torch.no_grad()
+    def match_size(self, X: Tensor) -> None:
+        """Scale the encoder so that reconstructions start with the size that suits `X` best."""
+        fitted = self.gate.infer(X @ self.E, torch.zeros_like(self.c)) @ self.W.mT
+        square = fitted.square().sum((1, 2), keepdim=True)
+        factor = (fitted * X).sum((1, 2), keepdim=True) / square.clamp(min=1e-30)
+        self.E *= factor.clamp(min=0.01, max=1.0)
 
     def parameters(self) -> list[Tensor]:
         return [self.W, self.E, self.c, self.b, *self.extra]
