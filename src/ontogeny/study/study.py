@@ -5,29 +5,31 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from ..errors import ArgumentError, StoreError, suggestion
+from ..errors import StoreError
 from ..inputs import Inputs
 from ..observables import Observable
 from ..store import write_json
 from ..trajectory import Trajectory
+from .checks import check_observables, check_trajectory, named_inputs
 from .digests import DigestCache
-from .layout import result_path, settings_path
+from .layout import settings_path
+from .mapping import map_tasks
 from .merge import merge, write_result
-from .plan import Entry, Plan, Planner
+from .plan import Entry, Plan
+from .planner import Planner
 from .probe import Probe, probe
 from .progress import Progress, Silent
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
-from .work import BlockTask, Done, Job, SeriesTask, StateTask, StepTask, Task, run_task
+from .work import BlockTask, Job, SeriesTask, StateTask, StepTask, Task
 
 __all__ = ["Study"]
 
@@ -76,9 +78,9 @@ class Study:
         noise: int = 5,
         title: str | None = None,
     ) -> None:
-        self.trajectory = _check_trajectory(trajectory)
-        self.inputs = _named(inputs)
-        self.observables = _check_observables(observables)
+        self.trajectory = check_trajectory(trajectory)
+        self.inputs = named_inputs(inputs)
+        self.observables = check_observables(observables)
         self._by_name = {o.name: o for o in self.observables}
         self.title = title or trajectory.title
         self._reference, self._noise = reference, noise
@@ -157,7 +159,7 @@ class Study:
         progress.start(len(tasks) + len(series) + (state_task is not None), plan.to_do)
 
         def compute(some: Sequence[Task]) -> None:
-            for done in _map(job, some, executor):
+            for done in map_tasks(job, some, executor):
                 progress.advance(done.label, done.done, done.seconds)
                 problems.extend(done.problems)
 
@@ -284,26 +286,6 @@ class Study:
         return settings
 
 
-def _map(job: Job, tasks: Sequence[Task], executor: Executor | None) -> Iterator[Done]:
-    """Run tasks here, or in the executor as they come; stopping cancels what has not begun."""
-    if executor is None:
-        yield from (run_task(job, task) for task in tasks)
-        return
-    work: Callable[..., Done] = run_task
-    futures = [executor.submit(work, job, task) for task in tasks]
-    try:
-        for future in as_completed(futures):
-            yield future.result()
-    except BrokenProcessPool as error:
-        raise StoreError(
-            "a worker process died (out of memory, or killed); finished cells are kept, "
-            "and the same command goes on from there."
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()
-
-
 def _frozen(place: Path | None) -> dict[str, Any]:
     if place is None or not settings_path(place).exists():
         return {}
@@ -315,51 +297,3 @@ def _frozen(place: Path | None) -> dict[str, Any]:
 
 def _digest_path(place: Path | None) -> Path | None:
     return None if place is None else place / "digests.json"
-
-
-def _named(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
-    if isinstance(inputs, Mapping) and "input_ids" not in inputs:
-        if not inputs:
-            raise ArgumentError("inputs must hold at least one named input set; got none.")
-        return {str(name): Inputs.coerce(value) for name, value in inputs.items()}
-    return {"text": Inputs.coerce(inputs)}
-
-
-def _check_trajectory(trajectory: Trajectory) -> Trajectory:
-    if not isinstance(trajectory, Trajectory):
-        raise ArgumentError(
-            f"trajectory must be an ontogeny.Trajectory; got {type(trajectory).__name__}."
-        )
-    return trajectory
-
-
-def _check_observables(observables: Sequence[Observable]) -> tuple[Observable, ...]:
-    if isinstance(observables, Observable):
-        observables = [observables]
-    if not observables:
-        raise ArgumentError("observables must name at least one observable; got none.")
-    names: set[str] = set()
-    for observable in observables:
-        if not isinstance(observable, Observable):
-            raise ArgumentError(
-                f"observables must hold Observable instances; got {type(observable).__name__}."
-            )
-        if observable.name in names:
-            raise ArgumentError(
-                f"two observables are called {observable.name!r}; give one of them label=."
-            )
-        names.add(observable.name)
-    for observable in observables:
-        sources = [] if observable.source is None else [observable.source.node]
-        for other in [*observable.depends_on, *sources]:
-            if other not in names:
-                raise ArgumentError(
-                    f"{observable.name} depends on {other!r}, which the study does not have."
-                    f"{suggestion(other, names)}"
-                )
-    return tuple(observables)
-
-
-def result_exists(folder: Path) -> bool:
-    """Return whether a merged result lies in `folder`."""
-    return result_path(folder).is_dir()

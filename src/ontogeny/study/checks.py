@@ -1,0 +1,56 @@
+"""What a study is made of, checked at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ArgumentError, suggestion
+from ..inputs import Inputs
+from ..observables import Observable
+from ..trajectory import Trajectory
+
+__all__ = ["check_observables", "check_trajectory", "named_inputs"]
+
+
+def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
+    if isinstance(inputs, Mapping) and "input_ids" not in inputs:
+        if not inputs:
+            raise ArgumentError("inputs must hold at least one named input set; got none.")
+        return {str(name): Inputs.coerce(value) for name, value in inputs.items()}
+    return {"text": Inputs.coerce(inputs)}
+
+
+def check_trajectory(trajectory: Trajectory) -> Trajectory:
+    if not isinstance(trajectory, Trajectory):
+        raise ArgumentError(
+            f"trajectory must be an ontogeny.Trajectory; got {type(trajectory).__name__}."
+        )
+    return trajectory
+
+
+def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ...]:
+    if isinstance(observables, Observable):
+        observables = [observables]
+    if not observables:
+        raise ArgumentError("observables must name at least one observable; got none.")
+    names: set[str] = set()
+    for observable in observables:
+        if not isinstance(observable, Observable):
+            raise ArgumentError(
+                f"observables must hold Observable instances; got {type(observable).__name__}."
+            )
+        if observable.name in names:
+            raise ArgumentError(
+                f"two observables are called {observable.name!r}; give one of them label=."
+            )
+        names.add(observable.name)
+    for observable in observables:
+        sources = [] if observable.source is None else [observable.source.node]
+        for other in [*observable.depends_on, *sources]:
+            if other not in names:
+                raise ArgumentError(
+                    f"{observable.name} depends on {other!r}, which the study does not have."
+                    f"{suggestion(other, names)}"
+                )
+    return tuple(observables)

@@ -1,0 +1,263 @@
+"""Compares what a study folder holds with what the study would compute today.
+
+A cell is reused only if every component of its fingerprint is what it would be today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import CheckpointError, StoreError
+from ..inputs import Inputs
+from ..needs import Activations, Attention, Losses, Model, Need, Reference, Series, Weights
+from ..observables import Observable
+from ..store import difference, read_cell, read_header
+from ..trajectory import Checkpoint, Trajectory
+from .digests import DigestCache, combine, whole_digest
+from .layout import cell_path, reference_path, state_path
+from .plan import Entry, Plan
+from .probe import Probe
+from .settings import Settings
+
+__all__ = ["Planner"]
+
+
+class Planner:
+    """Compares what a folder holds with what a study would compute today."""
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        inputs: Mapping[str, Inputs],
+        observables: Sequence[Observable],
+        settings: Settings,
+        probe: Probe,
+        folder: Path | None,
+        digests: DigestCache,
+    ) -> None:
+        self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
+        self.settings, self.probe, self.folder, self.digests = settings, probe, folder, digests
+        self._by_name = {o.name: o for o in observables}
+
+    def plan(self) -> Plan:
+        """Return the plan as things stand; states that are not current make their cells stale."""
+        plan = Plan(steps=tuple(int(s) for s in self.trajectory.steps))
+        for observable in self.observables:
+            for need in observable.needs():
+                if isinstance(need, Reference) and need not in plan.references:
+                    plan.references[need] = self._reference(need)
+            if has_state(observable):
+                plan.states.append(self._state(observable))
+        pending = {e.node for e in plan.states if e.to_do}
+        pending_needs = {need for need, e in plan.references.items() if e.to_do}
+        for observable in self.observables:
+            if observable.source is None:
+                waits = observable.name in pending or bool(pending_needs & set(observable.needs()))
+                plan.entries += [self._cell(observable, k, waits) for k in self.keys(observable)]
+        unsettled = {e.node for e in plan.entries if e.outcome in ("new", "stale")}
+        for observable in self.observables:
+            if observable.source is not None:
+                waits = observable.source.node in unsettled
+                plan.entries += [self._layer(observable, k, waits) for k in self.keys(observable)]
+        self._price(plan)
+        return plan
+
+    def keys(self, observable: Observable) -> list[int | str]:
+        """Return the steps or blocks that an observable has cells for."""
+        if observable.over_blocks:
+            return list(self.probe.blocks[observable.name])
+        if observable.source is not None:
+            return list(self.probe.layers_of(self._by_name[observable.source.node]))
+        return [int(s) for s in self.trajectory.steps]
+
+    def _cell(self, observable: Observable, key: int | str, waits: bool) -> Entry:
+        fingerprint = self._common(observable)
+        if observable.over_blocks:
+            fingerprint["weights"] = {
+                str(c.step): self._tensor(c, str(key)) for c in self.trajectory
+            }
+        else:
+            own = [n for n in observable.needs() if not isinstance(n, Reference)]
+            fingerprint["weights"] = self._weights(int(key), own)
+            fingerprint["inputs"] = self._inputs(observable.needs())
+            fingerprint["reading"] = self.settings.reading()
+            fingerprint["noise"] = key in self.settings.noise_steps
+        fingerprint["threads"] = self.settings.threads
+        references = [n for n in observable.needs() if isinstance(n, Reference)]
+        if references or has_state(observable):
+            fingerprint["reference_step"] = self.settings.reference_step
+        if waits:
+            fingerprint["state"] = "to be computed"
+        elif self.folder is not None:
+            paths = [reference_path(self.folder, n) for n in references]
+            paths += [state_path(self.folder, observable.name)] * has_state(observable)
+            if paths:
+                fingerprint["state"] = [read_header(p)["checksum"] for p in paths]
+        return self._judge(
+            observable.name,
+            key,
+            fingerprint,
+            None if self.folder is None else cell_path(self.folder, observable.name, key),
+        )
+
+    def _layer(self, observable: Observable, key: int | str, waits: bool) -> Entry:
+        """Return the entry of an observable of a series at one layer."""
+        assert observable.source is not None
+        fingerprint = self._common(observable)
+        fingerprint["threads"] = self.settings.threads
+        fingerprint["reference_step"] = self.settings.reference_step
+        if waits:
+            fingerprint["series"] = "to be computed"
+        elif self.folder is not None:
+            paths = (
+                cell_path(self.folder, observable.source.node, int(step))
+                for step in self.trajectory.steps
+            )
+            fingerprint["series"] = [read_header(path)["checksum"] for path in paths]
+        path = None if self.folder is None else cell_path(self.folder, observable.name, key)
+        return self._judge(observable.name, key, fingerprint, path)
+
+    def _reference(self, need: Reference) -> Entry:
+        fingerprint = {
+            "need": repr(need.need),
+            "weights": self._weights(self.settings.reference_step, [need.need]),
+            "inputs": self._inputs([need]),
+            "reading": self.settings.reading(),
+        }
+        path = None if self.folder is None else reference_path(self.folder, need)
+        return self._judge("reference", self.settings.reference_step, fingerprint, path)
+
+    def _state(self, observable: Observable) -> Entry:
+        fingerprint = self._common(observable)
+        fingerprint["reference_step"] = self.settings.reference_step
+        fingerprint["weights"] = self._weights(self.settings.reference_step, observable.needs())
+        fingerprint["inputs"] = self._inputs(observable.needs())
+        fingerprint["reading"] = self.settings.reading()
+        path = None if self.folder is None else state_path(self.folder, observable.name)
+        extra = self._looked_at(path)
+        entry = self._judge(observable.name, "state", {**fingerprint, **extra}, path)
+        return Entry(entry.node, entry.key, fingerprint, entry.outcome, entry.why)
+
+    def _looked_at(self, path: Path | None) -> dict[str, Any]:
+        """Return today's value of what a stored state looked at beside the reference step."""
+        if path is None or not path.exists():
+            return {}
+        try:
+            stored = read_header(path)["fingerprint"]
+        except StoreError:
+            return {}
+        extra: dict[str, Any] = {}
+        if "other_weights" in stored:
+            steps = set(self.trajectory.steps.tolist())
+            extra["other_weights"] = {
+                s: whole_digest(self.trajectory[int(s)]) if int(s) in steps else "absent"
+                for s in stored["other_weights"]
+            }
+        if "steps" in stored:
+            extra["steps"] = [int(s) for s in self.trajectory.steps]
+        return extra
+
+    def _common(self, observable: Observable) -> dict[str, Any]:
+        return {
+            "observable": {
+                "kind": observable.kind,
+                "version": observable.version,
+                "arguments": _plain(observable.arguments()),
+            }
+        }
+
+    def _weights(self, step: int, needs: Sequence[Need]) -> str:
+        try:
+            digests = self.digests(self.trajectory[step])
+        except CheckpointError as error:
+            return f"unreadable: {error}"
+        names: set[str] = set()
+        for need in needs:
+            plain = need.need if isinstance(need, Reference) else need
+            known = self.probe.reads.get(plain)
+            if known is None:
+                return combine(digests)
+            names |= known
+        return combine(digests, names)
+
+    def _tensor(self, checkpoint: Checkpoint, name: str) -> str:
+        try:
+            return self.digests(checkpoint).get(name, "absent")
+        except CheckpointError as error:
+            return f"unreadable: {error}"
+
+    def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
+        used: dict[str, str] = {}
+        for need in needs:
+            plain = need.need if isinstance(need, Reference) else need
+            if isinstance(plain, Activations | Attention | Losses):
+                name = plain.on or next(iter(self.inputs))
+                used[name] = self.inputs[name].fingerprint
+        return used
+
+    def _judge(
+        self, node: str, key: int | str, fingerprint: Mapping[str, Any], path: Path | None
+    ) -> Entry:
+        if path is None or not path.exists():
+            return Entry(node, key, fingerprint, "new")
+        try:
+            stored = read_cell(path)
+        except StoreError as error:
+            return Entry(node, key, fingerprint, "stale", (str(error),))
+        changed = difference(stored.fingerprint, _plain(fingerprint))
+        if changed:
+            return Entry(node, key, fingerprint, "stale", tuple(changed))
+        if stored.status != "done" or _failed_layers(stored.data):
+            return Entry(node, key, fingerprint, "retry", (stored.status,))
+        return Entry(node, key, fingerprint, "done")
+
+    def _price(self, plan: Plan) -> None:
+        per_step: dict[int, list[Need]] = {}
+        for entry in plan.entries:
+            if entry.to_do and isinstance(entry.key, int):
+                per_step.setdefault(entry.key, []).extend(self._by_name[entry.node].needs())
+        for needs in per_step.values():
+            keys = {k for n in needs if (k := _reading_key(n, self.inputs)) is not None}
+            plan.forwards += len(keys)
+            plan.batches += sum(
+                -(-len(self.inputs[k[0]]) // self.settings.batch_size) for k in keys
+            )
+            held = {n for n in needs if isinstance(n, Activations)}
+            plan.activation_bytes = max(
+                plan.activation_bytes, sum(self.probe.bytes.get(n, 0) for n in held)
+            )
+        blocks = any(e.to_do and self._by_name[e.node].over_blocks for e in plan.entries)
+        size = self.probe.parameters * 4
+        plan.weight_bytes = size * (len(per_step) + len(plan.steps) * blocks)
+
+
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return type(observable).prepare is not Observable.prepare
+
+
+def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | None:
+    if isinstance(need, Weights | Model | Reference | Series):
+        return None
+    name = need.on or next(iter(inputs))
+    if isinstance(need, Attention):
+        return name, "eager"
+    if isinstance(need, Activations):
+        return name, "corrupted" if need.tokens == "masked" else "plain"
+    return name, "plain" if need.objective == "causal" else "corrupted"
+
+
+def _failed_layers(data: Any) -> bool:
+    status = data.get("status")
+    return status is not None and bool((status != "done").any())
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON would give it back: tuples as lists, numbers as Python numbers."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value.item() if hasattr(value, "item") else value
