@@ -44,15 +44,16 @@ def thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
 
 
 def _kept(lengths: Mapping[str, int], share: float) -> Kept:
+    """Thin dimensions until `share` of the numbers is left: those over steps alike, then others."""
     kept: Kept = {}
-    by_step = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
-    steps = sum(map(is_step, lengths))
-    for dimension in by_step:
+    order = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
+    over_steps = sum(map(is_step, lengths))
+    for place, dimension in enumerate(order):
         if share >= 1:
             break
         length = lengths[dimension]
-        part = share ** (1 / steps) if is_step(dimension) and steps > 1 else share
-        count = min(max(int(length * part), MIN_KEPT, 1), length)
+        alike = max(over_steps - place, 1)
+        count = min(max(int(length * share ** (1 / alike)), MIN_KEPT), length)
         kept[dimension] = np.unique(np.linspace(0, length - 1, count).round().astype(int))
         share *= length / count
     return kept

@@ -28,39 +28,39 @@ function startChart() {
   }
 }
 
+const UNDECIDED = "not told apart from noise or chance";
+
 function chartHover(event, svg, placeOf) {
-  const row = event.target.closest(".row");
-  if (!row) {
+  const element = event.target.closest(".row");
+  if (!element) {
     hideTooltip();
     return;
   }
   const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const data = DATA.rows[row.dataset.row];
+  const row = DATA.rows[element.dataset.row];
   const place = placeOf(point.x);
-  const [half, low, high] = data.half;
-  const when =
-    data.developed &&
-    half !== null &&
-    `half-way at step ${formatStep(half)}${low !== null && high !== null ? ` (${formatStep(low)}–${formatStep(high)})` : ""}`;
-  const settled = data.developed && data.settled !== null && `settled from step ${formatStep(data.settled)}`;
-  const p = data.p !== null && `p ${data.p < 1e-4 ? "< 0.0001" : `= ${Number(data.p.toPrecision(2))}`}`;
   if (place < DATA.scales.log.at[0] - 0.04) {
-    showTooltip(event, data.label, data.developed ? "developed" : "not told apart from chance and noise", [
-      when,
-      settled,
-      p,
-    ]);
+    showTooltip(event, row.label, row.developed ? "developed" : UNDECIDED, rowFacts(row));
     return;
   }
-  const i = nearest(
-    data.steps.map((step) => DATA.scales.log.at[indexOfStep.get(step)]),
-    place,
-  );
-  const share = values(data.progress)[i];
+  const places = row.steps.map((step) => DATA.scales.log.at[indexOfStep.get(step)]);
+  const i = nearest(places, place);
+  const share = values(row.progress)[i];
+  const told = row.developed && row.distinct[i] === "1";
   const value = Number.isNaN(share) ? "not measured" : `${Math.round(share * 100)}% of the way`;
-  const doubt =
-    !Number.isNaN(share) &&
-    (data.distinct[i] === "0" || !data.developed) &&
-    "not told apart from noise or chance";
-  showTooltip(event, `Step ${formatStep(data.steps[i])} · ${data.label}`, value, [doubt, when, settled, p]);
+  const doubt = !Number.isNaN(share) && !told && UNDECIDED;
+  showTooltip(event, `Step ${formatStep(row.steps[i])} · ${row.label}`, value, [doubt, ...rowFacts(row)]);
+}
+
+// When the row was half-way and settled, and its p-value, as far as there are any.
+function rowFacts(row) {
+  const facts = [];
+  const [half, low, high] = row.half;
+  if (row.developed && half !== null) {
+    const spread = low === null || high === null ? "" : ` (${formatStep(low)}–${formatStep(high)})`;
+    facts.push(`half-way at step ${formatStep(half)}${spread}`);
+  }
+  if (row.developed && row.settled !== null) facts.push(`settled from step ${formatStep(row.settled)}`);
+  if (row.p !== null) facts.push(row.p < 1e-4 ? "p < 0.0001" : `p = ${Number(row.p.toPrecision(2))}`);
+  return facts;
 }

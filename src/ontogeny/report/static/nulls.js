@@ -11,7 +11,7 @@ function drawNulls(figure, view) {
   const frame = layPanels(facets.length, view.width, {
     left: 14 + widest(labels),
     right: 16,
-    top: facets.length > 1 ? 36 : 4,
+    top: facets.length > 1 ? 36 : 16,
     bottom: 42,
     between: 6,
     gap: 18,

@@ -119,7 +119,7 @@ function moveHandle(slider, svg) {
   const more = trackWords(step);
   document.getElementById("now-step").textContent = formatStep(step);
   document.getElementById("now-more").textContent =
-    more || `checkpoint ${state.step + 1} of ${DATA.steps.length}`;
+    more || `checkpoint ${formatStep(state.step + 1)} of ${formatStep(DATA.steps.length)}`;
   slider.setAttribute("aria-valuenow", step);
   slider.setAttribute("aria-valuetext", [`step ${formatStep(step)}`, more].filter(Boolean).join(", "));
 }
