@@ -134,6 +134,22 @@ def test_a_failing_layer_and_a_failing_step_leave_the_rest(serial, tmp_path):
 
 
 @dataclass(frozen=True)
+class Unprepared(ActivationNorm):
+    """Cannot prepare its state."""
+
+    kind: ClassVar[str] = "unprepared"
+
+    def prepare(self, run):
+        raise ValueError("nothing to start from")
+
+
+def test_a_state_that_cannot_be_prepared_costs_only_its_own_observable(serial, tmp_path):
+    tree = _study(serial[0], [Unprepared(), og.observables.Loss()]).run(tmp_path / "s")
+    assert all("nothing to start from" in str(s) for s in tree["unprepared"].status.values)
+    assert np.isfinite(tree["loss"].loss).all()
+
+
+@dataclass(frozen=True)
 class Deadly(Observable):
     """Kills its worker process at one step."""
 

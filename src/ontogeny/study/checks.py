@@ -14,6 +14,7 @@ __all__ = ["check_observables", "check_trajectory", "named_inputs"]
 
 
 def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
+    """Return the input sets by name; one without a name is called ``text``."""
     if isinstance(inputs, Mapping) and "input_ids" not in inputs:
         if not inputs:
             raise ArgumentError("inputs must hold at least one named input set; got none.")
@@ -22,6 +23,7 @@ def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
 
 
 def check_trajectory(trajectory: Trajectory) -> Trajectory:
+    """Return `trajectory` if it is one."""
     if not isinstance(trajectory, Trajectory):
         raise ArgumentError(
             f"trajectory must be an ontogeny.Trajectory; got {type(trajectory).__name__}."
@@ -30,6 +32,7 @@ def check_trajectory(trajectory: Trajectory) -> Trajectory:
 
 
 def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ...]:
+    """Return observables with different names that find what they depend on."""
     if isinstance(observables, Observable):
         observables = [observables]
     if not observables:

@@ -35,6 +35,7 @@ __all__ = ["Study"]
 
 log = logging.getLogger("ontogeny.study")
 _BLOCKS_PER_TASK = 8
+_SHOWN = 12
 
 
 class Study:
@@ -141,8 +142,10 @@ class Study:
         finally:
             progress.finish()
             digests.save()
-        for line in problems:
+        for line in problems[:_SHOWN]:
             progress.note(line)
+        if len(problems) > _SHOWN:
+            progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
         return self._merge(place, planner, problems)
 
     def _compute(

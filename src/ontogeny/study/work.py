@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from .._version import __version__
-from ..errors import CheckpointError, OntogenyError
+from ..errors import CheckpointError, OntogenyError, StoreError
 from ..inputs import Inputs
 from ..needs import Model, Need, Reference, Series, Weights
 from ..observables import Observable
@@ -191,11 +191,13 @@ def _compute_states(job: Job, task: StateTask, report: Done) -> None:
         observable = job.by_name[name]
         view = RunView(job, task.trajectory, observable, {reference: values})
         log.debug("phase=preparing node=%s", name)
-        state = observable.prepare(view)
-        full = {**fingerprint, **view.components()}
-        cell = _cell(xr.Dataset(attrs={"empty": 1}) if state is None else state, full)
-        write_cell(state_path(job.folder, name), cell)
-        report.done += 1
+        try:
+            state = observable.prepare(view)
+            full = {**fingerprint, **view.components()}
+            cell = _cell(xr.Dataset(attrs={"empty": 1}) if state is None else state, full)
+        except Exception as error:  # its own cells will say so; the other observables go on
+            cell = _failed(error, fingerprint)
+        _write(state_path(job.folder, name), cell, f"the state of {name}", report)
 
 
 def _observe_step(job: Job, task: StepTask, report: Done) -> None:
@@ -253,8 +255,10 @@ def load_state(job: Job, name: str) -> xr.Dataset | None:
     path = state_path(job.folder, name)
     if not path.exists():
         return None
-    data = read_cell(path, verify=False).data
-    return None if "empty" in data.attrs else data
+    cell = read_cell(path, verify=False)
+    if cell.status != "done":
+        raise StoreError(f"its state {cell.status}")
+    return None if "empty" in cell.data.attrs else cell.data
 
 
 def load_reference(job: Job, need: Reference) -> Any:
