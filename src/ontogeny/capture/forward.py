@@ -96,11 +96,16 @@ def takes(model: nn.Module, name: str) -> bool:
     return name in inspect.signature(model.forward).parameters
 
 
+def _takes_any_keyword(model: nn.Module) -> bool:
+    parameters = inspect.signature(model.forward).parameters.values()
+    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+
+
 def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
     """Return the model's output for `batch`; `position_ids` passes those counted from the mask.
 
     A model is given ``input_ids`` (else its first argument), and ``attention_mask`` where its
-    forward names it.
+    forward takes it, by name or as any keyword.
     """
     device = device_of(model)
 
@@ -109,7 +114,7 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
 
     ids = tensor(batch.ids)
     given: dict[str, Any] = {}
-    if takes(model, "attention_mask"):
+    if takes(model, "attention_mask") or _takes_any_keyword(model):
         given["attention_mask"] = tensor(batch.mask.astype(np.int64))
     if position_ids:
         given["position_ids"] = tensor(batch.position_ids)

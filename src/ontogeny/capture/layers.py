@@ -108,25 +108,27 @@ def _siblings(paths: Iterable[str]) -> Counter[str]:
 
 def _matching(pattern: str, paths: Iterable[str], siblings: Counter[str]) -> set[str]:
     pattern = re.sub(r"(?<=[^.])(\[-?\d*:)", r".\1", pattern)  # layers[0:4] is layers.[0:4]
-    wanted = ["**", *pattern.split(".")]
-    return {path for path in paths if _fits(wanted, path.split("."), 0, siblings)}
+    wanted = pattern.split(".")
+    return {path for path in paths if _fits(wanted, path.split("."), siblings)}
 
 
-def _fits(wanted: list[str], parts: list[str], depth: int, siblings: Counter[str]) -> bool:
+def _fits(wanted: list[str], parts: list[str], siblings: Counter[str]) -> bool:
+    """Compare from the end, where most paths differ; what is left of `parts` may be anything."""
     if not wanted:
-        return depth == len(parts)
-    if wanted[0] == "**":
-        rest = range(depth, len(parts) + 1)
-        return any(_fits(wanted[1:], parts, start, siblings) for start in rest)
-    if depth == len(parts):
+        return True
+    if wanted[-1] == "**":
+        ends = range(len(parts), -1, -1)
+        return any(_fits(wanted[:-1], parts[:end], siblings) for end in ends)
+    if not parts or not _component_fits(wanted[-1], parts, siblings):
         return False
-    count = siblings[".".join(parts[:depth])]
-    return _component_fits(wanted[0], parts[depth], count) and _fits(
-        wanted[1:], parts, depth + 1, siblings
-    )
+    return _fits(wanted[:-1], parts[:-1], siblings)
 
 
-def _component_fits(wanted: str, part: str, count: int) -> bool:
+def _component_fits(wanted: str, parts: list[str], siblings: Counter[str]) -> bool:
+    part = parts[-1]
+    if wanted[:1] not in ("-", "["):
+        return fnmatchcase(part, wanted)
+    count = siblings[".".join(parts[:-1])]
     if re.fullmatch(r"-\d+", wanted):
         return part.isdecimal() and int(part) == count + int(wanted)
     if re.fullmatch(r"\[-?\d*:-?\d*(:-?\d*)?\]", wanted):

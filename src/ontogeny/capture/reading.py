@@ -17,12 +17,12 @@ from torch import nn
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses, Need
-from .activations import ActivationCollector
+from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
 from .forward import check_fits, eager_attention, quiet
 from .layers import match_layers
-from .losses import LossCollector, head_path, resolve_objective
+from .loss import LossCollector, head_path, resolve_objective
 
 __all__ = ["ReadingKey", "ReadingSettings", "input_set", "read", "reading_key"]
 
@@ -174,6 +174,7 @@ def _read_group(
     ids, masked = inputs.corrupt(*key.corruption) if key.corruption else (None, None)
     check_fits(model, inputs, ids)
     collectors: dict[Need, Collector] = {}
+    loss = LossCollector(model, inputs, masked)  # with the same key, all losses are the same
     for need in needs:
         if isinstance(need, Activations):
             sample = inputs.sample(need.tokens, need.max_tokens, need.random_state, MASK_FRACTION)
@@ -182,12 +183,12 @@ def _read_group(
         elif isinstance(need, Attention):
             collectors[need] = AttentionCollector(match_layers(model, need.layers), inputs)
         else:
-            collectors[need] = LossCollector(model, inputs, masked)
+            collectors[need] = loss
     with quiet(model), eager_attention(model) if key.eager else nullcontext():
         feed(
             model,
             inputs.batches(settings.batch_size, ids),
-            list(collectors.values()),
+            list(dict.fromkeys(collectors.values())),
             position_ids=settings.positions == "mask",
         )
     return {need: collector.result() for need, collector in collectors.items()}

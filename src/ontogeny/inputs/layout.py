@@ -91,8 +91,8 @@ def check_layout(ids: np.ndarray, mask: np.ndarray, special: np.ndarray, side: s
         )
 
 
-def check_range(ids: np.ndarray, vocab_size: int | None) -> None:
+def check_range(name: str, ids: np.ndarray, vocab_size: int | None) -> None:
     """Check that ids are possible in a vocabulary of this size (None: unknown)."""
     if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
         allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
-        raise ArgumentError(f"token ids must be {allowed}; they span {ids.min()} to {ids.max()}.")
+        raise ArgumentError(f"{name} must be {allowed}; they span {ids.min()} to {ids.max()}.")

@@ -81,7 +81,9 @@ class Inputs:
     def __post_init__(self) -> None:
         check_choice("padding_side", self.padding_side, ("right", "left"))
         check_layout(self.ids, self.mask, self.special, self.padding_side)
-        check_range(self.ids, self.vocab_size)
+        check_range("token ids", self.ids, self.vocab_size)
+        if self.mask_token_id is not None:
+            check_range("mask_token_id", np.array(self.mask_token_id), self.vocab_size)
         for name in ("spans", "texts", "labels"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):

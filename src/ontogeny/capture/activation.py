@@ -40,6 +40,7 @@ class ActivationCollector:
         self._ordinary = inputs.ordinary
         self._device = torch.device(device)
         self._buffers: dict[str, Tensor] = {}
+        self._held: dict[str, Tensor] = {}
         self._awaited: set[str] = set()
 
     def attached(self) -> AbstractContextManager[None]:
@@ -77,10 +78,12 @@ class ActivationCollector:
         self._taken.add(path)
         hidden = _check_shape(path, first_tensor(output), self._shape)
         rows = self._means(hidden) if self._mean else self._gather(hidden)
-        if path not in self._buffers:
-            self._buffers[path] = torch.empty(
-                (len(self._sample), rows.shape[1]), dtype=torch.float32, device=self._device
-            )
+        if path in self._buffers:
+            self._put(path, rows)
+        else:
+            self._held[path] = rows
+
+    def _put(self, path: str, rows: Tensor) -> None:
         self._buffers[path].index_copy_(0, self._slot, rows.to(self._device))
 
     def _gather(self, hidden: Tensor) -> Tensor:
@@ -94,7 +97,16 @@ class ActivationCollector:
         return tokens.sum(dim=1) / keep.sum(dim=1, keepdim=True)
 
     def finish(self, output: Any) -> None:
-        """Nothing is left to do at the end of a batch."""
+        """Make the buffers once their widths are known.
+
+        Between passes, not within one: there they would lie among the model's own temporaries and
+        cost it up to a tenth of its time in page faults.
+        """
+        for path, rows in self._held.items():
+            shape = (len(self._sample), rows.shape[1])
+            self._buffers[path] = torch.empty(shape, dtype=torch.float32, device=self._device)
+            self._put(path, rows)
+        self._held.clear()
 
     def result(self) -> dict[str, Tensor]:
         """Return ``{path: (rows, features)}``.

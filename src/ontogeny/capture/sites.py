@@ -1,0 +1,116 @@
+"""Sites: what is read at a module, named by its path.
+
+``PATH`` is the module's output, ``PATH#in`` its first input, and ``PATH#q``, ``PATH#k``, ``PATH#v``
+are the parts of a fused query-key-value output in a family that has one. These labels name layers
+in results and are themselves accepted as patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from .families import family_of
+from .forward import first_tensor
+from .fused import FUSED_PARTS, part_index
+
+__all__ = ["INPUT", "known_parts", "module_of", "split_label", "watched"]
+
+INPUT = "in"
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Return module path and part (``""`` for the whole output) of a site's label.
+
+    Examples
+    --------
+    >>> split_label("h.0.attn.c_attn#q"), split_label("h.0")
+    (('h.0.attn.c_attn', 'q'), ('h.0', ''))
+    """
+    path, _, part = label.partition("#")
+    return path, part
+
+
+def module_of(label: str) -> str:
+    """Return the module path of a site's label.
+
+    Examples
+    --------
+    >>> module_of("h.0#in")
+    'h.0'
+    """
+    return split_label(label)[0]
+
+
+def known_parts(model: nn.Module, path: str) -> tuple[str, ...]:
+    """Return which parts a site at this module may name, in the order in which they are listed."""
+    family = family_of(model)
+    fused = family is not None and family.fused is not None and path.endswith(f".{family.fused}")
+    return (INPUT, "", *FUSED_PARTS) if fused else (INPUT, "")
+
+
+@contextmanager
+def watched(
+    model: nn.Module, labels: Iterable[str], hook: Callable[[str, Any], None]
+) -> Iterator[None]:
+    """Call ``hook(label, value)`` whenever the forward pass reaches a site.
+
+    The value is the module's output as it is, or the tensor that the label's part names. Hooks
+    never outlive the context.
+    """
+    with ExitStack() as stack:
+        for label in labels:
+            path, part = split_label(label)
+            module = model.get_submodule(path)
+            if part == INPUT:
+                before = _input_hook(label, hook)
+                handle = module.register_forward_pre_hook(before, with_kwargs=True)
+            else:
+                handle = module.register_forward_hook(_output_hook(model, label, part, hook))
+            stack.callback(handle.remove)
+        yield
+
+
+def _input_hook(label: str, hook: Callable[[str, Any], None]) -> Callable[..., None]:
+    def call(_module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        hook(label, _first_input(label, args, kwargs))
+
+    return call
+
+
+def _first_input(label: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if args:
+        return args[0]
+    if "hidden_states" in kwargs:
+        return kwargs["hidden_states"]
+    tensors = [value for value in kwargs.values() if isinstance(value, Tensor)]
+    if not tensors:
+        raise ArgumentError(f"{label!r}: the module is called without any tensor.")
+    return tensors[0]
+
+
+def _output_hook(
+    model: nn.Module, label: str, part: str, hook: Callable[[str, Any], None]
+) -> Callable[..., None]:
+    heads = _interleaved_heads(model) if part else None
+
+    def call(_module: nn.Module, _args: Any, output: Any) -> None:
+        if part:
+            fused = first_tensor(output)
+            index = part_index(part, fused.shape[-1], heads).to(fused.device)
+            output = fused.index_select(-1, index)
+        hook(label, output)
+
+    return call
+
+
+def _interleaved_heads(model: nn.Module) -> int | None:
+    family = family_of(model)
+    if family is None or not family.interleaved:
+        return None
+    config: Any = model.config
+    return int(config.num_attention_heads)
