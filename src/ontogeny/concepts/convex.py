@@ -61,6 +61,8 @@ class ConvexNMF(Extractor):
         H.
     landmarks_ : array of shape (landmarks,)
         Indices of the samples Z.
+    objective_ : float
+        ``|A - U H Z|^2 / 2`` as the last iteration left it (the codes returned are exact).
 
     References
     ----------
@@ -128,13 +130,14 @@ class ConvexNMF(Extractor):
             solution.codes = torch.stack([nonnegative_codes(a, w) for a, w in pairs])
         # W carries the scale of A under strict convexity, H then has none; else the other way.
         solution.state["coefficients"] = H
+        solution.state["objective"] = A.new_tensor([f[5] for f in fits], dtype=torch.float64)
         solution.state["landmarks"] = chosen.expand(len(A), -1)
         return solution
 
     def _solve_one(
         self, A: Tensor, Z: Tensor, seed: int, start: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor, int, bool]:
-        """Return codes (n, r), coefficients (r, l), dictionary (m, r), iterations, convergence."""
+    ) -> tuple[Tensor, Tensor, Tensor, int, bool, float]:
+        """Return codes, coefficients, dictionary, iterations, convergence and objective."""
         H = _start(Z, self.n_concepts, seed, start)
         run = _accelerated if self.variant == "accelerated" else _multiplicative
         steps = run(A, Z, H, self)
@@ -151,7 +154,7 @@ class ConvexNMF(Extractor):
         if self.variant == "report" and self.strict_convex:
             size = torch.ones_like(size)
         H = H / size
-        return (U * size).mT, H, (H @ Z).mT, n_iter, converged
+        return (U * size).mT, H, (H @ Z).mT, n_iter, converged, objective
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return nonnegative_codes(A, W)
@@ -160,6 +163,11 @@ class ConvexNMF(Extractor):
     def coefficients_(self) -> Any:
         """H: each dictionary column is this combination of the samples."""
         return self._coefficients if self.strict_convex else self._coefficients / self._scale
+
+    @property
+    def objective_(self) -> float:
+        """Half the squared error that the last iteration left."""
+        return float(self._objective) * float(self._scale) ** 2
 
     @property
     def landmarks_(self) -> Any:

@@ -46,19 +46,25 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``U Sigma`` (n, r), ``sigma`` (r,) and V (m, r) of the best rank-`r` approximation.
 
     Directions beyond the numerical rank are zero columns. The eigenvectors of the second moment
-    span the space; a Rayleigh-Ritz step on ``A V`` then gives the singular values to full relative
-    accuracy. Precision rises by itself where the spectrum is too wide for the cheap way.
+    span the space. Where the spectrum is wide, the moment is taken in float64, or a thin SVD of A,
+    and a Rayleigh-Ritz step on ``A V`` gives the singular values to full relative accuracy.
     """
     n, m = A.shape
     k = min(r, n, m)
-    V = _leading_rows(A, k) if m <= n else range_basis(A.mT @ _leading_rows(A.mT, k))
+    if m <= n:
+        V, exact = _leading_rows(A, k)
+    else:
+        left, exact = _leading_rows(A.mT, k)
+        V, exact = range_basis(A.mT @ left), False
     Y = A @ V
-    values, rotation = torch.linalg.eigh(Y.double().mT @ Y.double())
-    sigma = values.flip(0).clamp(min=0).sqrt()
-    rotation = rotation.flip(1).to(A.dtype)
-    eps = torch.finfo(A.dtype).eps
-    alive = (sigma > max(n, m) * eps * sigma[0]).to(A.dtype)
-    Y, V, sigma = (Y @ rotation) * alive, (V @ rotation) * alive, sigma.to(A.dtype) * alive
+    if exact:
+        sigma = torch.linalg.vector_norm(Y, dim=0)
+    else:
+        values, rotation = torch.linalg.eigh(Y.double().mT @ Y.double())
+        sigma, rotation = values.flip(0).clamp(min=0).sqrt(), rotation.flip(1).to(A.dtype)
+        Y, V = Y @ rotation, V @ rotation
+    alive = (sigma > max(n, m) * torch.finfo(A.dtype).eps * sigma[0]).to(A.dtype)
+    Y, V, sigma = Y * alive, V * alive, sigma.to(A.dtype) * alive
     if k == r:
         return Y, sigma, V
     pad = (0, r - k)
@@ -70,13 +76,16 @@ def range_basis(Y: Tensor) -> Tensor:
     return torch.linalg.qr(Y).Q
 
 
-def _leading_rows(A: Tensor, k: int) -> Tensor:
-    """Return orthonormal columns that span the `k` leading right singular vectors of tall `A`."""
+def _leading_rows(A: Tensor, k: int) -> tuple[Tensor, bool]:
+    """Return orthonormal columns that span the `k` leading right singular vectors of tall `A`.
+
+    Also whether they are the singular vectors themselves to working precision.
+    """
     if A.dtype == torch.float32:
         values, vectors = leading(column_gram(A), k)
         if values[-1] > SINGLE_SPAN * values[0]:
-            return vectors
+            return vectors, True
     values, vectors = leading(column_gram(A, double=True), k)
     if A.dtype == torch.float64 and values[-1] <= DOUBLE_SPAN * values[0]:
-        return torch.linalg.svd(A, full_matrices=False).Vh[:k].mT
-    return vectors.to(A.dtype)
+        return torch.linalg.svd(A, full_matrices=False).Vh[:k].mT, False
+    return vectors.to(A.dtype), False
