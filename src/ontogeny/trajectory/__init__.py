@@ -2,7 +2,7 @@
 
 `Trajectory` opens the checkpoints of a run, `Recorder` and `RecorderCallback` write them while a
 model trains. Weights are read from safetensors, or from pickled files with ``weights_only=True``;
-code that comes with a checkpoint never runs.
+code that comes with a checkpoint never runs unless it is asked for.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .findings import Finding, Findings
+from .hub import NotDownloadedError
 from .loading import load_model
 from .recorder import Recorder
+from .revisions import UnknownRevisionError
 from .skeleton import Skeleton
 from .trajectory import Trajectory, UnknownStepError
 from .weights import Reader
@@ -24,11 +26,13 @@ __all__ = [
     "Checkpoint",
     "Finding",
     "Findings",
+    "NotDownloadedError",
     "Reader",
     "Recorder",
     "RecorderCallback",
     "Skeleton",
     "Trajectory",
+    "UnknownRevisionError",
     "UnknownStepError",
     "load_model",
 ]

@@ -13,6 +13,7 @@ from torch import nn
 from . import digests
 from .building import Template, build, check_dtype
 from .configuration import read_configuration
+from .hub import HubRevision
 from .weights import MemoryWeights, Reader, Weights
 
 __all__ = ["Checkpoint"]
@@ -29,7 +30,11 @@ class Checkpoint:
     label
         How messages and figures call it, such as ``"checkpoint-500"`` or ``"step 500"``.
     path
-        Its folder, or None if it lives in memory.
+        Its folder, or None if it lives in memory. That of a Hub revision may not be there yet.
+    tokens
+        Number of tokens seen in training, where the name of the revision says so.
+    source
+        The Hub revision that it comes from, if any; weights are fetched when they are needed.
 
     Examples
     --------
@@ -47,6 +52,18 @@ class Checkpoint:
     path: Path | None
     weights: Weights = field(repr=False)
     template: Template | None = field(default=None, repr=False, compare=False)
+    tokens: int | None = field(default=None, repr=False)
+    source: HubRevision | None = field(default=None, repr=False)
+
+    @property
+    def revision(self) -> str | None:
+        """The branch or tag on the Hub, or None."""
+        return None if self.source is None else self.source.name
+
+    @property
+    def commit(self) -> str | None:
+        """The commit on the Hub that everything of this checkpoint comes from, or None."""
+        return None if self.source is None else self.source.commit
 
     def model(
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
@@ -66,6 +83,8 @@ class Checkpoint:
             If any weight is missing, newly initialised or of another shape.
         """
         check_dtype(dtype)
+        if self.source is not None:
+            self.source.download()
         return build(self.label, self.weights, self.path, self.template, dtype).to(device)
 
     def digests(self) -> dict[str, str]:
@@ -73,8 +92,27 @@ class Checkpoint:
 
         Names are those of the file. Files are hashed once in a process, as long as their sizes
         and modification times stay.
+
+        Raises
+        ------
+        CheckpointError
+            If a file is damaged, or (as `NotDownloadedError`) the weights of a Hub revision are
+            not on this machine: this never downloads. `file_digests` does without them.
         """
         return digests.tensor_digests(self.weights)
+
+    def file_digests(self) -> dict[str, str] | None:
+        """Return ``{weight file: SHA-256}`` of a Hub revision from its listing, else None.
+
+        Nothing is downloaded. The digests are the same before and after a download, so they are
+        what the results of a Hub revision depend on: all of its weights, as whole files.
+
+        Raises
+        ------
+        CheckpointError
+            If the Hub cannot be reached, or the revision holds no weights or not all shards.
+        """
+        return None if self.source is None else self.source.digests()
 
     def open(self) -> AbstractContextManager[Reader]:
         """Open the tensors for reading one by one, or some rows of one.
@@ -89,7 +127,9 @@ class Checkpoint:
 
         Keys that say nothing about the model (paths, library versions) are left out.
         """
-        if isinstance(self.weights, MemoryWeights):
+        if self.source is not None:
+            self.source.fetch("config.json")
+        elif isinstance(self.weights, MemoryWeights):
             source = self.weights.source
             return read_configuration(source if isinstance(source, nn.Module) else None)
         return read_configuration(self.path)

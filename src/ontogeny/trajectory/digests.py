@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .weights import Reader, WeightFiles, Weights
 
-__all__ = ["digest", "non_finite", "tensor_digests"]
+__all__ = ["digest", "non_finite", "shard_digests", "tensor_digests"]
 
 _CHUNK = 1 << 22  # elements looked at together, so that no temporary is as large as an embedding
 
@@ -37,19 +37,40 @@ def tensor_digests(weights: Weights) -> dict[str, str]:
     """Return ``{tensor name: digest}`` of all tensors.
 
     Files are hashed once in a process, as long as path, size and modification time stay.
+
+    Raises
+    ------
+    CheckpointError
+        If a file is damaged or not on this machine.
     """
-    if isinstance(weights, WeightFiles):
-        return dict(_of_files(_digests, weights, weights.stamp()))
-    with weights.open() as reader:
-        return dict(_digests(reader))
+    return dict(sorted(pair for part in _parts(_digests, weights).values() for pair in part))
+
+
+def shard_digests(weights: Weights) -> dict[str, str]:
+    """Return ``{file name: digest over its tensors}``; nothing for tensors in memory."""
+    parts = {} if weights.on_disk() is None else _parts(_digests, weights)
+    return {
+        name: hashlib.blake2b(repr(part).encode(), digest_size=16).hexdigest()
+        for name, part in parts.items()
+    }
 
 
 def non_finite(weights: Weights) -> tuple[str, ...]:
     """Return the names of the tensors that hold NaN or infinity, sorted."""
-    if isinstance(weights, WeightFiles):
-        return _of_files(_non_finite, weights, weights.stamp())
-    with weights.open() as reader:
-        return _non_finite(reader)
+    return tuple(sorted(name for part in _parts(_non_finite, weights).values() for name in part))
+
+
+def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, tuple]:
+    """Return what `function` says of every weight file by its name."""
+    files = weights.on_disk()
+    if files is None:
+        with weights.open() as reader:
+            return {"": function(reader)}
+    parts = {}
+    for path in files.files:
+        one = WeightFiles((path,), files.pickled)
+        parts[path.name] = _of_files(function, one, one.stamp())
+    return parts
 
 
 @functools.lru_cache(maxsize=4096)

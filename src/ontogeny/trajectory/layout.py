@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, CheckpointError
+from .findings import Finding
 from .schedule import Schedule
 from .weights import WeightFiles, find_weights
 
@@ -38,12 +39,18 @@ class Catalogue:
         ``(step, why)`` of folders without readable weights.
     temporary
         Names of folders that an interrupted save left behind.
+    gaps
+        ``(step, why)`` of steps that were asked for and do not exist.
+    noted
+        Findings made when the checkpoints were chosen.
     """
 
     steps: tuple[int, ...]
     planned: tuple[int, ...] | None = None
     incomplete: tuple[tuple[int, str], ...] = ()
     temporary: tuple[str, ...] = ()
+    gaps: tuple[tuple[int, str], ...] = ()
+    noted: tuple[Finding, ...] = ()
 
 
 def scan(folder: Path) -> tuple[Catalogue, dict[int, tuple[Path, WeightFiles]]]:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError
-from .building import agreeing, build, check_dtype, put
+from .building import agreeing, check_dtype, put
 from .checkpoint import Checkpoint
 from .configuration import changes
 from .names import NameMap, map_names
@@ -91,7 +91,7 @@ class Skeleton:
         return {name: stored for name, stored in to_file.items() if name in self._proven}
 
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
-        module = _build(checkpoint, self._dtype).to(self._device)
+        module = checkpoint.model(self._device, self._dtype)
         with checkpoint.open() as reader:
             # A name counts only if the values agree with what transformers loaded.
             names = self._map(module, reader.names())
@@ -113,7 +113,7 @@ class Skeleton:
                 put(checkpoint.label, reader, module, names.to_file, exact)
                 return
         # What transformers joins, splits or turns on the way has to go through transformers.
-        fresh = state_tensors(_build(checkpoint, self._dtype))
+        fresh = state_tensors(checkpoint.model(dtype=self._dtype))
         with torch.no_grad():
             for name, target in state_tensors(module).items():
                 target.copy_(fresh[name])
@@ -122,10 +122,6 @@ class Skeleton:
         if self._names is None or self._names[0] != file_names:
             self._names = (file_names, map_names(module, file_names))
         return self._names[1]
-
-
-def _build(checkpoint: Checkpoint, dtype: torch.dtype | None) -> nn.Module:
-    return build(checkpoint.label, checkpoint.weights, checkpoint.path, checkpoint.template, dtype)
 
 
 def _without_dtype(checkpoint: Checkpoint) -> dict | None:

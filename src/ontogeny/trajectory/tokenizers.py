@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,8 +13,9 @@ from ..errors import CheckpointError
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
+    from .hub import HubRevision
 
-__all__ = ["changed_files", "file_digests", "load_tokenizer"]
+__all__ = ["changed_files", "file_digests", "load_tokenizer", "tokenizer_files"]
 
 _FILES = (
     "tokenizer.json",
@@ -66,26 +68,50 @@ def _digest(path: Path) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
+def tokenizer_files(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return ``{file name: digest}`` of a checkpoint's tokenizer; that of the Hub is fetched."""
+    if checkpoint.source is not None:
+        for name in _listed_files(checkpoint.source):
+            checkpoint.source.fetch(name)
+    return {} if checkpoint.path is None else file_digests(checkpoint.path)
+
+
+def _listed_files(source: HubRevision) -> dict[str, str]:
+    listing = source.listing()
+    return {name: listing[name].digest for name in _FILES if name in listing}
+
+
 def changed_files(checkpoints: Iterable[Checkpoint]) -> list[tuple[int, int, list[str]]]:
     """Return ``(step before, step, changed files)`` wherever a tokenizer differs from the last.
 
-    Checkpoints without tokenizer files are passed over.
+    Checkpoints without tokenizer files are passed over. Of the Hub, files are fetched only where
+    the listings differ, to see whether what differs matters.
     """
+    holders = [c for c in checkpoints if _has_tokenizer(c)]
     changed = []
-    before: dict[str, str] = {}
-    step_before = -1
-    for checkpoint in checkpoints:
-        files = file_digests(checkpoint.path) if checkpoint.path is not None else {}
-        if not files:
+    for before, after in itertools.pairwise(holders):
+        if _listed_alike(before, after):
             continue
-        names = sorted(n for n in before.keys() | files.keys() if before.get(n) != files.get(n))
-        if before and names:
-            changed.append((step_before, checkpoint.step, names))
-        before, step_before = files, checkpoint.step
+        old, new = tokenizer_files(before), tokenizer_files(after)
+        names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+        if names:
+            changed.append((before.step, after.step, names))
     return changed
 
 
-def load_tokenizer(root: Path, checkpoints: tuple[Checkpoint, ...]) -> Any:
+def _listed_alike(one: Checkpoint, other: Checkpoint) -> bool:
+    if one.source is None or other.source is None:
+        return False
+    return _listed_files(one.source) == _listed_files(other.source)
+
+
+def _has_tokenizer(checkpoint: Checkpoint) -> bool:
+    if checkpoint.source is not None:
+        return bool(_listed_files(checkpoint.source))
+    return checkpoint.path is not None and any((checkpoint.path / n).is_file() for n in _FILES)
+
+
+def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> Any:
     """Return the tokenizer of the run folder, else that of its checkpoints, else None.
 
     Raises
@@ -93,19 +119,25 @@ def load_tokenizer(root: Path, checkpoints: tuple[Checkpoint, ...]) -> Any:
     CheckpointError
         If the checkpoints hold different tokenizers, or the files cannot be read.
     """
-    folders = [c.path for c in checkpoints if c.path is not None and file_digests(c.path)]
-    if file_digests(root):
-        folder = root
-    elif folders:
-        _, step, names = next(iter(changed_files(checkpoints)), (0, 0, []))
-        if names:
-            raise CheckpointError(
-                f"the tokenizer changes at step {step} ({', '.join(names)}), so no single one "
-                "belongs to all checkpoints; select steps with the same one, or pass tokenizer=."
-            )
-        folder = folders[-1]
-    else:
+    if root is not None and file_digests(root):
+        return _read(root)
+    holders = [c for c in checkpoints if _has_tokenizer(c)]
+    if not holders:
         return None
+    _, step, names = next(iter(changed_files(holders)), (0, 0, []))
+    if names:
+        raise CheckpointError(
+            f"the tokenizer changes at step {step} ({', '.join(names)}), so no single one "
+            "belongs to all checkpoints; select steps with the same one, or pass tokenizer=."
+        )
+    last = holders[-1]
+    tokenizer_files(last)
+    last.configuration()  # transformers reads the model type from it
+    assert last.path is not None
+    return _read(last.path)
+
+
+def _read(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:

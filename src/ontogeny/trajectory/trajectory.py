@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,10 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, check_choice
 from .building import Template, check_template
 from .checkpoint import Checkpoint
+from .hub_client import resolve_cache
+from .hub_trajectory import Repository, list_files, open_hub
 from .layout import Catalogue, scan
+from .revisions import Revisions
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
@@ -39,8 +43,9 @@ class UnknownStepError(CheckpointError, KeyError):
 class Trajectory:
     """Checkpoints of one training run in order of their steps.
 
-    Made by `from_folder` or `from_models`; immutable and picklable. ``trajectory[500]`` is the
-    checkpoint at step 500, iteration goes through the checkpoints in order.
+    Made by `from_folder`, `from_hub` or `from_models`; immutable and picklable.
+    ``trajectory[500]`` is the checkpoint at step 500, iteration goes through the checkpoints in
+    order.
 
     Examples
     --------
@@ -94,6 +99,70 @@ class Trajectory:
         return cls(checkpoints, folder.name, catalogue, folder, tokenizer)
 
     @classmethod
+    def from_hub(
+        cls,
+        repo: str,
+        revisions: Revisions = "step*",
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        strict: bool = False,
+        cache_dir: str | Path | None = None,
+        token: str | bool | None = None,
+        endpoint: str | None = None,
+        local_files_only: bool = False,
+        trust_remote_code: bool = False,
+        model: Template | None = None,
+        tokenizer: Any = None,
+    ) -> Trajectory:
+        """Return the trajectory of the revisions of a model repository on the Hugging Face Hub.
+
+        Only the names of the revisions are asked for; weights are fetched when a checkpoint is
+        opened. Every name is resolved to its commit at once, and weights, configuration,
+        tokenizer and code come from that commit.
+
+        Parameters
+        ----------
+        repo
+            Such as ``"EleutherAI/pythia-70m"``.
+        revisions
+            A glob over branch and tag names, a list of names or steps, or a function from a name
+            to its step (None leaves it out).
+        pattern
+            How step and tokens are read from a name: a regular expression with a group ``step``
+            and perhaps ``tokens``, or ``"pythia"``, ``"olmo"``, ``"eurobert"``, ``"multiberts"``
+            or ``"trainer"``. None tries all of these.
+        strict
+            Refuse a list of which something does not exist; else it becomes a gap (see `gaps`).
+        cache_dir, token, endpoint, local_files_only
+            As in huggingface_hub. Without a network (``HF_HUB_OFFLINE=1``), or with
+            `local_files_only`, what the cache holds is what exists.
+        trust_remote_code
+            Run model code that comes with the checkpoints. Otherwise it is not even fetched.
+        model, tokenizer
+            As in `from_folder`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not as described, or no step can be read from any name.
+        UnknownRevisionError
+            If nothing matches, or something of a strict list does not exist; it is a KeyError
+            and a CheckpointError as well.
+        CheckpointError
+            If the repository cannot be reached or does not exist.
+        """
+        check_template(model)
+        checkpoints, catalogue = open_hub(
+            Repository(repo, resolve_cache(cache_dir), endpoint, token, local_files_only),
+            revisions,
+            pattern,
+            strict,
+            model,
+            trust_remote_code,
+        )
+        return cls(checkpoints, repo, catalogue, None, tokenizer)
+
+    @classmethod
     def from_models(
         cls,
         models: Mapping[int, nn.Module | Mapping[str, Tensor]],
@@ -140,6 +209,40 @@ class Trajectory:
     @functools.cached_property
     def _by_step(self) -> dict[int, Checkpoint]:
         return {checkpoint.step: checkpoint for checkpoint in self.checkpoints}
+
+    @property
+    def gaps(self) -> dict[int, str]:
+        """Steps that were asked for and do not exist, with the reason: ``{step: why}``."""
+        return dict(self.catalogue.gaps)
+
+    def file_digests(self) -> dict[int, dict[str, str]]:
+        """Return ``{step: {weight file: SHA-256}}`` of the Hub revisions, without a download.
+
+        One listing call for each revision in a process, eight at a time.
+
+        Raises
+        ------
+        CheckpointError
+            If the Hub cannot be reached, or a revision holds no weights or not all shards.
+        """
+        sources = {c.step: c.source for c in self.checkpoints if c.source is not None}
+        list_files(sources.values())
+        return {step: source.digests() for step, source in sources.items()}
+
+    def provenance(self) -> dict[str, Any]:
+        """Return where the checkpoints come from, JSON-ready.
+
+        Keys are ``source``, ``name``, and for Hub revisions ``revisions``:
+        ``{step: {revision, commit, tokens}}``.
+        """
+        revisions = {
+            str(c.step): {"revision": c.revision, "commit": c.commit, "tokens": c.tokens}
+            for c in self.checkpoints
+            if c.source is not None
+        }
+        source = "hub" if revisions else "memory" if self.path is None else "folder"
+        known = {"source": source, "name": self.title, "revisions": revisions}
+        return {key: value for key, value in known.items() if value}
 
     def __len__(self) -> int:
         return len(self.checkpoints)
@@ -249,7 +352,7 @@ class Trajectory:
         """
         if self.given_tokenizer is not None:
             return self.given_tokenizer
-        return None if self.path is None else load_tokenizer(self.path, self.checkpoints)
+        return load_tokenizer(self.path, self.checkpoints)
 
     def skeleton(
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
@@ -259,8 +362,12 @@ class Trajectory:
 
     @property
     def fingerprint(self) -> str:
-        """Digest (hexadecimal) of steps and weights by content; the first use reads all weights."""
-        content = [[c.step, sorted(c.digests().items())] for c in self.checkpoints]
+        """Digest (hexadecimal) of steps and weights; the first use reads all weights.
+
+        Those of Hub revisions are not read: their listings give digests of whole files.
+        """
+        files = self.file_digests()
+        content = [[c.step, sorted((files.get(c.step) or c.digests()).items())] for c in self]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
 

@@ -72,6 +72,9 @@ class Weights(Protocol):
     def open(self) -> Any:
         """Return a context manager that gives a `Reader`."""
 
+    def on_disk(self) -> WeightFiles | None:
+        """Return the files, None for tensors in memory; raise if they are not here yet."""
+
 
 def _unknown(name: str, names: list[str]) -> CheckpointError:
     return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
@@ -139,8 +142,17 @@ class WeightFiles:
     pickled: bool = False
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Return path, size and modification time (ns) of every file: the key of caches."""
-        stats = [(path, path.stat()) for path in self.files]
+        """Return path, size and modification time (ns) of every file: the key of caches.
+
+        Raises
+        ------
+        CheckpointError
+            If a file is gone.
+        """
+        try:
+            stats = [(path, path.stat()) for path in self.files]
+        except OSError as error:
+            raise CheckpointError(f"{error.filename} is gone: {error.strerror}.") from None
         return tuple((str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats)
 
     @contextmanager
@@ -160,6 +172,10 @@ class WeightFiles:
                 yield _SafetensorsReader(
                     _join((f, _handles(stack.enter_context(_safe(f)))) for f in self.files)
                 )
+
+    def on_disk(self) -> WeightFiles:
+        """Return the files themselves."""
+        return self
 
     def check(self) -> None:
         """Read the headers of safetensors files, so that a truncated file is found early."""
@@ -181,6 +197,9 @@ class MemoryWeights:
             yield _TensorReader(state_tensors(self.source))
         else:
             yield _TensorReader(self.source)
+
+    def on_disk(self) -> None:
+        """Return None: there are no files."""
 
 
 def state_tensors(module: nn.Module) -> dict[str, Tensor]:

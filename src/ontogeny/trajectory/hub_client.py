@@ -1,0 +1,121 @@
+"""How huggingface_hub is asked: patience with busy servers, plain errors, no progress bars."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import CheckpointError
+
+__all__ = [
+    "InterruptedDownloadError",
+    "cache_lock",
+    "hub_errors",
+    "is_offline",
+    "patiently",
+    "resolve_cache",
+    "silent_bar",
+    "stop_downloads_on",
+]
+
+T = TypeVar("T")
+
+cache_lock = threading.RLock()
+"""Held while a file is fetched and while files are deleted: the two never meet in one process."""
+
+_BUSY = (429, 500, 502, 503, 504)
+_WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds
+_LONGEST = 300.0
+_here = threading.local()  # .stop: the event that ends the downloads of this thread
+
+
+class InterruptedDownloadError(CheckpointError):
+    """A download was stopped on purpose; nothing of the file is kept."""
+
+
+def is_offline() -> bool:
+    """Return whether huggingface_hub is told to stay offline (``HF_HUB_OFFLINE=1``)."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
+
+
+def resolve_cache(cache_dir: str | Path | None) -> Path:
+    """Return the folder of the Hub cache, by default huggingface_hub's own."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE if cache_dir is None else cache_dir).expanduser().resolve()
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Return what `call` gives, asked again with growing pauses while the server is busy.
+
+    For the few calls of huggingface_hub that do not retry themselves; a ``Retry-After`` header
+    sets the pause, up to five minutes.
+    """
+    from huggingface_hub.errors import HfHubHTTPError
+
+    for wait in _WAITS:
+        try:
+            return call()
+        except HfHubHTTPError as error:
+            if error.response.status_code not in _BUSY:
+                raise
+            after = error.response.headers.get("Retry-After", "")
+            time.sleep(min(float(after), _LONGEST) if after.isdigit() else wait)
+    return call()
+
+
+@contextmanager
+def hub_errors(what: str) -> Iterator[None]:
+    """Turn the many errors of downloading into a CheckpointError of one line.
+
+    Raises
+    ------
+    CheckpointError
+        That names `what` could not be had, and why.
+    """
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.RepositoryNotFoundError:
+        raise CheckpointError(
+            f"the Hub has no such repository, or not for this token: {what}."
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise CheckpointError(f"the Hub no longer has that revision: {what}.") from None
+    except errors.LocalEntryNotFoundError as error:
+        why = "the Hub cannot be reached or is not to be asked (HF_HUB_OFFLINE)"
+        raise CheckpointError(f"{what} is not in the cache, and {why}.") from error
+    except (errors.HTTPError, OSError) as error:
+        line = next((part for part in str(error).splitlines() if part.strip()), "")
+        why = line or type(error).__name__
+        raise CheckpointError(f"{what} could not be had from the Hub: {why}") from error
+
+
+def silent_bar() -> type:
+    """Return a progress bar class that shows nothing and ends a download that was stopped."""
+    from huggingface_hub.utils import tqdm
+
+    class SilentBar(tqdm):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs["disable"] = True
+            super().__init__(*args, **kwargs)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            stop = getattr(_here, "stop", None)
+            if stop is not None and stop.is_set():
+                raise InterruptedDownloadError("the download was stopped.")
+            return super().update(n)
+
+    return SilentBar
+
+
+def stop_downloads_on(event: threading.Event) -> None:
+    """End the downloads of the calling thread at their next chunk once `event` is set."""
+    _here.stop = event

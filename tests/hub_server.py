@@ -1,0 +1,207 @@
+"""A stand-in for the Hub on loopback: refs, listings and files over HTTP, with faults on demand."""
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlsplit
+
+LARGE = (".safetensors", ".bin")  # kept in large file storage, so listed with their SHA-256
+
+
+def commit_of(files):
+    """Return the commit id of a revision: a digest of its files, as in git."""
+    content = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    return hashlib.sha1(json.dumps(content).encode()).hexdigest()
+
+
+def digest_of(name, data):
+    if name.endswith(LARGE):
+        return hashlib.sha256(data).hexdigest()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+class StandIn:
+    """Serves ``repos``: {repository: {revision: {file name: bytes}}}; counts calls.
+
+    ``faults`` holds (substring of the request line, status) pairs, each used once; the status
+    ``"cut"`` ends the connection half-way through the body.
+    """
+
+    def __init__(self, repos):
+        self.repos = repos
+        self.calls = Counter()
+        self.faults = []
+        self.lines = []
+        self.entered, self.resume = threading.Event(), threading.Event()
+        self.hold = None  # a substring: such a request waits for `resume`
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def commits(self, repo):
+        return {name: commit_of(files) for name, files in self.repos[repo].items()}
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.resume.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def note(self, kind, line):
+        with self._lock:
+            self.calls[kind] += 1
+            self.lines.append(line)
+
+    def fault(self, line):
+        with self._lock:
+            for entry in self.faults:
+                if entry[0] in line:
+                    self.faults.remove(entry)
+                    return entry[1]
+        return None
+
+    def files_at(self, repo, revision):
+        for name, files in self.repos.get(repo, {}).items():
+            if revision in (name, commit_of(files)):
+                return commit_of(files), files
+        return None, None
+
+    def _handler(self):
+        stand_in = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_HEAD(self):
+                self.serve("HEAD")
+
+            def do_GET(self):
+                self.serve("GET")
+
+            def serve(self, method):
+                path = unquote(urlsplit(self.path).path)
+                line = f"{method} {path}"
+                if stand_in.hold is not None and stand_in.hold in line:
+                    stand_in.entered.set()
+                    stand_in.resume.wait(20)
+                fault = stand_in.fault(line)
+                if isinstance(fault, int):
+                    stand_in.note("refused", line)
+                    return self.answer(fault, b"busy", {})
+                if path.startswith("/api/models/"):
+                    return self.api(path.removeprefix("/api/models/"), line)
+                return self.resolve(method, path, line, fault)
+
+            def api(self, path, line):
+                repo = "/".join(path.split("/")[:2])
+                rest = path.split("/")[2:]
+                if repo not in stand_in.repos:
+                    return self.missing("RepoNotFound")
+                if rest == ["refs"]:
+                    stand_in.note("refs", line)
+                    branches = [
+                        {"name": n, "ref": f"refs/heads/{n}", "targetCommit": c}
+                        for n, c in stand_in.commits(repo).items()
+                    ]
+                    return self.json({"branches": branches, "converts": [], "tags": []})
+                if rest and rest[0] == "tree":
+                    stand_in.note("tree", line)
+                    _, files = stand_in.files_at(repo, "/".join(rest[1:]))
+                    if files is None:
+                        return self.missing("RevisionNotFound")
+                    return self.json([self.entry(n, d) for n, d in sorted(files.items())])
+                return self.missing("EntryNotFound")
+
+            def entry(self, name, data):
+                oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+                entry = {"type": "file", "oid": oid, "size": len(data), "path": name}
+                if name.endswith(LARGE):
+                    sha = hashlib.sha256(data).hexdigest()
+                    entry["lfs"] = {"oid": sha, "size": len(data), "pointerSize": 134}
+                return entry
+
+            def resolve(self, method, path, line, fault):
+                owner, name, _, revision, file = path.strip("/").split("/", 4)
+                commit, files = stand_in.files_at(f"{owner}/{name}", revision)
+                if files is None:
+                    return self.missing("RevisionNotFound")
+                if file not in files:
+                    return self.missing("EntryNotFound", commit)
+                stand_in.note(method.lower(), line)
+                data, status = files[file], 200
+                headers = {
+                    "ETag": f'"{digest_of(file, data)}"',
+                    "X-Repo-Commit": commit,
+                    "Accept-Ranges": "bytes",
+                }
+                span = self.headers.get("Range")
+                if span:
+                    start = int(span.removeprefix("bytes=").split("-")[0])
+                    headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+                    data, status = data[start:], 206
+                return self.answer(status, data, headers, cut=fault == "cut")
+
+            def missing(self, code, commit=None):
+                headers = {"X-Error-Code": code, "X-Error-Message": "not found"}
+                if commit:
+                    headers["X-Repo-Commit"] = commit
+                stand_in.note("404", self.path)
+                return self.answer(404, b"", headers)
+
+            def json(self, content):
+                return self.answer(
+                    200, json.dumps(content).encode(), {"Content-Type": "application/json"}
+                )
+
+            def answer(self, status, data, headers, cut=False):
+                self.send_response(status)
+                for key, value in headers.items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(data[: len(data) // 2] if cut else data)
+                if cut:
+                    self.close_connection = True
+
+        return Handler
+
+
+def folder_files(folder):
+    """Return the files of a folder as a revision."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def build_cache(cache, repo, revisions):
+    """Write revisions as huggingface_hub keeps them: blobs, snapshots of links, refs."""
+    folder = cache / f"models--{repo.replace('/', '--')}"
+    for name, files in revisions.items():
+        commit = commit_of(files)
+        snapshot = folder / "snapshots" / commit
+        snapshot.mkdir(parents=True, exist_ok=True)
+        (folder / "blobs").mkdir(exist_ok=True)
+        for file, data in files.items():
+            blob = folder / "blobs" / digest_of(file, data)
+            blob.write_bytes(data)
+            if not (snapshot / file).exists():
+                (snapshot / file).symlink_to(f"../../blobs/{blob.name}")
+        ref = folder / "refs" / name
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(commit)
+    return folder
