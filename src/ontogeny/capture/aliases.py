@@ -1,8 +1,9 @@
 """Short names for the parts of known families, translated into patterns over paths.
 
-``attn``, ``mlp``, ``resid``, ``resid_pre``, ``resid_mid``, ``q``, ``k``, ``v``, ``o`` mean that part
-of every block, ``layers[2].attn``, ``layers[-1].mlp``, ``layers[0:12:3].q`` that of some blocks,
-``layers[2]`` a block itself; ``embed`` and ``unembed`` are token embedding and vocabulary map.
+``attn``, ``mlp``, ``resid``, ``resid_pre``, ``resid_mid``, ``q``, ``k``, ``v``, ``o`` mean that
+part of every block, ``layers[2].attn``, ``layers[-1].mlp``, ``layers[0:12:3].q`` that of some
+blocks, ``layers[2]`` a block itself; ``embed`` and ``unembed`` are token embedding and vocabulary
+map.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from .families import ALIASES, FAMILIES, Family, family_of
 
 __all__ = ["Aliases", "attention_aliases", "block_aliases", "site_aliases"]
 
-_IN_SOME_BLOCKS = re.compile(r"layers(?:\[(?P<index>[^\[\]]+)\]|\.(?P<part>[^.]+))(?:\.(?P<name>\w+))?")
+_IN_SOME_BLOCKS = re.compile(
+    r"layers(?:\[(?P<index>[^\[\]]+)\]|\.(?P<part>[^.]+))(?:\.(?P<name>\w+))?"
+)
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,18 @@ class Aliases:
         """The names that this family knows."""
         return tuple(name for name in (*self.in_block, *self.whole) if name)
 
-    def hint(self, pattern: str, model_type: str = "") -> str:
-        """Return the sentence on short names that belongs under a pattern without a match."""
+    def hint(self, pattern: str) -> str:
+        """Return the sentences on short names that belong under a pattern without a match."""
+        text, hash_, part = pattern.partition("#")
+        wrong = f" No such module has a part {part!r}." if hash_ and part != "in" else ""
         if self.title:
-            return f" Short names known for {self.title}: {', '.join(self.names)}."
-        text = pattern.partition("#")[0]
+            return f"{wrong} Short names known for {self.title}: {', '.join(self.names)}."
         if text not in ALIASES and not _IN_SOME_BLOCKS.fullmatch(text):
-            return ""
-        this = f"{model_type!r} is none of them" if model_type else "this is none of them"
-        return f" Short names such as {text!r} are known for {', '.join(FAMILIES)}; {this}."
+            return wrong
+        return (
+            f"{wrong} Short names such as {text!r} are known for {', '.join(FAMILIES)}; "
+            "this is none of them."
+        )
 
 
 def _joined(block: str, relative: str) -> str:
@@ -112,9 +118,7 @@ def block_aliases(names: Iterable[str]) -> Aliases:
     family = family_of_tensors(names)
     if family is None:
         return Aliases()
-    projections = {
-        name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")
-    }
+    projections = {name: (_weight(family.in_block[name]),) for name in ("q", "k", "v", "o")}
     held = {
         "": ("**",),
         "attn": tuple(f"{path}.**" for path in family.attn_weights),

@@ -10,7 +10,8 @@ from torch import nn
 
 from ..errors import ArgumentError
 from ..inputs import Batch
-from .forward import Enough, hooked, run
+from .forward import Enough, run
+from .sites import watched
 
 __all__ = ["Collector", "feed"]
 
@@ -20,7 +21,7 @@ class Collector(Protocol):
 
     @property
     def paths(self) -> Sequence[str]:
-        """Modules whose outputs it wants to see."""
+        """Labels of the sites that it wants to see."""
         ...
 
     def attached(self) -> AbstractContextManager[None]:
@@ -28,14 +29,14 @@ class Collector(Protocol):
         ...
 
     def start(self, batch: Batch) -> set[str] | None:
-        """Begin a batch; return the modules that it waits for, None to run to the very end.
+        """Begin a batch; return the sites that it waits for, None to run to the very end.
 
         The empty set says that nothing of this batch is wanted.
         """
         ...
 
     def take(self, path: str, output: Any) -> None:
-        """Take what is wanted of one module's output; must copy, never keep a view."""
+        """Take what is wanted of one site's value; must copy, never keep a view."""
         ...
 
     def finish(self, output: Any) -> None:
@@ -99,9 +100,8 @@ def feed(
         If a module that is waited for is never called.
     """
     state = _Pass(model, collectors)
-    modules = {path: model.get_submodule(path) for path in state.listeners}
     with ExitStack() as stack:
-        stack.enter_context(hooked(modules, state.on_output))
+        stack.enter_context(watched(model, state.listeners, state.on_output))
         for collector in collectors:
             stack.enter_context(collector.attached())
         for batch in batches:

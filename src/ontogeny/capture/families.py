@@ -171,9 +171,7 @@ _NEOX = Family(
     final_norm="final_layer_norm",
     interleaved=True,
 )
-_NEOX_SEQUENTIAL = replace(
-    _NEOX, resid_mid="post_attention_layernorm#in", stream="pre-norm"
-)
+_NEOX_SEQUENTIAL = replace(_NEOX, resid_mid="post_attention_layernorm#in", stream="pre-norm")
 _MODERNBERT = Family(
     title="ModernBERT",
     blocks="layers",

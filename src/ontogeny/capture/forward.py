@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Batch, Inputs
+from .families import longest_text
 
 __all__ = [
     "Enough",
@@ -148,8 +149,8 @@ def check_fits(model: nn.Module, inputs: Inputs, ids: np.ndarray | None = None) 
             f"inputs hold token id {highest}, but {type(model).__name__} has only {rows}; "
             "were they tokenised for another model?"
         )
-    longest = getattr(config, "max_position_embeddings", None)
-    if isinstance(longest, int) and inputs.lengths.max() > longest:
+    longest = longest_text(config)
+    if longest is not None and inputs.lengths.max() > longest:
         raise ArgumentError(
             f"inputs hold a text of {inputs.lengths.max()} tokens, but {type(model).__name__} "
             f"takes at most {longest}; use a smaller max_length."

@@ -8,27 +8,37 @@ The language, one component between dots at a time:
   ``gpt_neox.layers.3.mlp``, and ``*`` alone matches everything. A pattern that is itself the full
   path of a module means that module only.
 - ``-1`` is the last of the numbered siblings, ``[start:stop:step]`` a slice of them:
-  ``layers.-1.mlp``, ``layers[0:12:3].mlp``.
+  ``layers.-1.mlp``, ``layers[-1].mlp``, ``layers[0:12:3].mlp``.
 - ``!pattern`` takes its matches away from those of the other patterns.
+- ``pattern#in`` is the input of each module instead of its output, and ``pattern#q``, ``#k``,
+  ``#v`` a part of a fused projection (see :mod:`ontogeny.capture.sites`).
+- In known families ``attn``, ``mlp``, ``resid``, ``q``, ``layers[2].mlp`` and others are short
+  names (see :mod:`ontogeny.capture.aliases`). A full path always means its module, and a short
+  name that finds nothing is taken for a pattern.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from torch import nn
 
 from ..errors import ArgumentError, LayerMatchError
+from .aliases import Aliases, attention_aliases, site_aliases
+from .sites import known_parts, split_label
 
-__all__ = ["match_layers", "match_paths"]
+__all__ = ["match_attention", "match_layers", "match_paths"]
 
 
 def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
-    """Return the paths of the modules of `model` that match, in the model's order.
+    """Return the labels of the sites of `model` that match, in the model's order.
+
+    The label of a module's output is the module's path; that of its input and of parts of a fused
+    output have a suffix: ``"h.2#in"``, ``"h.2.attn.c_attn#q"``. Labels are patterns too.
 
     Parameters
     ----------
@@ -40,7 +50,8 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
     Raises
     ------
     LayerMatchError
-        If a pattern matches no module; the message names patterns that do.
+        If a pattern matches no module; the message names patterns that do, and the short names
+        that are known for the model's family.
 
     Examples
     --------
@@ -49,15 +60,43 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
     ['layers.0', 'layers.1']
     >>> match_layers(model, ["layers.*", "!layers.0"])
     ['layers.1']
+    >>> match_layers(model, "layers[-1]#in")
+    ['layers.1#in']
     """
+    return _match_modules(model, patterns, site_aliases(model))
+
+
+def match_attention(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
+    """Return the paths of the modules that match and may return attention maps.
+
+    As `match_layers`, but ``attn`` and ``layers[2]`` mean the module that returns the maps.
+
+    Examples
+    --------
+    >>> match_attention(nn.Sequential(nn.Linear(2, 2)), "*")
+    ['0']
+    """
+    return _match_modules(model, patterns, attention_aliases(model))
+
+
+def _match_modules(model: nn.Module, patterns: str | Sequence[str], aliases: Aliases) -> list[str]:
     paths = [path for path, _ in model.named_modules() if path]
-    return match_paths(paths, patterns, "layers", f"module of {type(model).__name__}")
+    kind = f"module of {type(model).__name__}"
+    return match_paths(paths, patterns, "layers", kind, aliases, lambda p: known_parts(model, p))
 
 
 def match_paths(
-    paths: Sequence[str], patterns: str | Sequence[str], argument: str, kind: str
+    paths: Sequence[str],
+    patterns: str | Sequence[str],
+    argument: str,
+    kind: str,
+    aliases: Aliases | None = None,
+    parts: Callable[[str], Sequence[str]] | None = None,
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
+
+    `aliases` are the short names, and `parts` tells which suffixes a path may have, in the order
+    in which they are listed; ``""`` is the whole.
 
     Raises
     ------
@@ -70,17 +109,48 @@ def match_paths(
     ['h.1.fc', 'h.2.fc']
     """
     patterns = _check_patterns(patterns, argument)
-    known, siblings = set(paths), _siblings(paths)
+    search = _Search(paths, parts or (lambda path: ("",)))
+    aliases = aliases or Aliases()
     kept: set[str] = set()
     for pattern in patterns:
         text = pattern.removeprefix("!")
-        found = {text} if text in known else _matching(text, paths, siblings)
+        found = search.labels(text, aliases)
         if not found:
-            raise LayerMatchError(_no_match(pattern, paths, argument, kind))
+            raise LayerMatchError(_no_match(pattern, paths, argument, kind) + aliases.hint(text))
         kept = kept - found if pattern.startswith("!") else kept | found
     if not kept:
         raise LayerMatchError(f"{argument}={list(patterns)} leaves no {kind} after the exclusions.")
-    return [path for path in paths if path in kept]
+    modules = {split_label(label)[0] for label in kept}
+    labels = (_label(p, part) for p in paths if p in modules for part in search.parts(p))
+    return [label for label in labels if label in kept]
+
+
+class _Search:
+    """Finds labels, a path and perhaps ``#part``, among paths."""
+
+    def __init__(self, paths: Sequence[str], parts: Callable[[str], Sequence[str]]) -> None:
+        self.parts = parts
+        self._paths = paths
+        self._known = set(paths)
+        self._siblings = _siblings(paths)
+
+    def labels(self, text: str, aliases: Aliases) -> set[str]:
+        """Return what one pattern means: a full path, else a short name, else a pattern."""
+        if split_label(text)[0] not in self._known:
+            for group in aliases.translate(text):
+                found = set().union(*(self._matching(pattern) for pattern in group))
+                if found:
+                    return found
+        return self._matching(text)
+
+    def _matching(self, pattern: str) -> set[str]:
+        text, part = split_label(pattern)
+        found = {text} if text in self._known else _matching(text, self._paths, self._siblings)
+        return {_label(path, part) for path in found if part in self.parts(path)}
+
+
+def _label(path: str, part: str) -> str:
+    return f"{path}#{part}" if part else path
 
 
 def _check_patterns(patterns: str | Sequence[str], argument: str) -> tuple[str, ...]:
@@ -107,9 +177,23 @@ def _siblings(paths: Iterable[str]) -> Counter[str]:
 
 
 def _matching(pattern: str, paths: Iterable[str], siblings: Counter[str]) -> set[str]:
-    pattern = re.sub(r"(?<=[^.])(\[-?\d*:)", r".\1", pattern)  # layers[0:4] is layers.[0:4]
-    wanted = pattern.split(".")
+    wanted = _with_indices(pattern, siblings).split(".")
     return {path for path in paths if _fits(wanted, path.split("."), siblings)}
+
+
+def _with_indices(pattern: str, siblings: Iterable[str]) -> str:
+    """Return ``layers.[0:4]`` for ``layers[0:4]``, and ``layers.-1`` for ``layers[-1]``.
+
+    ``fc[2]`` stays a file-name pattern unless something called ``fc`` has numbered children.
+    """
+    pattern = re.sub(r"(?<=[^.])(\[-?\d*:)", r".\1", pattern)
+    parents = {parent.rpartition(".")[2] for parent in siblings}
+
+    def index(match: re.Match[str]) -> str:
+        name, number = match.groups()
+        return f"{name}.{number}" if any(fnmatchcase(p, name) for p in parents) else match[0]
+
+    return re.sub(r"([^.\[\]]+)\[(-?\d+)\](?=\.|$)", index, pattern)
 
 
 def _fits(wanted: list[str], parts: list[str], siblings: Counter[str]) -> bool:

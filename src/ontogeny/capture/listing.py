@@ -9,14 +9,15 @@ import numpy as np
 from torch import Tensor, nn
 
 from ..inputs import Inputs
-from .forward import first_tensor, hooked, quiet, run
+from .forward import first_tensor, quiet, run
 from .layers import match_layers
+from .sites import module_of, watched
 
 __all__ = ["LayerInfo", "list_layers"]
 
 
 class LayerInfo(NamedTuple):
-    """One module: its path, the name of its class, and the shape of its output.
+    """One site: its label, the name of its module's class, and the shape of what it gives.
 
     The shape is None for a module that is not called or gives no tensor.
     """
@@ -29,14 +30,14 @@ class LayerInfo(NamedTuple):
 def list_layers(
     model: nn.Module, pattern: str | Sequence[str] = "**", inputs: Any = None
 ) -> list[LayerInfo]:
-    """Return the modules that match, with the shapes that they give for one text.
+    """Return the sites that match, with the shapes that they give for one text.
 
     Parameters
     ----------
     model
         Any module.
     pattern
-        Patterns over module paths.
+        Patterns over module paths (see :mod:`ontogeny.capture.layers`).
     inputs
         The first text of these is run; None runs a text of four tokens.
 
@@ -51,7 +52,7 @@ def list_layers(
     >>> list_layers(model, "1")
     [LayerInfo(path='1', kind='Linear', shape=(1, 4, 3))]
     """
-    modules = {path: model.get_submodule(path) for path in match_layers(model, pattern)}
+    labels = match_layers(model, pattern)
     shapes: dict[str, tuple[int, ...]] = {}
 
     def note(path: str, output: Any) -> None:
@@ -60,8 +61,9 @@ def list_layers(
             shapes.setdefault(path, tuple(tensor.shape))
 
     inputs = Inputs.from_tokens(np.arange(4)[None]) if inputs is None else Inputs.coerce(inputs)
-    with quiet(model), hooked(modules, note):
+    with quiet(model), watched(model, labels, note):
         run(model, inputs.padded("right").subset([0]).batches(1)[0])
     return [
-        LayerInfo(path, type(module).__name__, shapes.get(path)) for path, module in modules.items()
+        LayerInfo(label, type(model.get_submodule(module_of(label))).__name__, shapes.get(label))
+        for label in labels
     ]

@@ -21,8 +21,9 @@ from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
 from .forward import check_fits, eager_attention, quiet
-from .layers import match_layers
+from .layers import match_attention, match_layers
 from .loss import LossCollector, head_path, resolve_objective
+from .sites import module_of
 
 __all__ = ["ReadingKey", "ReadingSettings", "input_set", "read", "reading_key"]
 
@@ -141,7 +142,7 @@ def reading_key(model: nn.Module, need: Need, inputs: Mapping[str, Inputs]) -> R
         masked = resolve_objective(model, need.objective) == "masked"
         return ReadingKey(on, (need.mask_fraction, need.random_state) if masked else None)
     head = head_path(model)
-    paths = match_layers(model, need.patterns)
+    paths = [module_of(label) for label in match_layers(model, need.patterns)]
     return ReadingKey(
         on,
         (MASK_FRACTION, need.random_state) if need.tokens == "masked" else None,
@@ -181,7 +182,7 @@ def _read_group(
             paths = match_layers(model, need.patterns)
             collectors[need] = ActivationCollector(paths, inputs, sample, settings.device)
         elif isinstance(need, Attention):
-            collectors[need] = AttentionCollector(match_layers(model, need.layers), inputs)
+            collectors[need] = AttentionCollector(match_attention(model, need.layers), inputs)
         else:
             collectors[need] = loss
     with quiet(model), eager_attention(model) if key.eager else nullcontext():

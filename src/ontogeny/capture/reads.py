@@ -14,8 +14,9 @@ from ..inputs import Inputs
 from ..needs import Activations, Attention, Need
 from .attention import attention_map
 from .forward import eager_attention, hooked, quiet, run
-from .layers import match_layers
+from .layers import match_attention, match_layers
 from .reading import ReadingKey, ReadingSettings, reading_key
+from .sites import INPUT, split_label
 
 __all__ = ["modules_read"]
 
@@ -95,15 +96,21 @@ class _Trace:
         """Return the time at which the pass for `need` is stopped."""
         if isinstance(need, Activations):
             paths = match_layers(self._model, need.patterns)
-            return max(self._ends.get(path, self._clock) for path in paths)
+            return max(self._time_of(label) for label in paths)
         if isinstance(need, Attention):
-            paths = match_layers(self._model, need.layers)
+            paths = match_attention(self._model, need.layers)
             if not any(path in self._maps for path in paths):
                 raise LayerMatchError(
                     f"no module that matches {need.layers!r} returned attention weights."
                 )
             return max(self._maps.get(path, 0) for path in paths)
         return self._clock
+
+    def _time_of(self, label: str) -> int:
+        path, part = split_label(label)
+        if part == INPUT:  # its module has not started yet
+            return self._starts.get(path, self._clock + 1) - 1
+        return self._ends.get(path, self._clock)
 
     def names(self, end: int) -> set[str]:
         """Return the stored tensors of the modules that started by `end`."""
