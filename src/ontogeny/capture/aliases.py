@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .families import ALIASES, FAMILIES, Family, family_of
@@ -78,6 +78,8 @@ class Aliases:
         """Return the sentences on short names that belong under a pattern without a match."""
         text, hash_, part = pattern.partition("#")
         wrong = f" No such module has a part {part!r}." if hash_ and part != "in" else ""
+        if text == "unembed":
+            wrong += " There is no vocabulary map; a tied one is stored as 'embed' only."
         if self.title:
             return f"{wrong} Short names known for {self.title}: {', '.join(self.names)}."
         if text not in ALIASES and not _IN_SOME_BLOCKS.fullmatch(text):
@@ -124,7 +126,8 @@ def block_aliases(names: Iterable[str]) -> Aliases:
         "attn": tuple(f"{path}.**" for path in family.attn_weights),
         "mlp": tuple(f"{path}.**" for path in family.mlp_weights),
     }
-    return _aliases(family, {**held, **projections}, suffix=".weight")
+    aliases = _aliases(family, {**held, **projections}, suffix=".weight")
+    return replace(aliases, title=f"tensors named as in {family.title}")
 
 
 def family_of_tensors(names: Iterable[str]) -> Family | None:

@@ -92,6 +92,17 @@ class Family:
         path, _, part = self.query.partition("#")
         return path if part else None
 
+    def is_fused(self, name: str) -> bool:
+        """Return whether a module or weight of this name holds query, key and value in one."""
+        if self.fused is None:
+            return False
+        return f".{name.removesuffix('.weight')}".endswith(f".{self.fused}")
+
+    def is_vocabulary(self, name: str) -> bool:
+        """Return whether a weight of this name has one row per token of the vocabulary."""
+        ends = tuple(f".{path}.weight" for path in (*self.embed, *self.unembed))
+        return f".{name}".endswith(ends)
+
 
 def _llama(title: str, resid_mid: str = "post_attention_layernorm#in", **other: Any) -> Family:
     return Family(

@@ -37,7 +37,8 @@ def activations(
     inputs
         `Inputs`, or a dict of token tensors ``input_ids`` and ``attention_mask``.
     layers
-        Patterns over module paths (see :mod:`ontogeny.capture.layers`). A transformer block's path
+        Patterns over module paths (see :mod:`ontogeny.capture.layers`), or short names such as
+        ``"attn"`` and ``"layers[3].resid_pre"`` in known families. A transformer block's path
         (``"model.layers.3"``) gives the residual stream after it.
     tokens
         ``"all"``, ``"mean"``, ``"last"``, ``"cls"`` or ``"masked"`` (see `needs.Activations`).

@@ -49,7 +49,7 @@ def module_of(label: str) -> str:
 def known_parts(model: nn.Module, path: str) -> tuple[str, ...]:
     """Return which parts a site at this module may name, in the order in which they are listed."""
     family = family_of(model)
-    fused = family is not None and family.fused is not None and path.endswith(f".{family.fused}")
+    fused = family is not None and family.is_fused(path)
     return (INPUT, "", *FUSED_PARTS) if fused else (INPUT, "")
 
 

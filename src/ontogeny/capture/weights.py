@@ -1,4 +1,8 @@
-"""Choosing weight matrices by patterns over tensor names."""
+"""Choosing weight matrices by patterns over tensor names.
+
+A block is named by its tensor, or by tensor and part: ``h.2.attn.c_attn.weight#q`` is the query
+part of a fused matrix. `weight_block` tells how to read one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ from typing import Any, Protocol
 
 import torch
 
+from .aliases import block_aliases, family_of_tensors
+from .families import Family
+from .fused import FUSED_PARTS
 from .layers import match_paths
 
 __all__ = ["TensorReader", "match_blocks"]
@@ -37,19 +44,36 @@ def match_blocks(reader: TensorReader, patterns: str | Sequence[str]) -> list[st
         An opened checkpoint.
     patterns
         The patterns of :mod:`ontogeny.capture.layers` over tensor names; ``"*.weight"`` matches
-        every ``weight``, however deep.
+        every ``weight``, however deep. In known families, which the names tell, ``attn``, ``mlp``,
+        ``q``, ``k``, ``v``, ``o``, ``embed``, ``unembed`` and ``layers[2].mlp`` are short names.
 
     Raises
     ------
     LayerMatchError
         If a pattern matches no weight matrix.
+
+    Examples
+    --------
+    >>> from ontogeny import Trajectory
+    >>> from transformers import GPT2Config, GPT2Model
+    >>> model = GPT2Model(GPT2Config(vocab_size=9, n_embd=4, n_head=2, n_layer=2))
+    >>> with Trajectory.from_models({0: model})[0].open() as reader:
+    ...     match_blocks(reader, "layers[-1].q"), match_blocks(reader, "embed")
+    (['h.1.attn.c_attn.weight#q'], ['wte.weight'])
     """
     matrices = [
         name
         for name in reader.names()
         if len(reader.shape(name)) >= 2 and _is_floating(reader.dtype(name))
     ]
-    return match_paths(matrices, patterns, "blocks", "weight matrix")
+    aliases, family = block_aliases(matrices), family_of_tensors(matrices)
+    return match_paths(
+        matrices, patterns, "blocks", "weight matrix", aliases, lambda name: _parts(family, name)
+    )
+
+
+def _parts(family: Family | None, name: str) -> tuple[str, ...]:
+    return ("", *FUSED_PARTS) if family is not None and family.is_fused(name) else ("",)
 
 
 def _is_floating(dtype: Any) -> bool:

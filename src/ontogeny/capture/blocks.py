@@ -1,0 +1,151 @@
+"""Weight blocks: a matrix or a part of a fused one, without rows that are no tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, LayerMatchError
+from .aliases import family_of_tensors
+from .families import Family
+from .fused import FUSED_PARTS, part_index
+from .sites import split_label
+from .weights import TensorReader
+
+__all__ = ["RowReader", "WeightBlock", "weight_block"]
+
+
+class RowReader(TensorReader, Protocol):
+    """What is asked of an opened checkpoint to read rows of its tensors."""
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        """Return ``tensor[start:stop]``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WeightBlock:
+    """How to read one weight block, the same for every checkpoint of a trajectory.
+
+    Parameters
+    ----------
+    name
+        The block: a tensor's name, or tensor and part (``"h.0.attn.c_attn.weight#q"``).
+    tensor
+        The tensor that holds it.
+    shape
+        Shape of the block, in the orientation that the tensor is stored in.
+    masked_rows
+        How many rows of the tensor are left out because they belong to no token.
+    runs
+        Where the block's rows lie in the tensor, as (first, last plus one); runs follow each other.
+    columns
+        Which columns belong to the block; None takes all.
+    """
+
+    name: str
+    tensor: str
+    shape: tuple[int, ...]
+    masked_rows: int
+    runs: tuple[tuple[int, int], ...]
+    columns: tuple[int, int] | None = None
+
+    def rows(self, reader: RowReader, start: int, stop: int) -> Tensor:
+        """Return rows `start` to `stop` of the block from an opened checkpoint.
+
+        Only these rows are read. Bounds are those of the block, not of the tensor.
+        """
+        pieces, passed = [], 0
+        for first, last in self.runs:
+            low, high = max(start - passed, 0), min(stop - passed, last - first)
+            if low < high:
+                pieces.append(reader.rows(self.tensor, first + low, first + high))
+            passed += last - first
+        rows = pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+        return rows if self.columns is None else rows[:, slice(*self.columns)]
+
+
+def weight_block(
+    reader: TensorReader,
+    name: str,
+    configuration: Mapping[str, Any] | None = None,
+    tokens: int | None = None,
+) -> WeightBlock:
+    """Return how to read a block that `match_blocks` named.
+
+    Parameters
+    ----------
+    reader
+        An opened checkpoint; any of the trajectory, since all have the same shapes.
+    name
+        The block's name.
+    configuration
+        The model's (`Checkpoint.configuration`); needed for the number of heads of a part that lies
+        interleaved (GPT-NeoX).
+    tokens
+        Number of tokens that the tokenizer knows, added ones included (``len(tokenizer)``). Rows of
+        embedding and vocabulary map beyond it are padding, are left out and counted; None keeps
+        all.
+
+    Raises
+    ------
+    LayerMatchError
+        If the block is no part of its tensor.
+    ArgumentError
+        If `tokens` is not positive, or the number of heads is needed and unknown.
+
+    Examples
+    --------
+    >>> from ontogeny import Trajectory
+    >>> from transformers import GPT2Config, GPT2Model
+    >>> model = GPT2Model(GPT2Config(vocab_size=9, n_embd=4, n_head=2, n_layer=2))
+    >>> with Trajectory.from_models({0: model})[0].open() as reader:
+    ...     query = weight_block(reader, "h.0.attn.c_attn.weight#q")
+    ...     embed = weight_block(reader, "wte.weight", tokens=7)
+    ...     embed.rows(reader, 2, 7).shape
+    torch.Size([5, 4])
+    >>> query.shape, embed.shape, embed.masked_rows
+    ((4, 4), (7, 4), 2)
+    """
+    if tokens is not None and (isinstance(tokens, bool) or tokens < 1):
+        raise ArgumentError(f"tokens must be a positive number of tokens or None; got {tokens!r}.")
+    tensor, part = split_label(name)
+    shape = tuple(reader.shape(tensor))
+    family = family_of_tensors(reader.names())
+    if part:
+        if family is None or part not in FUSED_PARTS or not family.is_fused(tensor):
+            raise LayerMatchError(f"{tensor!r} has no part {part!r}.")
+        return _part(name, shape, family, configuration)
+    kept = shape[0]
+    if tokens is not None and family is not None and family.is_vocabulary(tensor):
+        kept = min(kept, tokens)
+    return WeightBlock(name, tensor, (kept, *shape[1:]), shape[0] - kept, ((0, kept),))
+
+
+def _part(
+    name: str, shape: tuple[int, ...], family: Family, configuration: Mapping[str, Any] | None
+) -> WeightBlock:
+    tensor, part = split_label(name)
+    heads = _heads(name, configuration) if family.interleaved else None
+    index = part_index(part, shape[family.fused_axis], heads).numpy()
+    if family.fused_axis == 1:
+        columns = int(index[0]), int(index[-1]) + 1
+        return WeightBlock(name, tensor, (shape[0], len(index)), 0, ((0, shape[0]),), columns)
+    breaks = np.flatnonzero(np.diff(index) > 1) + 1
+    runs = tuple((int(run[0]), int(run[-1]) + 1) for run in np.split(index, breaks))
+    return WeightBlock(name, tensor, (len(index), *shape[1:]), 0, runs)
+
+
+def _heads(name: str, configuration: Mapping[str, Any] | None) -> int:
+    heads = (configuration or {}).get("num_attention_heads")
+    if not isinstance(heads, int):
+        raise ArgumentError(
+            f"{name!r} lies interleaved by heads; configuration must give num_attention_heads, "
+            f"got {heads!r}."
+        )
+    return heads
