@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from family_models import HEADS, LAYERS, NAMES, build, inputs_of, token_lists
 
+from family_models import HEADS, LAYERS, NAMES, build, inputs_of, token_lists
 from ontogeny.capture import attention_entropy, match_attention
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from family_models import NAMES, build, inputs_of
 
+from family_models import NAMES, build, inputs_of
 from ontogeny.capture import ReadingSettings, activations, check_batch_invariance, read
 from ontogeny.errors import ArgumentError
 from ontogeny.needs import Activations

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 import torch
-from family_models import FUSED, LAYERS, NAMES, NORMED_QUERIES, WIDTH, build, inputs_of, token_lists
 
+from family_models import FUSED, LAYERS, NAMES, NORMED_QUERIES, WIDTH, build, inputs_of, token_lists
 from ontogeny.capture import activations, family_of, list_layers, match_layers
 from ontogeny.capture.sites import watched
 from ontogeny.errors import LayerMatchError

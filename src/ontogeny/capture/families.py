@@ -124,7 +124,7 @@ def _llama(title: str, resid_mid: str = "post_attention_layernorm#in", **other: 
     )
 
 
-def _bert(title: str, unembed: str) -> Family:
+def _bert(title: str) -> Family:
     return Family(
         title=title,
         blocks="encoder.layer",
@@ -139,7 +139,7 @@ def _bert(title: str, unembed: str) -> Family:
         attn_weights=("attention",),
         mlp_weights=("intermediate", "output"),
         embed=("embeddings.word_embeddings",),
-        unembed=(unembed,),
+        unembed=("cls.predictions.decoder", "lm_head.decoder"),
         stream="post-norm",
         final_norm=None,
     )
@@ -230,8 +230,8 @@ FAMILIES: dict[str, Family] = {
     "gemma2": _llama("Gemma 2", "pre_feedforward_layernorm#in", stream="normed"),
     "gemma3_text": _llama("Gemma 3", "pre_feedforward_layernorm#in", stream="normed"),
     "eurobert": _llama("EuroBERT"),
-    "bert": _bert("BERT", "cls.predictions.decoder"),
-    "roberta": _bert("RoBERTa", "lm_head.decoder"),
+    "bert": _bert("BERT"),
+    "roberta": _bert("RoBERTa"),
     "modernbert": _MODERNBERT,
     "t5": _T5,
 }

@@ -225,10 +225,12 @@ def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> s
     general = Counter(_generalised(path) for path in paths)
     text = pattern.removeprefix("!")
     shapes = list(general)
-    near = get_close_matches(_generalised(text), shapes, n=3, cutoff=0.5)
-    tail = text.split(".")[-1]
-    near += [s for s in shapes if s.split(".")[-1] == tail and s not in near][: 3 - len(near)]
-    near = near or [shape for shape, _ in general.most_common(3)]
+    alike = get_close_matches(_generalised(text), shapes, n=3, cutoff=0.5)
+    ends = {shape.split(".")[-1] for shape in shapes}
+    tails = get_close_matches(text.split(".")[-1], ends, n=3, cutoff=0.75)
+    ending = [shape for tail in tails for shape in shapes if shape.split(".")[-1] == tail]
+    near = [*alike, *ending] if "." in text else [*ending, *alike]
+    near = list(dict.fromkeys(near or [shape for shape, _ in general.most_common(3)]))[:3]
     lines = "; ".join(
         f"{general[s]} {'matches' if general[s] == 1 else 'match'} '{s}'" for s in near
     )
