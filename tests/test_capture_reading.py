@@ -147,6 +147,19 @@ def test_an_error_leaves_no_hook_and_no_mode(need, error):
     assert torch.is_grad_enabled()
 
 
+def test_a_model_that_catches_its_own_errors_is_stopped_all_the_same():
+    class Stubborn(OwnModel):
+        def forward(self, idx, attention_mask=None):
+            try:
+                return super().forward(idx, attention_mask)
+            except Exception:
+                return super().forward(idx, attention_mask)
+
+    model = Stubborn()
+    capture.activations(model, inputs_of(), "blocks.0", batch_size=8)
+    assert model.calls == [1, 0, 0]
+
+
 def test_what_was_read_can_be_trained_on():
     model = build("llama")
     found = capture.activations(model, inputs_of(), "layers.1")["model.layers.1"]

@@ -1,6 +1,8 @@
 """Inputs from tokens: layout, refusals, fingerprints, batches, samples, corruption."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -27,6 +29,12 @@ def test_lists_arrays_and_tensors_give_the_same_inputs():
         Inputs.coerce({"input_ids": torch.tensor(ids), "attention_mask": mask}).fingerprint,
     }
     assert len(prints) == 1
+
+
+def test_importing_inputs_loads_no_model_code():
+    code = "import sys, ontogeny.inputs; print({'torch', 'transformers'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_coerce_returns_inputs_themselves():
