@@ -40,7 +40,7 @@ def test_exactly_the_repeated_and_the_missing_checkpoint_are_named(tmp_path):
         write(tmp_path, step, weights=200 if step == 300 else None)
     assert audit(tmp_path) == [
         ("identical", "certain", (200, 300)),
-        ("missing", "likely", (400,)),
+        ("missing", "suspected", (400,)),
     ]
     message = str(Trajectory.from_folder(tmp_path).audit())
     assert "steps 200 and 300 hold the same weights, byte for byte" in message

@@ -114,6 +114,18 @@ class Checkpoint:
         """
         return None if self.source is None else self.source.digests()
 
+    @property
+    def fingerprint(self) -> str:
+        """One digest of all weights: by tensor content, of a Hub revision by whole files.
+
+        Raises
+        ------
+        CheckpointError
+            As `digests` and `file_digests` do.
+        """
+        files = self.file_digests()
+        return digests.combine(self.digests() if files is None else files)
+
     def open(self) -> AbstractContextManager[Reader]:
         """Open the tensors for reading one by one, or some rows of one.
 

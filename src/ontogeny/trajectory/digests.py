@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from .weights import Reader, WeightFiles, Weights
 
-__all__ = ["digest", "non_finite", "shard_digests", "tensor_digests"]
+__all__ = ["combine", "digest", "non_finite", "shard_digests", "tensor_digests"]
 
 _CHUNK = 1 << 22  # elements looked at together, so that no temporary is as large as an embedding
 
@@ -33,6 +34,18 @@ def digest(tensor: Tensor) -> str:
     return state.hexdigest()
 
 
+def combine(parts: Mapping[str, str]) -> str:
+    """Return one digest of several, whatever their order.
+
+    Examples
+    --------
+    >>> combine({"a": "1", "b": "2"}) == combine({"b": "2", "a": "1"})
+    True
+    """
+    text = json.dumps(sorted(parts.items()))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
 def tensor_digests(weights: Weights) -> dict[str, str]:
     """Return ``{tensor name: digest}`` of all tensors.
 
@@ -49,10 +62,7 @@ def tensor_digests(weights: Weights) -> dict[str, str]:
 def shard_digests(weights: Weights) -> dict[str, str]:
     """Return ``{file name: digest over its tensors}``; nothing for tensors in memory."""
     parts = {} if weights.on_disk() is None else _parts(_digests, weights)
-    return {
-        name: hashlib.blake2b(repr(part).encode(), digest_size=16).hexdigest()
-        for name, part in parts.items()
-    }
+    return {name: combine(dict(part)) for name, part in parts.items()}
 
 
 def non_finite(weights: Weights) -> tuple[str, ...]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-__all__ = ["Finding", "Findings", "join_steps"]
+__all__ = ["Finding", "Findings", "join_steps", "some"]
+
+_SHOWN = 5  # names in one sentence
 
 
 @dataclass(frozen=True)
@@ -16,10 +18,13 @@ class Finding:
     Attributes
     ----------
     kind
-        ``"identical"``, ``"missing"``, ``"incomplete"``, ``"temporary"``, ``"tokenizer"``,
-        ``"configuration"`` or ``"non-finite"``.
+        Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
+        ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"far"``, ``"order"``,
+        ``"initialisation"``, ``"loss"``. Of the rest: ``"configuration"``, ``"tokenizer"``,
+        ``"missing"``, ``"ambiguous"``, ``"unnumbered"``, ``"duplicate-dropped"``,
+        ``"incomplete"``, ``"temporary"``.
     certainty
-        ``"certain"`` where bytes or a written schedule prove it, else ``"likely"``.
+        ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.
     steps
         The steps concerned, increasing.
     message
@@ -93,3 +98,15 @@ def join_steps(steps: Sequence[int]) -> str:
     """
     *head, last = map(str, steps)
     return f"steps {', '.join(head)} and {last}" if head else f"step {last}"
+
+
+def some(names: Sequence[str], separator: str = ", ") -> str:
+    """Return the first few names and how many more there are.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c", "d", "e", "f"])
+    'a, b, c, d, e and 1 more'
+    """
+    more = len(names) - _SHOWN
+    return separator.join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -102,7 +102,7 @@ def silent_bar() -> type:
     """Return a progress bar class that shows nothing and ends a download that was stopped."""
     from huggingface_hub.utils import tqdm
 
-    class SilentBar(tqdm):  # type: ignore[misc, valid-type]
+    class SilentBar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs["disable"] = True
             super().__init__(*args, **kwargs)

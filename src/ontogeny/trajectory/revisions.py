@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import ArgumentError, CheckpointError
-from .findings import Finding
+from .findings import Finding, some
 from .selection import check_step
 
 __all__ = [
@@ -39,7 +39,6 @@ PATTERNS: Mapping[str, str] = {
 
 Revisions: TypeAlias = "str | Iterable[str | int] | Callable[[str], int | None]"
 _SCALE = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-_SHOWN = 5
 
 
 class UnknownRevisionError(CheckpointError, KeyError):
@@ -201,11 +200,11 @@ def _globbed(
     without = sorted(name for name, parsed in found.items() if parsed is None)
     if matching and len(without) == len(matching):
         raise ArgumentError(
-            f"{repo} has revisions that match {glob!r} ({_some(without)}), but no step can be read "
+            f"{repo} has revisions that match {glob!r} ({some(without)}), but no step can be read "
             "from their names; pass pattern= with a group (?P<step>...)."
         )
     if without:
-        text = f"no step can be read from {_some(without)}, left out"
+        text = f"no step can be read from {some(without)}, left out"
         noted.append(Finding("unnumbered", "certain", (), text))
     return {name: parsed for name, parsed in found.items() if parsed is not None}
 
@@ -271,11 +270,6 @@ def _near(
 
 
 def _nothing(commits: Mapping[str, str], revisions: object, repo: str) -> str:
-    there = f"it has {len(commits)}, such as {_some(sorted(commits))}"
+    there = f"it has {len(commits)}, such as {some(sorted(commits))}"
     what = f"matches {revisions!r}" if isinstance(revisions, str) else "is chosen by revisions="
     return f"no revision of {repo} {what}; {there}."
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

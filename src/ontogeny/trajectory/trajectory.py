@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, check_choice
 from .building import Template, check_template
 from .checkpoint import Checkpoint
+from .digests import combine
 from .hub_client import resolve_cache
 from .hub_trajectory import Repository, list_files, open_hub
 from .layout import Catalogue, scan
@@ -332,15 +331,71 @@ class Trajectory:
         kept = tuple(self._by_step[step] for step in chosen)
         return Trajectory(kept, self.title, self.catalogue, self.path, self.given_tokenizer)
 
-    def audit(self) -> Findings:
+    def audit(self, recorded: Mapping[int, str] | None = None) -> Findings:
         """Return what is provably or probably wrong with the checkpoints.
 
-        Reads every weight once: identical checkpoints, NaN or infinity, changed tokenizer or
-        configuration, steps that are missing, and what interrupted saves left behind.
+        Weights in folders are read. Of Hub revisions the listings are enough for what bytes
+        prove, and nothing but small text files is fetched; numbers are looked at where the
+        weights are on this machine.
+
+        Parameters
+        ----------
+        recorded
+            Fingerprints of an earlier time, as `fingerprints` gave them: what was exchanged or
+            altered since is found. A `Recorder` keeps its own.
+
+        Raises
+        ------
+        CheckpointError
+            If the Hub cannot be reached. A checkpoint that cannot be read is a finding.
         """
         from .audit import audit
 
-        return audit(self)
+        return audit(self, recorded)
+
+    def fingerprints(self) -> dict[int, str]:
+        """Return ``{step: digest of all weights}``; reads weights as `fingerprint` does.
+
+        Raises
+        ------
+        CheckpointError
+            If a checkpoint cannot be read.
+        """
+        self.file_digests()
+        return {checkpoint.step: checkpoint.fingerprint for checkpoint in self.checkpoints}
+
+    def deduplicated(self, on_duplicate: str = "drop") -> Trajectory:
+        """Return the trajectory after a rule for checkpoints with the same weights.
+
+        Which of several labels is the right one cannot be told from bytes. Kept is the last step
+        of the trajectory if it is among them, else the earliest; what is dropped stands in the
+        audit of the new trajectory.
+
+        Parameters
+        ----------
+        on_duplicate
+            ``"drop"`` keeps one checkpoint of every group, ``"mark"`` keeps all (the audit marks
+            them), ``"raise"`` refuses.
+
+        Raises
+        ------
+        ArgumentError
+            If `on_duplicate` is none of these.
+        CheckpointError
+            With ``"raise"``, if there are groups; the message names them.
+
+        Examples
+        --------
+        >>> weights = {"w": torch.zeros(2)}
+        >>> copies = {0: weights, 1: {"w": torch.ones(2)}, 2: {"w": torch.zeros(2)}}
+        >>> Trajectory.from_models(copies).deduplicated().steps
+        array([1, 2])
+        """
+        from .duplicates import resolve
+
+        kept, noted = resolve(self, on_duplicate)
+        catalogue = replace(self.catalogue, noted=(*self.catalogue.noted, *noted))
+        return replace(self, checkpoints=kept, catalogue=catalogue)
 
     def tokenizer(self) -> Any:
         """Return the run's tokenizer, or None if there is none.
@@ -366,9 +421,7 @@ class Trajectory:
 
         Those of Hub revisions are not read: their listings give digests of whole files.
         """
-        files = self.file_digests()
-        content = [[c.step, sorted((files.get(c.step) or c.digests()).items())] for c in self]
-        return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+        return combine({str(step): digest for step, digest in self.fingerprints().items()})
 
 
 def _class_name(template: object) -> str:

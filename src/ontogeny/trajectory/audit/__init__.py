@@ -1,0 +1,65 @@
+"""What is provably or probably wrong with the checkpoints of a run.
+
+Digests, names and notes prove things (`digests`, `notes`, `missing`); numbers raise suspicions
+(`numbers`, `losses`). Of Hub revisions the listings are enough for the first kind: no weights are
+fetched, and the numbers of those that are on this machine anyway are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import CheckpointError
+from ..findings import Finding, Findings
+from ..hub_trajectory import list_files
+from .digests import configuration, duplicate_groups, identical, non_finite, shards, tokenizer
+from .losses import losses
+from .missing import holes, left_behind, missing
+from .notes import misplaced
+from .numbers import numbers
+
+if TYPE_CHECKING:
+    from ..checkpoint import Checkpoint
+    from ..trajectory import Trajectory
+
+__all__ = ["audit", "duplicate_groups", "holes"]
+
+
+def audit(trajectory: Trajectory, recorded: Mapping[int, str] | None = None) -> Findings:
+    """Return the findings on `trajectory`: first on weights, then on what is around them.
+
+    Within a kind they are in the order of their steps.
+    """
+    list_files(c.source for c in trajectory.checkpoints if c.source is not None)
+    catalogue = trajectory.catalogue
+    reach = (trajectory.checkpoints[0].step, trajectory.checkpoints[-1].step)
+    checkpoints, found = _readable(trajectory.checkpoints)
+    for check in (identical, shards):
+        found.extend(check(checkpoints))
+    found.extend(misplaced(trajectory.path, checkpoints, recorded or {}))
+    here = [c for c in checkpoints if c.source is None or c.source.is_downloaded()]
+    for check in (non_finite, numbers):
+        found.extend(check(here))
+    found.extend(losses(trajectory.path, checkpoints))
+    for check in (configuration, tokenizer):
+        found.extend(check(checkpoints))
+    found.extend(missing(catalogue, reach))
+    found.extend(left_behind(catalogue))
+    return Findings(found)
+
+
+def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list[Finding]]:
+    """Return the checkpoints that can be read, and a finding for each other one."""
+    readable, broken = [], []
+    for checkpoint in checkpoints:
+        try:
+            _ = checkpoint.fingerprint
+            if checkpoint.source is None:
+                checkpoint.configuration()
+        except CheckpointError as error:
+            text = f"step {checkpoint.step} cannot be read: {error}"
+            broken.append(Finding("unreadable", "certain", (checkpoint.step,), text))
+        else:
+            readable.append(checkpoint)
+    return readable, broken

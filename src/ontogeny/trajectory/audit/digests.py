@@ -1,0 +1,127 @@
+"""What digests of tensors and files prove."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..configuration import changes
+from ..digests import non_finite as non_finite_names
+from ..digests import shard_digests
+from ..findings import Finding, join_steps, some
+from ..tokenizers import changed_files
+
+if TYPE_CHECKING:
+    from ..checkpoint import Checkpoint
+
+__all__ = [
+    "configuration",
+    "duplicate_groups",
+    "identical",
+    "non_finite",
+    "shards",
+    "tokenizer",
+]
+
+
+def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]:
+    """Return the steps of every group of checkpoints with the same weights, byte for byte."""
+    groups: dict[object, list[int]] = {}
+    for checkpoint in checkpoints:
+        groups.setdefault(_content(checkpoint), []).append(checkpoint.step)
+    return [tuple(steps) for steps in groups.values() if len(steps) > 1]
+
+
+def identical(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give every group of checkpoints with the same weights."""
+    for steps in duplicate_groups(checkpoints):
+        count = f" ({len(steps)} checkpoints)" if len(steps) > 2 else ""
+        text = f"{join_steps(steps)} hold the same weights, byte for byte{count}"
+        yield Finding("identical", "certain", steps, text)
+
+
+def _content(checkpoint: Checkpoint) -> object:
+    files = checkpoint.file_digests()
+    if files is not None:  # under whatever names: shards of an index can be numbered anew
+        return tuple(sorted(files.values()))
+    return tuple(sorted(checkpoint.digests().items()))
+
+
+def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give every shard that several checkpoints share although their other shards differ.
+
+    A shard that all of three or more checkpoints share holds weights that are not trained.
+    """
+    holders: dict[str, list[tuple[int, str]]] = {}
+    contents: dict[int, frozenset[str]] = {}
+    for checkpoint in checkpoints:
+        files = checkpoint.file_digests()
+        parts = shard_digests(checkpoint.weights) if files is None else files
+        contents[checkpoint.step] = frozenset(parts.values())
+        if len(parts) > 1:
+            for name, digest in parts.items():
+                holders.setdefault(digest, []).append((checkpoint.step, name))
+    different = len(set(contents.values()))
+    together: dict[tuple[int, ...], list[str]] = {}
+    for found in holders.values():
+        steps = tuple(sorted({step for step, _ in found}))
+        kinds = len({contents[step] for step in steps})
+        if kinds > 1 and not (kinds == different > 2):
+            together.setdefault(steps, []).append(found[0][1])
+    for steps, names in sorted(together.items()):
+        text = f"{join_steps(steps)} share {some(sorted(names))}, byte for byte, and nothing else"
+        last = checkpoints[-1].step
+        if steps[-1] == last:
+            others = join_steps(steps[:-1])
+            verb = "carries" if len(steps) == 2 else "carry"
+            text = f"{others} {verb} {some(sorted(names))} of the last step, {last}, byte for byte"
+        yield Finding("shared-shard", "certain", steps, text)
+
+
+def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give every checkpoint with NaN or infinity, and the tensors."""
+    for checkpoint in checkpoints:
+        names = non_finite_names(checkpoint.weights)
+        if names:
+            text = f"step {checkpoint.step} holds NaN or infinity in {some(names)}"
+            yield Finding("non-finite", "certain", (checkpoint.step,), text)
+
+
+def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give every step at which config.json, or names, shapes or dtypes of tensors change."""
+    for before, after in itertools.pairwise(checkpoints):
+        if _same_file(before, after):
+            changed = []
+        else:
+            changed = changes(before.configuration(), after.configuration())
+        if changed:
+            text = f"the configuration changes at step {after.step}: {some(changed, '; ')}"
+            yield Finding("configuration", "certain", (after.step,), text)
+            continue
+        old, new = _signature(before), _signature(after)
+        if old is not None and new is not None and old != new:
+            names = sorted(name for name in old | new if old.get(name) != new.get(name))
+            text = f"name, shape or dtype changes at step {after.step} in {some(names)}"
+            yield Finding("configuration", "certain", (after.step,), text)
+
+
+def _same_file(before: Checkpoint, after: Checkpoint) -> bool:
+    """Return whether the Hub lists the same config.json for both (or none), so none is fetched."""
+    if before.source is None or after.source is None:
+        return False
+    return before.source.listing().get("config.json") == after.source.listing().get("config.json")
+
+
+def _signature(checkpoint: Checkpoint) -> dict[str, tuple] | None:
+    if checkpoint.source is not None and not checkpoint.source.is_downloaded():
+        return None
+    with checkpoint.open() as reader:
+        return {name: (reader.shape(name), reader.dtype(name)) for name in reader.names()}
+
+
+def tokenizer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give every step at which the tokenizer changes."""
+    for before, step, names in changed_files(checkpoints):
+        text = f"the tokenizer changes between steps {before} and {step} ({some(names)})"
+        yield Finding("tokenizer", "certain", (step,), text)

@@ -1,0 +1,89 @@
+"""What the training log says of the steps: a loss that is out of order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..findings import Finding
+from .notes import trainer_state
+
+if TYPE_CHECKING:
+    from ..checkpoint import Checkpoint
+
+__all__ = ["losses"]
+
+_FEWEST = 5  # checkpoints with a loss
+_WINDOW = 20  # logged values that are averaged before a checkpoint
+_OUTLIER = 6.0  # times the robust standard deviation of the differences
+_SHARE = 0.1  # of the loss itself
+
+
+def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give checkpoints at which the logged loss is far above those before and after.
+
+    Read are ``training_log.json`` of our own training runs and ``trainer_state.json`` of the
+    Trainer, in the run's folder or its last checkpoint.
+    """
+    logged = _logged(folder, checkpoints)
+    steps, values = _at_checkpoints(logged, [c.step for c in checkpoints])
+    if len(steps) < _FEWEST:
+        return
+    change = np.diff(values)
+    spread = 1.4826 * float(np.median(np.abs(change - np.median(change))))
+    for before, step, after, low, value, high in zip(
+        steps, steps[1:], steps[2:], values, values[1:], values[2:], strict=False
+    ):
+        excess = value - max(low, high)
+        if excess > max(_OUTLIER * spread, _SHARE * abs(value)):
+            text = (
+                f"the logged loss at step {step} is {value:.3g}, well above those at steps "
+                f"{before} ({low:.3g}) and {after} ({high:.3g})"
+            )
+            yield Finding("loss", "suspected", (step,), text)
+
+
+def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tuple[int, float]]:
+    """Return the logged ``(step, loss)``, increasing, finite ones only."""
+    places = [folder] if folder is not None else []
+    local = [c.path for c in checkpoints if c.path is not None and c.source is None]
+    entries: list[tuple[Any, Any]] = []
+    for place in [*places, *local[-1:]]:
+        history = trainer_state(place).get("log_history", [])
+        entries = [(e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)]
+        entries = entries or _training_log(place)
+        if entries:
+            break
+    found = {
+        int(step): float(loss)
+        for step, loss in entries
+        if isinstance(step, int) and isinstance(loss, int | float) and np.isfinite(loss)
+    }
+    return sorted(found.items())
+
+
+def _training_log(folder: Path) -> list[tuple[Any, Any]]:
+    try:
+        log = json.loads((folder / "training_log.json").read_text(encoding="utf-8"))
+        return list(zip(log["step"], log["loss"], strict=True))
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _at_checkpoints(
+    logged: Sequence[tuple[int, float]], steps: Sequence[int]
+) -> tuple[list[int], list[float]]:
+    """Return, for each checkpoint, the mean of the last losses since the checkpoint before."""
+    kept, values = [], []
+    before = -1
+    for step in steps:
+        since = [loss for at, loss in logged if before < at <= step][-_WINDOW:]
+        if since:
+            kept.append(step)
+            values.append(float(np.mean(since)))
+        before = step
+    return kept, values

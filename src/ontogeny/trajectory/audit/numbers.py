@@ -1,0 +1,200 @@
+"""What the weights themselves make suspicious: far neighbours, swapped steps, no initialisation.
+
+Distances are taken between samples of the weights: the same evenly spaced elements of every
+tensor, scaled so that they estimate distances between all weights.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from scipy.spatial.distance import pdist, squareform
+
+from ..findings import Finding, join_steps, some
+from ..weights import Reader, WeightFiles, Weights
+from .digests import duplicate_groups
+
+if TYPE_CHECKING:
+    from ..checkpoint import Checkpoint
+
+__all__ = ["far_neighbours", "misordered", "numbers"]
+
+_SAMPLE = 65_536  # elements of all tensors together
+_PER_TENSOR = 16  # at least
+_FEWEST_ELEMENTS = 256  # below that, distances of unrelated weights vary too much
+_FEWEST = 5  # checkpoints
+_DETOUR = 4.0  # a step of pure noise makes a detour of 2, a random walk one of 1.4
+_JUMP = 8.0  # times what the gaps around lead to expect
+_AROUND = 3  # gaps on each side
+_BETTER = 0.8  # way through two exchanged steps, as a share of the way as labelled
+_HEAVY = 6.0  # kurtosis of most matrices; normal values have 3, uniform ones 1.8
+_LARGE = 512  # elements of a matrix whose kurtosis is looked at
+_SCALES = ("weight", "scale", "gamma")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Evenly spaced elements of all floating-point tensors of one checkpoint."""
+
+    layout: tuple[tuple[str, tuple[int, ...]], ...]
+    values: np.ndarray
+    scales: tuple[str, ...]
+    """Vectors that scale (of norms), and of these the ones that are not constant."""
+    uneven: tuple[str, ...]
+    kurtosis: float
+
+
+def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
+    """Give what the numbers make suspicious; needs the weights on this machine."""
+    repeated = {step for group in duplicate_groups(checkpoints) for step in group[1:]}
+    single = [c for c in checkpoints if c.step not in repeated]
+    if not single:
+        return
+    samples = {c.step: _sample(c.weights) for c in single}
+    alike = {
+        step: sample
+        for step, sample in samples.items()
+        if np.isfinite(sample.values).all() and sample.layout == samples[single[0].step].layout
+    }
+    if single[0].step == 0:
+        yield from _initialisation(samples[0])
+    steps = list(alike)
+    values = np.array([alike[step].values for step in steps])
+    if len(steps) < _FEWEST or values.shape[1] < _FEWEST_ELEMENTS:
+        return
+    distances = squareform(pdist(values))
+    swapped = list(misordered(steps, distances))
+    yield from swapped
+    if not swapped:  # an exchange explains far neighbours as well
+        yield from far_neighbours(steps, distances)
+
+
+def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]:
+    """Give checkpoints that lie off the way, and jumps that the gaps around do not explain.
+
+    Parameters
+    ----------
+    steps
+        Increasing, length n.
+    distances
+        Between checkpoints, shape (n, n).
+    """
+    kept = list(range(len(steps)))
+    for i in range(1, len(steps) - 1):
+        way = distances[i - 1, i] + distances[i, i + 1]
+        if way > _DETOUR * distances[i - 1, i + 1] > 0:
+            kept.remove(i)
+            text = (
+                f"step {steps[i]} is far from both neighbours: the way through it is "
+                f"{way / distances[i - 1, i + 1]:.3g} times as long as past it"
+            )
+            yield Finding("far", "suspected", (steps[i],), text)
+    at = np.array([steps[i] for i in kept], dtype=np.float64)
+    gaps = np.array([distances[i, j] for i, j in itertools.pairwise(kept)])
+    for k, ratio in enumerate(_excess(at, gaps)):
+        if ratio > _JUMP:
+            pair = (int(at[k]), int(at[k + 1]))
+            text = (
+                f"steps {pair[0]} and {pair[1]} are {ratio:.3g} times as far apart as the "
+                "checkpoints around lead to expect"
+            )
+            yield Finding("far", "suspected", pair, text)
+
+
+def _excess(at: np.ndarray, gaps: np.ndarray) -> list[float]:
+    """Return each gap over the median of the gaps around, allowing motion in proportion to steps.
+
+    A shorter stretch of training is taken to go as far as the longer one in proportion, which is
+    more than a random walk does; a longer one is not discounted.
+    """
+    lengths = np.diff(at)
+    ratios = []
+    for k in range(len(gaps)):
+        around = [j for j in range(k - _AROUND, k + _AROUND + 1) if j != k and 0 <= j < len(gaps)]
+        expected = [gaps[j] * max(1.0, lengths[k] / lengths[j]) for j in around]
+        middle = float(np.median(expected)) if len(around) > _AROUND else 0.0
+        ratios.append(float(gaps[k]) / middle if middle > 0 else 0.0)
+    return ratios
+
+
+def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]:
+    """Give the pair of steps whose exchange shortens the way through the weights most, if much.
+
+    Compared is the way through both steps and their neighbours, as labelled and exchanged. On a
+    random walk in the right order an exchange makes it longer by 1.4, in a wrong order shorter
+    by as much.
+    """
+    n = len(steps)
+    best, found = _BETTER, None
+    for i in range(1, n - 1):
+        for j in range(i + 1, n - 1):
+            order = list(range(n))
+            order[i], order[j] = j, i
+            edges = sorted({i - 1, i, j - 1, j})
+            labelled = sum(distances[k, k + 1] for k in edges)
+            exchanged = sum(distances[order[k], order[k + 1]] for k in edges)
+            if labelled > 0 and exchanged < best * labelled:
+                best, found = exchanged / labelled, (steps[i], steps[j])
+    if found is not None:
+        text = (
+            f"{join_steps(found)} look exchanged: the other way round, the way through the weights "
+            f"is {best:.2g} times as long"
+        )
+        yield Finding("order", "suspected", found, text)
+
+
+def _initialisation(sample: _Sample) -> Iterator[Finding]:
+    reasons = []
+    if 2 * len(sample.uneven) > len(sample.scales):
+        reasons.append(f"the scales of norms are not constant ({some(sample.uneven)})")
+    if sample.kurtosis > _HEAVY:
+        reasons.append(f"the weights are heavy-tailed (median kurtosis {sample.kurtosis:.3g})")
+    if reasons:
+        text = f"step 0 is not like an initialisation: {' and '.join(reasons)}"
+        yield Finding("initialisation", "suspected", (0,), text)
+
+
+def _sample(weights: Weights) -> _Sample:
+    files = weights.on_disk()
+    if files is not None:
+        return _sample_of_files(files, files.stamp())
+    with weights.open() as reader:
+        return _take(reader)
+
+
+@functools.lru_cache(maxsize=256)
+def _sample_of_files(files: WeightFiles, stamp: tuple[object, ...]) -> _Sample:
+    with files.open() as reader:
+        return _take(reader)
+
+
+def _take(reader: Reader) -> _Sample:
+    names = [name for name in reader.names() if reader.dtype(name).is_floating_point]
+    quota = max(_PER_TENSOR, _SAMPLE // max(1, len(names)))
+    layout, parts, scales, uneven, kurtoses = [], [], [], [], []
+    for name in names:
+        flat = reader.get(name).detach().reshape(-1)
+        stride = max(1, -(-flat.numel() // quota))
+        taken = flat[::stride].to(device="cpu", dtype=torch.float64).numpy()
+        shape = reader.shape(name)
+        layout.append((name, shape))
+        parts.append(taken * np.sqrt(flat.numel() / max(1, taken.size)))
+        if len(shape) == 1 and name.rpartition(".")[2] in _SCALES:
+            scales.append(name)
+            uneven += [name] if _varies(taken) else []
+        elif len(shape) == 2 and taken.size >= _LARGE and _varies(taken):
+            centred = taken - taken.mean()
+            kurtoses.append(float((centred**4).mean() / (centred**2).mean() ** 2))
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    kurtosis = float(np.median(kurtoses)) if kurtoses else 0.0
+    return _Sample(tuple(layout), values, tuple(scales), tuple(uneven), kurtosis)
+
+
+def _varies(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values).all() and (values != values[:1]).any())
