@@ -17,7 +17,8 @@ from .study import Study
 __all__ = ["read_study"]
 
 _TOP = ("title", "trajectory", "inputs", "observables", "options")
-_TRAJECTORY = ("folder", "select")
+_HUB = ("revisions", "pattern", "strict", "cache_dir", "trust_remote_code")
+_TRAJECTORY = ("folder", "hub", *_HUB, "select")
 _SELECT = ("count", "spacing", "steps", "start", "stop")
 _INPUTS = ("files", "texts", "unit", "max_texts", "max_length", "padding_side")
 _OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
@@ -64,9 +65,15 @@ def _study(content: Mapping[str, Any], base: Path) -> Study:
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
     _check_keys("[trajectory]", table, _TRAJECTORY)
-    if "folder" not in table:
-        raise ArgumentError("[trajectory] needs folder = a folder of checkpoints.")
-    trajectory = Trajectory.from_folder(base / str(table["folder"]))
+    if ("folder" in table) == ("hub" in table):
+        raise ArgumentError('[trajectory] needs either folder = "..." or hub = "owner/name".')
+    options = {key: table[key] for key in _HUB if key in table}
+    if "hub" in table:
+        trajectory = Trajectory.from_hub(str(table["hub"]), **options)
+    elif options:
+        raise ArgumentError(f"[trajectory] {', '.join(options)} goes with hub, not with folder.")
+    else:
+        trajectory = Trajectory.from_folder(base / str(table["folder"]))
     if "select" not in table:
         return trajectory
     select = _table("trajectory.select", table["select"])
