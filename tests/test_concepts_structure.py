@@ -45,7 +45,7 @@ def test_canonical_form_undoes_exactly_what_the_structure_allows(seed, name):
 
 @pytest.mark.parametrize("name", concepts.names())
 def test_fits_come_in_canonical_form(name):
-    est = make(name, 4)
+    est = make(name, 4, max_iter=2000) if name == "ica" else make(name, 4)
     U, W = est.fit_transform(A), est.components_.T
     rules = structure(name)
     if rules.sign:
@@ -62,11 +62,11 @@ def test_the_order_of_samples_does_not_matter_to_equivalent_solutions(name):
     """Starts that draw samples differ with their order; the others give the same dictionary."""
     if name in ("nmf", "convex-nmf", "kmeans", "dictionary", "sae"):
         pytest.skip("its start or its batches depend on which sample comes first")
-    order = np.random.default_rng(1).permutation(len(A))
-    one, other = make(name, tol=1e-9) if name == "ica" else make(name), make(name)
-    if name == "ica":
-        other = make(name, tol=1e-9)
-    W, V = one.fit(A).components_, other.fit(A[order]).components_
+    rng = np.random.default_rng(1)
+    X = rng.laplace(size=(500, 3)) @ rng.normal(size=(3, 10)) + 0.01 * rng.normal(size=(500, 10))
+    tight = {"tol": 1e-9} if name == "ica" else {}
+    W = make(name, **tight).fit(X).components_
+    V = make(name, **tight).fit(X[rng.permutation(500)]).components_
     np.testing.assert_allclose(W, V, atol=1e-4 * np.abs(W).max())
 
 
@@ -90,6 +90,7 @@ def test_ica_resolves_the_rotation_that_pca_leaves_open():
     assert structure("ica").rotation == "no" and structure("pca").rotation == "if repeated"
 
 
+@pytest.mark.filterwarnings("ignore:.*did not converge")  # ICA, with this few samples
 @pytest.mark.parametrize("name", concepts.names())
 @pytest.mark.parametrize("together", [True, False])
 def test_a_stack_gives_what_its_matrices_give_alone(name, together):
@@ -138,6 +139,7 @@ def test_batches_are_exact(name, cuts, offset):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*did not converge")
 @pytest.mark.parametrize("name", concepts.names())
 def test_every_extractor_can_be_fitted_to_batches(name):
     est = fit_batches(
@@ -182,7 +184,7 @@ def test_a_fixed_number_of_iterations_makes_convex_nmf_lipschitz():
 
 
 def test_a_tolerance_breaks_it():
-    """At a tolerance where the iteration count flips, a tiny change of A moves W by a whole step."""
+    """At a tolerance where the count of iterations flips, a tiny change of A moves W by a step."""
     ten = concepts.make("convex-nmf", 3, variant="multiplicative", max_iter=10).fit(A)
     nine = concepts.make("convex-nmf", 3, variant="multiplicative", max_iter=9).fit(A)
     at_the_edge = (nine.objective_ - ten.objective_) / ten.objective_

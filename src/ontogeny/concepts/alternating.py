@@ -24,7 +24,6 @@ __all__ = ["Factor", "Fit", "alternate", "shift_step", "solve_rows", "sweep", "v
 BLOCK = 20  # rows whose right-hand sides are kept up to date together
 WINDOW = 10  # iterations over which progress is measured
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
-NOISE = 1e-7  # and below this it does vanish
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample
 
 
@@ -89,35 +88,36 @@ def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor) -> Tensor:
     return X
 
 
-def vanishing(G: Tensor) -> tuple[Tensor, Tensor]:
+def vanishing(G: Tensor, noise: float) -> tuple[Tensor, Tensor]:
     """Return the eigenvector (K, r) of the smallest eigenvalue of `G`, and that value (K,).
 
     The vector is zero where it is not positive or the value is not small: then no positive
-    combination of concepts nearly vanishes.
+    combination of concepts nearly vanishes. The value is zero where it is below `noise` times the
+    largest: then the combination does vanish.
     """
     values, vectors = torch.linalg.eigh(G.double())
-    null, smallest = vectors[..., 0], values[..., 0]
+    null, smallest, largest = vectors[..., 0], values[..., 0], values[..., -1]
     null = null * torch.where(null.sum(-1, keepdim=True) < 0, -1.0, 1.0)
-    positive = (null > 1e-6).all(-1) & (smallest < SMALL * values[..., -1])
-    return null * positive[..., None], smallest.clamp(min=0) * (smallest > NOISE * values[..., -1])
+    positive = (null > 1e-6).all(-1) & (smallest < SMALL * largest)
+    return null * positive[..., None], smallest * (smallest > noise * largest)
 
 
-def shift_step(X: Tensor, G: Tensor, B: Tensor) -> Tensor:
+def shift_step(X: Tensor, B: Tensor, null: Tensor, value: Tensor) -> Tensor:
     """Move each column of `X` (K, r, p) >= 0 to its optimum along ``vanishing(G)``, in place.
 
     Where concepts are signed, some positive combination of them is often nearly zero. Coordinate
     steps creep along it; one line search per column does not.
     """
-    null, value = vanishing(G)
-    null = null.to(X.dtype)
     usable = (value > 0) & (null.sum(1) > 0)
     if not bool(usable.any()):
         return X
-    slope = null[:, None] @ B - (null[:, None] @ G) @ X
-    step = slope / value.clamp(min=torch.finfo(torch.float32).tiny).to(X.dtype)[:, None, None]
-    lowest = -(X / null.clamp(min=1e-6)[:, :, None]).amin(1, keepdim=True)
+    along = null.to(X.dtype)[:, None]
+    weight = torch.where(usable, 1 / value.clamp(min=1e-30), 0.0)[:, None, None].to(X.dtype)
+    # <null, B - G X> / value, where G null = value null.
+    step = (along @ B) * weight - along @ X
+    lowest = -(X / along.mT.clamp(min=1e-6)).amin(1, keepdim=True)
     step = torch.maximum(step, lowest) * usable[:, None, None]
-    return X.addcmul_(step, null[:, :, None]).clamp_(min=0)
+    return X.addcmul_(step, along.mT).clamp_(min=0)
 
 
 def update(X: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int) -> Tensor:
@@ -127,7 +127,7 @@ def update(X: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int) -> Tens
         return inverse.to(B.dtype) @ B
     X = X.clone()
     if factor.shift:
-        shift_step(X, G, B)
+        shift_step(X, B, *vanishing(G, 4 * torch.finfo(G.dtype).eps))
     for _ in range(sweeps):
         sweep(X, G, B, factor)
     return X
@@ -276,19 +276,27 @@ def _revive(s: _State, U: Tensor) -> None:
 
 
 def solve_rows(
-    B: Tensor, G: Tensor, X: Tensor, factor: Factor, *, max_sweeps: int = 200, tol: float = 1e-4
+    B: Tensor,
+    G: Tensor,
+    X: Tensor,
+    factor: Factor,
+    *,
+    null: tuple[Tensor, Tensor] | None = None,
+    max_sweeps: int = 200,
+    tol: float = 1e-4,
 ) -> Tensor:
     """Solve ``min 1/2 <x, G x> - <x, b>`` for each column of `B` (r, p) from `X`, to tolerance.
 
     A column stops by its own rule (no entry moves by more than `tol` of its largest one), so that
-    its solution does not depend on the columns it is solved with.
+    its solution does not depend on the columns it is solved with. `null` is what ``vanishing``
+    gives for `G`, if steps along it are wanted.
     """
     X, at = X.clone(), torch.arange(X.shape[1], device=X.device)
     Y, rest = X[None].clone(), B[None]
     checks = 5
     for _ in range(0, max_sweeps, checks):
-        if factor.shift:
-            shift_step(Y, G[None], rest)
+        if null is not None:
+            shift_step(Y, rest, *null)
         for _ in range(checks - 1):
             sweep(Y, G[None], rest, factor)
         before = Y.clone()

@@ -16,6 +16,8 @@ from .linalg import thin_svd
 __all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
 
 NONNEGATIVE = Factor("nonnegative")
+# Squared length of a combination of unit concepts, against the longest, that counts as nothing.
+VANISHED = {torch.float32: 1e-9, torch.float64: 1e-13}
 SHIFTED = Factor("nonnegative", shift=True)
 
 
@@ -25,19 +27,21 @@ def nonnegative_codes(A: Tensor, W: Tensor) -> Tensor:
     The start is a function of each row alone, so that where the solution is not unique (more
     concepts than the rank of W) the same row still gets the same codes.
     """
-    G, B = W.mT @ W, W.mT @ A.mT
-    return solve_rows(B, G, _nonnegative_start(G, B), SHIFTED).mT
+    G, B = W.double().mT @ W.double(), W.mT @ A.mT
+    noise = VANISHED[A.dtype]
+    null = vanishing(G[None], noise)
+    start = _nonnegative_start(G, B, null[0][0].to(B.dtype), noise)
+    return solve_rows(B, G.to(B.dtype), start, NONNEGATIVE, null=null).mT
 
 
-def _nonnegative_start(G: Tensor, B: Tensor) -> Tensor:
+def _nonnegative_start(G: Tensor, B: Tensor, null: Tensor, noise: float) -> Tensor:
     """Return least squares codes (r, n), made non-negative at the smallest cost.
 
     If a positive combination of the concepts (nearly) vanishes, adding it makes the codes
     non-negative at no (or little) loss; the least such addition leaves a zero in every column.
     Otherwise negative codes are set to zero.
     """
-    X = torch.linalg.pinv(G.double(), hermitian=True, rtol=1e-7).to(B.dtype) @ B
-    null = vanishing(G[None])[0][0].to(B.dtype)
+    X = torch.linalg.pinv(G, hermitian=True, rtol=max(noise, 1e-7)).to(B.dtype) @ B
     if bool((null > 0).any()):
         X = X - (X / null[:, None]).amin(0) * null[:, None]
     return X.clamp(min=0)
