@@ -137,7 +137,8 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         record["class"], [(s["from"], s["every"], s["total"]) for s in record["schedules"]]
-    except (ValueError, KeyError, TypeError):
+        {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise CheckpointError(f"{path} is not a recorder's note; delete or restore it.") from None
     return record
 

@@ -14,7 +14,7 @@ from torch import nn
 from .._version import __version__
 from ..errors import ArgumentError
 from .building import check_dtype
-from .digests import tensor_digests
+from .digests import combine, tensor_digests
 from .layout import RECORD, TEMPORARY, read_record, step_folders
 from .saving import save_checkpoint, unwrap, write_json
 from .schedule import Every, Schedule
@@ -139,7 +139,15 @@ class Recorder:
             return False
         save_checkpoint(self._path(step), model, self._dtype)
         self._steps.add(step)
+        self._note_digest(step)
         return True
+
+    def _note_digest(self, step: int) -> None:
+        """Note what was written, so that an audit finds steps that are exchanged later."""
+        record = read_record(self.folder) or {}
+        digest = combine(tensor_digests(find_weights(self._path(step))))
+        record["digests"] = {**record.get("digests", {}), str(step): digest}
+        write_json(self.folder / RECORD, record)
 
     def _is_stored(self, step: int, model: nn.Module) -> bool:
         """Return whether the checkpoint on disk holds the weights that `model` has now."""
@@ -214,6 +222,7 @@ class Recorder:
             "format": 1,
             "class": _class_name(model),
             "schedules": schedules,
+            "digests": dict(before.get("digests", {})) if before else {},
             "planned": self.schedule.planned(self.schedule.total) if self.schedule.total else None,
             "versions": {
                 "ontogeny": __version__,
