@@ -370,3 +370,11 @@ def plain_tree(steps=STEPS, layers=3, fill=None, **attributes):
     tree = xr.DataTree.from_dict({"plain": attach(data, section, figures)})
     tree.attrs = attributes
     return tree
+
+
+def odd_tree():
+    """Nodes with one layer, with one value throughout, and with no value at all."""
+    odd = {"one": {"layers": 1}, "constant": {"fill": 2.0}, "missing": {"fill": math.nan}}
+    return xr.DataTree.from_dict(
+        {name: plain_tree(**how)["plain"].to_dataset() for name, how in odd.items()}
+    )

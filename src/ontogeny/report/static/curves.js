@@ -113,24 +113,23 @@ function readBand(figure, view, band, facet, shown) {
   return { label: band.label, lower, upper };
 }
 
-// A closed outline for every stretch without gaps.
+// A closed outline for every stretch without gaps: along the upper ends, back along the lower ones.
 function outline(places, lower, upper) {
   const xs = [];
   const ys = [];
-  let start = null;
-  const close = (stop) => {
-    const stretch = range(stop - start).map((k) => start + k);
-    xs.push(...stretch.map((k) => places[k]), ...stretch.reverse().map((k) => places[k]), null);
-    ys.push(...stretch.reverse().map((k) => upper[k]), ...stretch.reverse().map((k) => lower[k]), null);
+  let stretch = [];
+  const close = () => {
+    if (!stretch.length) return;
+    const back = [...stretch].reverse();
+    xs.push(...[...stretch, ...back].map((k) => places[k]), null);
+    ys.push(...stretch.map((k) => upper[k]), ...back.map((k) => lower[k]), null);
+    stretch = [];
   };
-  for (let i = 0; i <= places.length; i += 1) {
-    const good = i < places.length && Number.isFinite(lower[i]) && Number.isFinite(upper[i]);
-    if (good && start === null) start = i;
-    if (!good && start !== null) {
-      close(i);
-      start = null;
-    }
+  for (let k = 0; k < places.length; k += 1) {
+    if (Number.isFinite(lower[k]) && Number.isFinite(upper[k])) stretch.push(k);
+    else close();
   }
+  close();
   return { x: xs, y: ys };
 }
 

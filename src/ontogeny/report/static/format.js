@@ -21,13 +21,14 @@ function formatLabel(axis, i) {
   return axis.short[i];
 }
 
-// plotly.js reads a subset of HTML and templates in its labels; with these escapes they stay text.
+// plotly.js reads a subset of HTML, templates and TeX in its labels; so escaped they stay text.
 function plotText(text) {
   return String(text)
     .replace(/&/g, "&amp;")
     .replace(/</g, "&lt;")
     .replace(/>/g, "&gt;")
-    .replace(/%\{/g, "&#37;{");
+    .replace(/%\{/g, "&#37;{")
+    .replace(/\$/g, "&#36;");
 }
 
 function shortened(text, length) {
