@@ -79,7 +79,7 @@ class SAE(Extractor):
         variant: str = "vanilla",
         alpha: float = 1e-3,
         k: int = 10,
-        epochs: int = 20,
+        epochs: int = 16,
         batch_size: int = 512,
         learning_rate: float = 3e-3,
         random_state: Any = None,
