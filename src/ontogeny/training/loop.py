@@ -98,7 +98,11 @@ def adamw_one_cycle(
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     # "fused" updates all parameters in one kernel, also on the CPU.
-    optimizer = torch.optim.AdamW([g for g in groups if g["params"]], lr=peak, fused=True)
+    # The second beta is that of masked language models (Liu et al. 2019): short runs need no longer
+    # memory, and the large gradients of the first steps are forgotten sooner.
+    optimizer = torch.optim.AdamW(
+        [g for g in groups if g["params"]], lr=peak, betas=(0.9, 0.98), fused=True
+    )
     # The schedule counts its own first value as a step, so a cycle of one step needs two.
     schedule = OneCycleLR(
         optimizer, peak, total_steps=steps + 1, pct_start=warmup, cycle_momentum=False

@@ -52,7 +52,13 @@ class RunSettings:
     def quick(cls) -> RunSettings:
         """Return a setting for automatic checks: a smaller model, in under half a minute."""
         return cls(
-            steps=300, tokens_per_step=1024, vocab_size=2048, layers=3, width=64, learning_rate=4e-3
+            steps=450,
+            length=32,
+            tokens_per_step=1024,
+            vocab_size=2048,
+            layers=3,
+            width=64,
+            learning_rate=4e-3,
         )
 
 
