@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
+from .disk import Prefetch
 from .findings import Finding, Findings
 from .hub import NotDownloadedError
 from .loading import load_model
 from .recorder import Recorder
+from .retained import retain, retained
 from .revisions import UnknownRevisionError
 from .skeleton import Skeleton
 from .trajectory import Trajectory, UnknownStepError
@@ -27,6 +29,7 @@ __all__ = [
     "Finding",
     "Findings",
     "NotDownloadedError",
+    "Prefetch",
     "Reader",
     "Recorder",
     "RecorderCallback",
@@ -35,6 +38,8 @@ __all__ = [
     "UnknownRevisionError",
     "UnknownStepError",
     "load_model",
+    "retain",
+    "retained",
 ]
 
 

@@ -13,7 +13,7 @@ from torch import nn
 from . import digests
 from .building import Template, build, check_dtype
 from .configuration import read_configuration
-from .hub import HubRevision
+from .hub import HubRevision, HubWeights
 from .weights import MemoryWeights, Reader, Weights
 
 __all__ = ["Checkpoint"]
@@ -83,8 +83,8 @@ class Checkpoint:
             If any weight is missing, newly initialised or of another shape.
         """
         check_dtype(dtype)
-        if self.source is not None:
-            self.source.download()
+        if isinstance(self.weights, HubWeights):
+            self.weights.source.download()
         return build(self.label, self.weights, self.path, self.template, dtype).to(device)
 
     def digests(self) -> dict[str, str]:

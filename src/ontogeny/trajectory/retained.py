@@ -1,0 +1,110 @@
+"""Chosen tensors of a checkpoint, kept in a small file when its revision is deleted after use."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from ..errors import ArgumentError
+from .checkpoint import Checkpoint
+from .saving import sync
+from .trajectory import Trajectory
+from .weights import WeightFiles
+
+__all__ = ["retain", "retained", "retained_path"]
+
+
+def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
+    """Return where the tensors of `checkpoint` are kept in `folder`."""
+    return Path(folder) / f"step-{checkpoint.step}.safetensors"
+
+
+def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> Checkpoint:
+    """Copy chosen tensors of a checkpoint into `folder`; return the checkpoint that reads them.
+
+    What is there from the same weights is not written again, and its tensors are kept. A file is
+    whole or not there.
+
+    Parameters
+    ----------
+    checkpoint
+        Its weights must be on this machine, unless all tensors are kept already.
+    names
+        Tensor names in the checkpoint's files (see `Skeleton.file_names`).
+    folder
+        Made if it is not there.
+
+    Returns
+    -------
+    Checkpoint
+        It reads these tensors only and makes no model. That of a Hub revision keeps its
+        fingerprint, which is of the whole files.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is not in the checkpoint.
+    CheckpointError
+        If the checkpoint cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> checkpoint = Trajectory.from_models({3: torch.nn.Linear(3, 2)})[3]
+    >>> kept = retain(checkpoint, ["weight"], tempfile.mkdtemp())
+    >>> with kept.open() as tensors:
+    ...     tensors.names()
+    ['weight']
+    """
+    wanted, path = sorted(set(names)), retained_path(checkpoint, folder)
+    fingerprint = checkpoint.fingerprint
+    kept = _kept(path, fingerprint)
+    if not set(wanted) <= kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with checkpoint.open() as reader:
+            unknown = sorted(set(wanted) - set(reader.names()))
+            if unknown:
+                raise ArgumentError(f"{checkpoint.label} has no tensors {unknown[:3]}.")
+            both = sorted({*wanted, *kept})
+            tensors = {name: reader.get(name).cpu().contiguous().clone() for name in both}
+        temporary = path.with_suffix(".new")
+        save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
+        sync(temporary)
+        temporary.replace(path)
+    return _reading(checkpoint, path)
+
+
+def retained(trajectory: Trajectory, folder: str | Path) -> Trajectory:
+    """Return the trajectory with checkpoints that read from `folder` what was retained there.
+
+    Checkpoints of which nothing was retained, or that have changed since, stay as they are.
+
+    Raises
+    ------
+    CheckpointError
+        If a checkpoint's fingerprint cannot be had.
+    """
+    checkpoints = []
+    for checkpoint in trajectory:
+        path = retained_path(checkpoint, folder)
+        there = path.is_file() and bool(_kept(path, checkpoint.fingerprint))
+        checkpoints.append(_reading(checkpoint, path) if there else checkpoint)
+    return dataclasses.replace(trajectory, checkpoints=tuple(checkpoints))
+
+
+def _reading(checkpoint: Checkpoint, path: Path) -> Checkpoint:
+    return dataclasses.replace(checkpoint, weights=WeightFiles((path,)))
+
+
+def _kept(path: Path, fingerprint: str) -> set[str]:
+    """Return the names kept in `path` from the same weights."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            return set(file.keys()) if metadata.get("fingerprint") == fingerprint else set()
+    except (OSError, SafetensorError):
+        return set()
