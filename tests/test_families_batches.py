@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from family_models import NAMES, build, inputs_of
-from ontogeny.capture import ReadingSettings, activations, check_batch_invariance, read
+from ontogeny.capture import (
+    ReadingSettings,
+    activations,
+    attention_entropy,
+    check_batch_invariance,
+    read,
+)
 from ontogeny.errors import ArgumentError
 from ontogeny.needs import Activations
 
@@ -81,12 +88,22 @@ def test_roberta_takes_no_more_tokens_than_its_positions_leave():
         activations(model, {"input_ids": np.full((1, 39), 7)}, "resid")
 
 
-def test_the_encoder_of_a_whole_t5_is_read_without_running_its_decoder():
-    import transformers
-
+@pytest.fixture(scope="module")
+def whole_t5():
     encoder = build("t5")
     whole = transformers.T5ForConditionalGeneration(encoder.config).eval()
     whole.encoder.load_state_dict(encoder.encoder.state_dict())
     whole.shared.weight.data.copy_(encoder.shared.weight)
+    return encoder, whole
+
+
+def test_the_encoder_of_a_whole_t5_is_read_without_running_its_decoder(whole_t5):
+    encoder, whole = whole_t5
     expected = activations(encoder, inputs_of(), SITES, max_tokens=None)
     check(activations(whole, inputs_of(), SITES, max_tokens=None), expected)
+
+
+def test_a_pass_that_needs_a_decoder_input_says_so(whole_t5):
+    _, whole = whole_t5
+    with pytest.raises(ArgumentError, match="load its encoder alone, such as T5EncoderModel"):
+        attention_entropy(whole, inputs_of())

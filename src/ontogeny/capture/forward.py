@@ -107,6 +107,11 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
 
     A model is given ``input_ids`` (else its first argument), and ``attention_mask`` where its
     forward takes it, by name or as any keyword.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has a decoder that needs an input of its own.
     """
     device = device_of(model)
 
@@ -121,9 +126,15 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         given["position_ids"] = tensor(batch.position_ids)
     if takes(model, "use_cache"):
         given["use_cache"] = False  # keys and values of past tokens are never used
-    if takes(model, "input_ids"):
-        return model(input_ids=ids, **given)
-    return model(ids, **given)
+    try:
+        return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
+    except ValueError as error:
+        if not takes(model, "decoder_input_ids"):
+            raise
+        raise ArgumentError(
+            f"{type(model).__name__} has a decoder, which needs an input of its own ({error}); "
+            "load its encoder alone, such as T5EncoderModel."
+        ) from error
 
 
 def first_tensor(output: Any) -> Any:

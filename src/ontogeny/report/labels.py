@@ -89,7 +89,7 @@ def layer_groups(paths: Iterable[str]) -> LayerGroups:
 
 
 def _group_name(path: str) -> str:
-    parts = path.split(".")
+    parts = path.partition("#")[0].split(".")  # "layers.3#in" is at depth 3
     depth = next((p for p in parts if p.isascii() and p.isdigit()), None)
     if depth is not None:
         return str(int(depth))
