@@ -313,6 +313,19 @@ def test_missing_cells_tell_their_reason_on_hover(page):
     assert all(len(t["x"]) == 1 for t in crosses)
 
 
+def test_audit_findings_are_marked_in_figures_and_told_on_hover(page):
+    figure = "section-loss-figure-1"
+    scale = StepScale(tuple(examples.STEPS))
+    marks = page.evaluate(
+        """(id) => document.querySelector(`#${id} .plot`).layout.shapes
+          .filter((s) => s.fillcolor).map((s) => s.xanchor)""",
+        figure,
+    )
+    assert marks == pytest.approx(scale.positions([550, 600]), abs=1e-5)
+    hover(page, figure, scale.positions([600])[0], 0.5)
+    assert "Audit: Steps 550 and 600 hold identical weights." in page.inner_text("#tooltip")
+
+
 def test_click_in_a_figure_sets_the_step(page):
     figure = "section-loss-figure-1"
     hover(page, figure, StepScale(tuple(examples.STEPS)).positions([32])[0], 0.4)

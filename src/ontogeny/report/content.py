@@ -144,7 +144,7 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
     for child in tree.subtree:
         if child is tree or not child.data_vars:
             continue
-        node = _read_node(child.path.strip("/"), child.to_dataset(), taken)
+        node = _read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken)
         taken.add(node.id)
         nodes.append(node)
     if not nodes:

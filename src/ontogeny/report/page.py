@@ -219,5 +219,5 @@ def _definition(spec: FigureSpec) -> list[tuple[str, str]]:
         attrs = spec.node.dataset[name].attrs
         words = plain_text(attrs.get("long_name", name))
         extra = [str(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
-        lines.append((name, plain_text(", ".join([words, *extra]))))
+        lines.append((plain_text(name), plain_text(", ".join([words, *extra]))))
     return lines

@@ -127,8 +127,7 @@ class Figure {
     const i = stepIndex(picture.xAxis);
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
-    const say = (line) =>
-      `${line.label} ${formatNumber(line.ys[i], line.ends ? (line.ends[i][1] - line.ends[i][0]) / 2 : NaN)}`.trim();
+    const say = (line) => `${line.label} ${formatNumber(line.ys[i], halfWidth(line.ends?.[i]))}`.trim();
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
     const known = all

@@ -147,31 +147,32 @@ function dimensionEdges(axis) {
   return range(axis.values.length).map((i) => [i - 0.5, i + 0.5]);
 }
 
-// The two strokes between step 0 and the rest, and the regime boundaries.
+// On a step axis: regime boundaries, the audit's findings, and the break after step 0.
 function stepMarks(frame, i, palette) {
   const scale = DATA.scales[state.scale];
-  const marks = DATA.boundaries.map((b) => ({
+  const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
+  const small = { ...shared, type: "path", xsizemode: "pixel", ysizemode: "pixel", yanchor: 0 };
+  const marks = DATA.boundaries.map((boundary) => ({
+    ...shared,
     type: "line",
-    xref: axisName("x", i),
-    yref: `${axisName("y", i)} domain`,
-    x0: b[state.scale],
-    x1: b[state.scale],
+    x0: boundary[state.scale],
+    x1: boundary[state.scale],
     y0: 0,
     y1: 1,
     line: { color: palette.base["ink-3"], width: 1, dash: "dot" },
   }));
-  if (scale.broken) {
+  for (const step of findingsByStep.keys()) {
     marks.push({
-      type: "path",
-      xref: axisName("x", i),
-      yref: `${axisName("y", i)} domain`,
-      xsizemode: "pixel",
-      ysizemode: "pixel",
-      xanchor: 0.045,
-      yanchor: 0,
-      path: "M-4,-4L0,4M0,-4L4,4",
-      line: { color: palette.base["ink-3"], width: 1 },
+      ...small,
+      xanchor: scale.at[indexOfStep.get(step)],
+      path: "M-4,0L4,0L0,7Z",
+      fillcolor: palette.base.warning,
+      line: { width: 0 },
     });
+  }
+  if (scale.broken) {
+    const line = { color: palette.base["ink-3"], width: 1 };
+    marks.push({ ...small, xanchor: 0.045, path: "M-4,-4L0,4M0,-4L4,4", line });
   }
   return marks;
 }

@@ -73,8 +73,8 @@ function drawTrack(svg, width, height) {
         y2: base + 2,
       }),
     );
-  for (const step of new Set(DATA.findings.flatMap((f) => f.steps))) {
-    const x = sliderX(scale.at[nearest(DATA.steps, step)], width);
+  for (const step of findingsByStep.keys()) {
+    const x = sliderX(scale.at[indexOfStep.get(step)], width);
     svg.append(makeSvg("path", { class: "mark-found", d: `M${x - 3.5} ${base + 6}h7l-3.5 -6z` }));
   }
   if (scale.broken) svg.append(makeSvg("path", { class: "mark", d: breakPath(sliderX(0.045, width), base) }));

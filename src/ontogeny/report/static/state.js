@@ -4,6 +4,14 @@ const state = { step: DATA.steps.length - 1, scale: "log", layers: null };
 const listeners = [];
 const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
 
+// What the audit found, under each step that it names.
+const findingsByStep = new Map();
+for (const finding of DATA.findings) {
+  for (const step of finding.steps.filter((s) => indexOfStep.has(s))) {
+    findingsByStep.set(step, [...(findingsByStep.get(step) ?? []), finding.message]);
+  }
+}
+
 function listen(callback) {
   listeners.push(callback);
 }

@@ -67,33 +67,40 @@ class View {
   // The words of the tooltip for one point.
   describe(index, names, value, ends) {
     const { figure, node } = this;
-    const step = figure.choose.concat(Object.values(figure.axes)).find((d) => node.axes[d]?.kind === "step");
-    const head = [step && `Step ${formatStep(node.axes[step].values[index[step]])}`, ...names]
-      .filter(Boolean)
-      .join(" · ");
-    const half = ends ? (ends[1] - ends[0]) / 2 : NaN;
-    const unit = this.unitWords();
-    const rest = [];
-    if (ends && ends.every(Number.isFinite))
-      rest.push(`interval ${formatNumber(ends[0], half)} to ${formatNumber(ends[1], half)}`);
-    if (this.relative)
-      rest.push(
-        `absolute ${formatNumber(at(this.absolute, index))} ${figure.units === "1" ? "" : figure.units}`.trim(),
-      );
-    const reason = Number.isFinite(value) ? null : this.reason(index);
-    return {
-      head,
-      value: Number.isFinite(value)
-        ? `${formatNumber(value, half)} ${unit}`.trim()
-        : (reason ?? "not measured"),
-      rest,
-      index,
-    };
+    const used = [...figure.choose, ...Object.values(figure.axes)];
+    const dimension = used.find((d) => node.axes[d]?.kind === "step");
+    const step = dimension === undefined ? null : node.axes[dimension].values[index[dimension]];
+    const head = [step !== null && `Step ${formatStep(step)}`, ...names].filter(Boolean).join(" · ");
+    const rest = [...this.more(index, ends), ...(findingsByStep.get(step) ?? []).map((m) => `Audit: ${m}`)];
+    return { head, value: this.say(index, value, ends), rest, index };
+  }
+
+  // A value with its unit, or why there is none.
+  say(index, value, ends) {
+    if (!Number.isFinite(value)) return this.reason(index) ?? "not measured";
+    return `${formatNumber(value, halfWidth(ends))} ${this.unitWords()}`.trim();
+  }
+
+  more(index, ends) {
+    const lines = [];
+    if (ends && ends.every(Number.isFinite)) {
+      const [low, high] = ends.map((end) => formatNumber(end, halfWidth(ends)));
+      lines.push(`interval ${low} to ${high}`);
+    }
+    if (this.relative) {
+      const unit = this.figure.units === "1" ? "" : this.figure.units;
+      lines.push(`absolute ${formatNumber(at(this.absolute, index))} ${unit}`.trim());
+    }
+    return lines;
   }
 
   reason(index) {
     const { status } = this.node;
-    if (!status) return null;
-    return status.cells[status.dims.map((d) => index[d] ?? 0).join(",")] ?? null;
+    if (!status || status.dims.some((d) => index[d] === undefined)) return null;
+    return status.cells[status.dims.map((d) => index[d]).join(",")] ?? null;
   }
+}
+
+function halfWidth(ends) {
+  return ends ? (ends[1] - ends[0]) / 2 : NaN;
 }
