@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -144,7 +145,8 @@ def decorrelate(Q: Tensor) -> Tensor:
 
 
 def _logcosh(Y: Tensor) -> tuple[Tensor, Tensor]:
-    g = Y.tanh_()
+    # On a CPU NumPy's tanh is several times faster than PyTorch's.
+    g = Y.tanh_() if Y.is_cuda else torch.from_numpy(np.tanh(Y.numpy()))
     return g, 1 - g.square().mean(0)
 
 

@@ -92,6 +92,9 @@ class DictionaryLearning(Extractor):
         W = self._samples(A) if start is None else _unit(start.mT)
         U = A.new_zeros(len(A), self.n_concepts, A.shape[1])
         penalty = self._penalty
+        if start is not None:
+            known = [sparse_codes(a, w.mT, p).mT for a, w, p in zip(A, W, penalty, strict=True)]
+            U = torch.stack(known)
         rule = Factor("sparse", penalty)
         fit = alternate(A, U, W, rule, BALL, max_iter=self.max_iter, tol=self.tol)
         solution = Solution(fit.U.mT, _unit(fit.W).mT, None, fit.n_iter, fit.converged)
