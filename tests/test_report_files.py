@@ -1,6 +1,8 @@
 """The figures as files: every number, in long form, under names that fit a file system."""
 
 import csv
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,3 +94,12 @@ def test_equal_names_do_not_overwrite_each_other(tmp_path):
 def test_results_that_are_none_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match="tree must be"):
         report.write_figures(xr.Dataset(), tmp_path)
+
+
+def test_the_guide_runs(tmp_path, monkeypatch, capsys):
+    guide = Path(__file__).parents[1] / "docs" / "guides" / "report.md"
+    code = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(code), {"__name__": "guide"})
+    promised = re.findall(r"print\(.*\)  # (.*)", "\n".join(code))
+    assert len(promised) == 3 and capsys.readouterr().out.splitlines() == promised

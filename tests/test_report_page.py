@@ -300,6 +300,20 @@ def test_leftover_dimensions_become_choices():
     assert null["choose"] == ["step"]
 
 
+def test_bands_in_relative_form_are_taken_where_the_result_has_them():
+    node = examples.developing_tree()["concepts-ica"].to_dataset()
+    node["floor_high_relative"] = node["floor_high"] / 30
+    page = page_of(xr.DataTree.from_dict({"n": node}))
+    arrays = page.data["nodes"]["section-n"]["arrays"]
+    (figure,) = page.data["figures"]
+    absolute, relative = figure["bands"][0]["upper"]
+    assert (arrays[absolute]["name"], arrays[relative]["name"]) == (
+        "floor_high",
+        "floor_high_relative",
+    )
+    assert figure["bands"][0]["lower"][1] is None
+
+
 def test_reasons_of_missing_cells_are_in_the_data():
     page = page_of(examples.developing_tree())
     status = page.data["nodes"]["section-concepts-ica"]["status"]
