@@ -27,11 +27,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
 
-# Browser tests need Chromium and its driver; on Debian and Ubuntu, as root, they are installed here.
+# Browser tests need Chromium; on Debian and Ubuntu, as root, it is installed here.
 browser:
-	@if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then \
+	@if ! command -v chromium >/dev/null; then \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	  else echo "no chromium: browser tests will be skipped"; fi; \
 	fi
 
