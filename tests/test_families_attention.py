@@ -6,6 +6,7 @@ import torch
 
 from family_models import HEADS, LAYERS, NAMES, build, inputs_of, token_lists
 from ontogeny.capture import attention_entropy, match_attention
+from ontogeny.errors import LayerMatchError
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -43,3 +44,10 @@ def test_attention_of_one_block(model):
     found = attention_entropy(model, inputs_of(), "layers[-1]")
     assert list(found.layer.values) == match_attention(model, "layers[-1].attn")
     assert found.sizes["layer"] == 1
+
+
+def test_the_input_of_a_module_is_no_attention_map():
+    with pytest.raises(LayerMatchError, match="No such module has a part 'q'"):
+        attention_entropy(build("gpt2"), inputs_of(), "attn#q")
+    with pytest.raises(LayerMatchError, match="matches no module"):
+        attention_entropy(build("gpt2"), inputs_of(), "attn#in")

@@ -111,9 +111,7 @@ def test_errors_name_the_short_names_of_the_family():
     assert "Short names known for GPT-NeoX: attn, mlp, resid, resid_pre, q, k" in str(error.value)
     with pytest.raises(LayerMatchError, match="has a part 'q'"):
         match_layers(GPT2, "mlp#q")
-    with pytest.raises(
-        LayerMatchError, match=r"known for gpt2, .*; this is none of them"
-    ):
+    with pytest.raises(LayerMatchError, match=r"known for gpt2, .*; this is none of them"):
         match_layers(Own(), "resid")
     with pytest.raises(LayerMatchError) as error:
         match_layers(Own(), "nonsense")

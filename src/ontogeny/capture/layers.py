@@ -19,11 +19,13 @@ The language, one component between dots at a time:
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 from torch import nn
 
@@ -32,6 +34,8 @@ from .aliases import Aliases, attention_aliases, site_aliases
 from .sites import known_parts, split_label
 
 __all__ = ["match_attention", "match_layers", "match_paths"]
+
+_Parts: TypeAlias = Callable[[str], Sequence[str]]  # path -> suffixes that it may have, in order
 
 
 def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
@@ -63,7 +67,8 @@ def match_layers(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
     >>> match_layers(model, "layers[-1]#in")
     ['layers.1#in']
     """
-    return _match_modules(model, patterns, site_aliases(model))
+    parts = functools.partial(known_parts, model)
+    return _match_modules(model, patterns, site_aliases(model), parts)
 
 
 def match_attention(model: nn.Module, patterns: str | Sequence[str]) -> list[str]:
@@ -76,13 +81,19 @@ def match_attention(model: nn.Module, patterns: str | Sequence[str]) -> list[str
     >>> match_attention(nn.Sequential(nn.Linear(2, 2)), "*")
     ['0']
     """
-    return _match_modules(model, patterns, attention_aliases(model))
+    return _match_modules(model, patterns, attention_aliases(model), _whole)
 
 
-def _match_modules(model: nn.Module, patterns: str | Sequence[str], aliases: Aliases) -> list[str]:
+def _whole(path: str) -> tuple[str, ...]:
+    return ("",)
+
+
+def _match_modules(
+    model: nn.Module, patterns: str | Sequence[str], aliases: Aliases, parts: _Parts
+) -> list[str]:
     paths = [path for path, _ in model.named_modules() if path]
     kind = f"module of {type(model).__name__}"
-    return match_paths(paths, patterns, "layers", kind, aliases, lambda p: known_parts(model, p))
+    return match_paths(paths, patterns, "layers", kind, aliases, parts)
 
 
 def match_paths(
@@ -91,7 +102,7 @@ def match_paths(
     argument: str,
     kind: str,
     aliases: Aliases | None = None,
-    parts: Callable[[str], Sequence[str]] | None = None,
+    parts: _Parts = _whole,
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
 
@@ -109,7 +120,7 @@ def match_paths(
     ['h.1.fc', 'h.2.fc']
     """
     patterns = _check_patterns(patterns, argument)
-    search = _Search(paths, parts or (lambda path: ("",)))
+    search = _Search(paths, parts)
     aliases = aliases or Aliases()
     kept: set[str] = set()
     for pattern in patterns:
@@ -128,7 +139,7 @@ def match_paths(
 class _Search:
     """Finds labels, a path and perhaps ``#part``, among paths."""
 
-    def __init__(self, paths: Sequence[str], parts: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, paths: Sequence[str], parts: _Parts) -> None:
         self.parts = parts
         self._paths = paths
         self._known = set(paths)
