@@ -101,7 +101,9 @@ def test_of_two_names_for_one_step_the_shorter_counts_and_it_is_said():
     commits = {"step5-v2": "1" * 40, "step5": "2" * 40, "step6": "3" * 40, "step6-x": "3" * 40}
     chosen = choose(commits, "step*", r"step(?P<step>\d+).*", False, "o/r")
     assert chosen.names == {5: ("step5", None), 6: ("step6", None)}
-    assert [(f.kind, f.certainty, f.steps) for f in chosen.noted] == [("ambiguous", "certain", (5,))]
+    assert [(f.kind, f.certainty, f.steps) for f in chosen.noted] == [
+        ("ambiguous", "certain", (5,))
+    ]
     backwards = dict(reversed(commits.items()))
     assert choose(backwards, "step*", r"step(?P<step>\d+).*", False, "o/r") == chosen
 

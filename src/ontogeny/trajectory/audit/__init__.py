@@ -57,6 +57,8 @@ def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list
             _ = checkpoint.fingerprint
             if checkpoint.source is None:
                 checkpoint.configuration()
+            elif checkpoint.source.is_downloaded():
+                checkpoint.digests()
         except CheckpointError as error:
             text = f"step {checkpoint.step} cannot be read: {error}"
             broken.append(Finding("unreadable", "certain", (checkpoint.step,), text))
