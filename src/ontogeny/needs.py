@@ -24,7 +24,8 @@ class Activations:
     Parameters
     ----------
     layers
-        Glob or globs over module paths, such as ``"model.layers.*.mlp"``.
+        Glob or globs over module paths, such as ``"model.layers.*.mlp"``, or short names such as
+        ``"mlp"`` and ``"layers[0:12:3].attn"`` in the families that `ontogeny.capture` knows.
     on
         Name of the input set; ``None`` means the study's first.
     tokens
@@ -95,7 +96,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weight matrices over all steps, mapped over blocks: a glob over parameter names."""
+    """Weight matrices over all steps, mapped over blocks: globs over parameter names, short names."""
 
     blocks: str | tuple[str, ...] = "*.weight"
 

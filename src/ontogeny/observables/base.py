@@ -42,7 +42,9 @@ class BlockReading(Protocol):
     name: str
     """Name of the parameter."""
     shape: tuple[int, ...]
-    """Its shape."""
+    """Its shape, without masked rows."""
+    masked_rows: int
+    """Rows of an embedding beyond the tokenizer, which are left out."""
     steps: np.ndarray
     """The steps, increasing."""
 

@@ -74,6 +74,7 @@ class WeightRank(Observable):
                 "displacement": ("step", np.sqrt(np.maximum(np.diag(matrix), 0))),
                 "to_last": ("step", _distance_to(matrix, -1)),
                 "dimension": dimension,
+                "masked_rows": reading.masked_rows,
                 "snapshots": len(reading.steps),
                 "net_drift_ratio": geometry.net_drift_ratio(matrix),
                 "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
@@ -177,9 +178,11 @@ def _distance_to(gram: np.ndarray, i: int) -> np.ndarray:
 
 
 def _kind(block: str) -> str:
-    """Return what a block is: ``q_proj`` of ``model.layers.0.self_attn.q_proj.weight``."""
-    parts = [p for p in block.split(".") if not p.isdigit()]
-    return parts[-2] if len(parts) > 1 else parts[-1]
+    """Return what a block is: ``q_proj`` of ``layers.0.q_proj.weight``, part of a fused one."""
+    name, _, part = block.partition("#")
+    parts = [p for p in name.split(".") if not p.isdigit()]
+    kind = parts[-2] if len(parts) > 1 else parts[-1]
+    return f"{kind}#{part}" if part else kind
 
 
 def _statements(data: xr.Dataset) -> list[str]:

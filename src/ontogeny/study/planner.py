@@ -19,6 +19,7 @@ from .digests import DigestCache, combine, whole_digest
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
+from .readings import vocabulary_size
 from .settings import Settings
 
 __all__ = ["Planner"]
@@ -76,8 +77,9 @@ class Planner:
         fingerprint = self._common(observable)
         if observable.over_blocks:
             fingerprint["weights"] = {
-                str(c.step): self._tensor(c, str(key)) for c in self.trajectory
+                str(c.step): self._tensor(c, str(key).partition("#")[0]) for c in self.trajectory
             }
+            fingerprint["vocabulary"] = vocabulary_size(self.trajectory)
         else:
             own = [n for n in observable.needs() if not isinstance(n, Reference)]
             fingerprint["weights"] = self._weights(int(key), own)

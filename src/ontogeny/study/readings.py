@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from ..capture import weight_block
 from ..errors import ArgumentError
 from ..needs import Need, Reference, Series
 from ..observables import Observable
@@ -20,7 +21,15 @@ from .layout import cell_path
 if TYPE_CHECKING:
     from .work import Job
 
-__all__ = ["ReadBlock", "ReadSeries", "ReadStep", "RunView", "restore_reference", "store_reference"]
+__all__ = [
+    "ReadBlock",
+    "ReadSeries",
+    "ReadStep",
+    "RunView",
+    "restore_reference",
+    "store_reference",
+    "vocabulary_size",
+]
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
 
@@ -105,8 +114,12 @@ class ReadBlock:
         self.steps = trajectory.steps
         self.reference_step = reference_step
         self._trajectory = trajectory
-        with trajectory[int(self.steps[0])].open() as reader:
-            self.shape = tuple(reader.shape(name))
+        first = trajectory[int(self.steps[0])]
+        with first.open() as reader:
+            self._block = weight_block(
+                reader, name, first.configuration(), vocabulary_size(trajectory)
+            )
+        self.shape, self.masked_rows = tuple(self._block.shape), self._block.masked_rows
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""
@@ -117,8 +130,14 @@ class ReadBlock:
             for start in range(0, self.shape[0], rows):
                 stop = min(start + rows, self.shape[0])
                 yield np.stack(
-                    [r.rows(self.name, start, stop).double().numpy().ravel() for r in readers]
+                    [self._block.rows(r, start, stop).double().numpy().ravel() for r in readers]
                 )
+
+
+def vocabulary_size(trajectory: Trajectory) -> int | None:
+    """Return the number of tokens that the run's tokenizer knows, where it has one."""
+    tokenizer = trajectory.tokenizer()
+    return None if tokenizer is None else len(tokenizer)
 
 
 class ReadSeries:
