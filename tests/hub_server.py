@@ -37,7 +37,9 @@ class StandIn:
         self.entered, self.resume = threading.Event(), threading.Event()
         self.hold = None  # a substring: such a request waits for `resume`
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), type("Handler", (_Handler,), {"stand_in": self})
+        )
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
@@ -79,108 +81,103 @@ class StandIn:
                 return commit_of(files), files
         return None, None
 
-    def _handler(self):
-        stand_in = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    stand_in: StandIn
+    protocol_version = "HTTP/1.1"
 
-            def log_message(self, *_):
-                pass
+    def log_message(self, *_):
+        pass
 
-            def do_HEAD(self):
-                self.serve("HEAD")
+    def do_HEAD(self):
+        self.serve("HEAD")
 
-            def do_GET(self):
-                self.serve("GET")
+    def do_GET(self):
+        self.serve("GET")
 
-            def serve(self, method):
-                path = unquote(urlsplit(self.path).path)
-                line = f"{method} {path}"
-                if stand_in.hold is not None and stand_in.hold in line:
-                    stand_in.entered.set()
-                    stand_in.resume.wait(20)
-                fault = stand_in.fault(line)
-                if isinstance(fault, int):
-                    stand_in.note("refused", line)
-                    return self.answer(fault, b"busy", {})
-                if path.startswith("/api/models/"):
-                    return self.api(path.removeprefix("/api/models/"), line)
-                return self.resolve(method, path, line, fault)
+    def serve(self, method):
+        path = unquote(urlsplit(self.path).path)
+        line = f"{method} {path}"
+        if self.stand_in.hold is not None and self.stand_in.hold in line:
+            self.stand_in.entered.set()
+            self.stand_in.resume.wait(20)
+        fault = self.stand_in.fault(line)
+        if isinstance(fault, int):
+            self.stand_in.note("refused", line)
+            return self.answer(fault, b"busy", {})
+        if path.startswith("/api/models/"):
+            return self.api(path.removeprefix("/api/models/"), line)
+        return self.resolve(method, path, line, fault)
 
-            def api(self, path, line):
-                repo = "/".join(path.split("/")[:2])
-                rest = path.split("/")[2:]
-                if repo not in stand_in.repos:
-                    return self.missing("RepoNotFound")
-                if rest == ["refs"]:
-                    stand_in.note("refs", line)
-                    branches = [
-                        {"name": n, "ref": f"refs/heads/{n}", "targetCommit": c}
-                        for n, c in stand_in.commits(repo).items()
-                    ]
-                    return self.json({"branches": branches, "converts": [], "tags": []})
-                if rest and rest[0] == "tree":
-                    stand_in.note("tree", line)
-                    _, files = stand_in.files_at(repo, "/".join(rest[1:]))
-                    if files is None:
-                        return self.missing("RevisionNotFound")
-                    return self.json([self.entry(n, d) for n, d in sorted(files.items())])
-                return self.missing("EntryNotFound")
+    def api(self, path, line):
+        repo = "/".join(path.split("/")[:2])
+        rest = path.split("/")[2:]
+        if repo not in self.stand_in.repos:
+            return self.missing("RepoNotFound")
+        if rest == ["refs"]:
+            self.stand_in.note("refs", line)
+            branches = [
+                {"name": n, "ref": f"refs/heads/{n}", "targetCommit": c}
+                for n, c in self.stand_in.commits(repo).items()
+            ]
+            return self.json({"branches": branches, "converts": [], "tags": []})
+        if rest and rest[0] == "tree":
+            self.stand_in.note("tree", line)
+            _, files = self.stand_in.files_at(repo, "/".join(rest[1:]))
+            if files is None:
+                return self.missing("RevisionNotFound")
+            return self.json([self.entry(n, d) for n, d in sorted(files.items())])
+        return self.missing("EntryNotFound")
 
-            def entry(self, name, data):
-                oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-                entry = {"type": "file", "oid": oid, "size": len(data), "path": name}
-                if name.endswith(LARGE):
-                    sha = hashlib.sha256(data).hexdigest()
-                    entry["lfs"] = {"oid": sha, "size": len(data), "pointerSize": 134}
-                return entry
+    def entry(self, name, data):
+        oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        entry = {"type": "file", "oid": oid, "size": len(data), "path": name}
+        if name.endswith(LARGE):
+            sha = hashlib.sha256(data).hexdigest()
+            entry["lfs"] = {"oid": sha, "size": len(data), "pointerSize": 134}
+        return entry
 
-            def resolve(self, method, path, line, fault):
-                owner, name, _, revision, file = path.strip("/").split("/", 4)
-                commit, files = stand_in.files_at(f"{owner}/{name}", revision)
-                if files is None:
-                    return self.missing("RevisionNotFound")
-                if file not in files:
-                    return self.missing("EntryNotFound", commit)
-                stand_in.note(method.lower(), line)
-                data, status = files[file], 200
-                headers = {
-                    "ETag": f'"{digest_of(file, data)}"',
-                    "X-Repo-Commit": commit,
-                    "Accept-Ranges": "bytes",
-                }
-                span = self.headers.get("Range")
-                if span:
-                    start = int(span.removeprefix("bytes=").split("-")[0])
-                    headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
-                    data, status = data[start:], 206
-                return self.answer(status, data, headers, cut=fault == "cut")
+    def resolve(self, method, path, line, fault):
+        owner, name, _, revision, file = path.strip("/").split("/", 4)
+        commit, files = self.stand_in.files_at(f"{owner}/{name}", revision)
+        if files is None:
+            return self.missing("RevisionNotFound")
+        if file not in files:
+            return self.missing("EntryNotFound", commit)
+        self.stand_in.note(method.lower(), line)
+        data, status = files[file], 200
+        headers = {
+            "ETag": f'"{digest_of(file, data)}"',
+            "X-Repo-Commit": commit,
+            "Accept-Ranges": "bytes",
+        }
+        span = self.headers.get("Range")
+        if span:
+            start = int(span.removeprefix("bytes=").split("-")[0])
+            headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+            data, status = data[start:], 206
+        return self.answer(status, data, headers, cut=fault == "cut")
 
-            def missing(self, code, commit=None):
-                headers = {"X-Error-Code": code, "X-Error-Message": "not found"}
-                if commit:
-                    headers["X-Repo-Commit"] = commit
-                stand_in.note("404", self.path)
-                return self.answer(404, b"", headers)
+    def missing(self, code, commit=None):
+        headers = {"X-Error-Code": code, "X-Error-Message": "not found"}
+        if commit:
+            headers["X-Repo-Commit"] = commit
+        self.stand_in.note("404", self.path)
+        return self.answer(404, b"", headers)
 
-            def json(self, content):
-                return self.answer(
-                    200, json.dumps(content).encode(), {"Content-Type": "application/json"}
-                )
+    def json(self, content):
+        return self.answer(200, json.dumps(content).encode(), {"Content-Type": "application/json"})
 
-            def answer(self, status, data, headers, cut=False):
-                self.send_response(status)
-                for key, value in headers.items():
-                    self.send_header(key, value)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(data[: len(data) // 2] if cut else data)
-                if cut:
-                    self.close_connection = True
-
-        return Handler
+    def answer(self, status, data, headers, cut=False):
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data[: len(data) // 2] if cut else data)
+        if cut:
+            self.close_connection = True
 
 
 def folder_files(folder):

@@ -103,7 +103,7 @@ def test_the_pattern_of_a_public_suite_is_reported_without_a_download(tmp_path):
         assert hub.calls == {"refs": 1, "tree": 154}
         thinner = trajectory.deduplicated()
         assert len(thinner) == 154 - 75 - 9 and 143_000 in thinner and 1 in thinner
-        assert {f.kind for f in thinner.audit()} == {"duplicate-dropped", "missing"}
+        assert {f.kind for f in thinner.audit()} == {"duplicate-dropped"}
         assert hub.calls == {"refs": 1, "tree": 154}
     assert not list(tmp_path.iterdir())
 

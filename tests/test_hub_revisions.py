@@ -132,7 +132,7 @@ def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp
 
 def test_a_server_that_stays_busy_is_a_clear_error(hub, tmp_path, naps):
     hub.faults += [("/refs", 503)] * 10
-    with pytest.raises(CheckpointError, match="could not be had from the Hub: .*503"):
+    with pytest.raises(CheckpointError, match=r"could not be had from the Hub: .*503"):
         opened(hub, tmp_path)
     assert len(hub.faults) == 4  # asked six times
     assert naps == sorted(naps)
@@ -200,9 +200,9 @@ def test_a_revision_without_weights_or_with_a_shard_missing_is_named(hub, tmp_pa
     hub.repos[REPO]["step3"] = {"README.md": b"soon"}
     hub.repos[REPO]["step4"] = {"model-00001-of-00002.safetensors": b"x"}
     trajectory = opened(hub, tmp_path)
-    with pytest.raises(CheckpointError, match="step3 .* holds no weights"):
+    with pytest.raises(CheckpointError, match=r"step3 .* holds no weights"):
         trajectory[3].file_digests()
-    with pytest.raises(CheckpointError, match="step4 .* lacks 1 of 2 shards"):
+    with pytest.raises(CheckpointError, match=r"step4 .* lacks 1 of 2 shards"):
         trajectory[4].model()
     findings = trajectory.audit()
     assert [(f.kind, f.steps) for f in findings] == [("unreadable", (3,)), ("unreadable", (4,))]
@@ -350,11 +350,11 @@ def test_a_trajectory_survives_pickling_and_keeps_its_token_out_of_sight(hub, tm
 
 def test_threads_that_open_one_revision_fetch_it_once(hub, tmp_path):
     trajectory = opened(hub, tmp_path)
-    barrier = threading.Barrier(4)
+    barrier, expected = threading.Barrier(4), linear(16)
 
     def load(_):
         barrier.wait()
-        return same(trajectory[16].model(), linear(16))
+        return same(trajectory[16].model(), expected)
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(load, range(4)))
