@@ -19,7 +19,7 @@ __all__ = ["losses"]
 
 _FEWEST = 5  # checkpoints with a loss
 _WINDOW = 20  # logged values that are averaged before a checkpoint
-_OUTLIER = 6.0  # times the robust standard deviation of the differences
+_OUTLIER = 6.0  # times the median distance of a value from the middle of its neighbours
 _SHARE = 0.1  # of the loss itself
 
 
@@ -33,18 +33,17 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
     steps, values = _at_checkpoints(logged, [c.step for c in checkpoints])
     if len(steps) < _FEWEST:
         return
-    change = np.diff(values)
-    spread = 1.4826 * float(np.median(np.abs(change - np.median(change))))
-    for before, step, after, low, value, high in zip(
-        steps, steps[1:], steps[2:], values, values[1:], values[2:], strict=False
-    ):
-        excess = value - max(low, high)
-        if excess > max(_OUTLIER * spread, _SHARE * abs(value)):
+    bend = np.abs(np.convolve(values, [-0.5, 1.0, -0.5], mode="valid"))
+    for k in range(1, len(values) - 1):
+        low, value, high = values[k - 1 : k + 2]
+        elsewhere = np.delete(bend, [j for j in (k - 2, k - 1, k) if 0 <= j < len(bend)])
+        usual = float(np.median(elsewhere)) if elsewhere.size else 0.0
+        if value - max(low, high) > max(_OUTLIER * usual, _SHARE * abs(value)):
             text = (
-                f"the logged loss at step {step} is {value:.3g}, well above those at steps "
-                f"{before} ({low:.3g}) and {after} ({high:.3g})"
+                f"the logged loss at step {steps[k]} is {value:.3g}, well above those at steps "
+                f"{steps[k - 1]} ({low:.3g}) and {steps[k + 1]} ({high:.3g})"
             )
-            yield Finding("loss", "suspected", (step,), text)
+            yield Finding("loss", "suspected", (steps[k],), text)
 
 
 def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tuple[int, float]]:
@@ -53,7 +52,8 @@ def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tupl
     local = [c.path for c in checkpoints if c.path is not None and c.source is None]
     entries: list[tuple[Any, Any]] = []
     for place in [*places, *local[-1:]]:
-        history = trainer_state(place).get("log_history", [])
+        history = trainer_state(place).get("log_history")
+        history = history if isinstance(history, list) else []
         entries = [(e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)]
         entries = entries or _training_log(place)
         if entries:

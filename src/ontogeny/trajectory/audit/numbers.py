@@ -23,7 +23,7 @@ from .digests import duplicate_groups
 if TYPE_CHECKING:
     from ..checkpoint import Checkpoint
 
-__all__ = ["far_neighbours", "misordered", "numbers"]
+__all__ = ["far_neighbours", "misordered", "numbers", "suspicions"]
 
 _SAMPLE = 65_536  # elements of all tensors together
 _PER_TENSOR = 16  # at least
@@ -69,10 +69,25 @@ def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     if len(steps) < _FEWEST or values.shape[1] < _FEWEST_ELEMENTS:
         return
     distances = squareform(pdist(values))
-    swapped = list(misordered(steps, distances))
-    yield from swapped
-    if not swapped:  # an exchange explains far neighbours as well
-        yield from far_neighbours(steps, distances)
+    yield from suspicions(steps, distances)
+
+
+def suspicions(steps: Sequence[int], distances: np.ndarray) -> list[Finding]:
+    """Return what distances make suspicious: an exchange of two steps, or else far neighbours.
+
+    Two exchanged checkpoints are both far from their neighbours; one that is far alone is not
+    explained by an exchange.
+
+    Parameters
+    ----------
+    steps
+        Increasing, length n.
+    distances
+        Between checkpoints, shape (n, n).
+    """
+    far = list(far_neighbours(steps, distances))
+    alone = sum(len(finding.steps) == 1 for finding in far) == 1
+    return far if alone else list(misordered(steps, distances)) or far
 
 
 def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]:

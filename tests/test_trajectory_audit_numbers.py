@@ -1,0 +1,251 @@
+"""Suspicions from numbers: found where planted, silent on simulated training."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import pdist, squareform
+from torch import nn
+
+from ontogeny import Recorder, Trajectory
+from ontogeny.trajectory.audit.numbers import suspicions
+
+SIZE = 2000
+LOG_STEPS = [0, *(2**k for k in range(10)), *range(1000, 15_001, 1000)]
+EVEN_STEPS = list(range(0, 2500, 100))
+
+
+def constant(step):
+    return 1e-3
+
+
+def warmup_and_decay(step):
+    return 1e-3 * min(1.0, step / 300) * (1 - step / 20_000)
+
+
+def spike(step):
+    return 5e-3 if 1000 < step < 1040 else 1e-3
+
+
+def simulated(steps, rate, kind, seed):
+    """Return weights at `steps` of a run that drifts, walks at random, or settles into noise."""
+    rng = np.random.default_rng(seed)
+    weights, target = rng.normal(size=SIZE) * 0.02, rng.normal(size=SIZE)
+    found, step = {}, 0
+    for wanted in steps:
+        length = wanted - step
+        rates = np.array([rate(s) for s in range(step, wanted)])
+        if kind == "drift":
+            weights = weights + rates.sum() * np.sign(target) * 0.3
+        if kind in ("drift", "walk"):
+            weights = weights + np.sqrt((rates**2).sum()) * rng.normal(size=SIZE)
+        if kind == "settle":
+            forget = np.exp(-10 * rates.sum())
+            weights = forget * weights + (1 - forget) * target
+            weights = weights + 0.3 * np.sqrt(1 - forget**2) * rng.normal(size=SIZE)
+        found[wanted] = weights.copy()
+        step += length
+    return found
+
+
+def findings(weights):
+    steps = list(weights)
+    distances = squareform(pdist(np.array([weights[s] for s in steps])))
+    return [(f.kind, f.steps) for f in suspicions(steps, distances)]
+
+
+@pytest.mark.parametrize("steps", [LOG_STEPS, EVEN_STEPS, [0, 10, 20, 1000, 1010, 1020, 9000]])
+@pytest.mark.parametrize("rate", [constant, warmup_and_decay, spike])
+@pytest.mark.parametrize("kind", ["drift", "walk", "settle"])
+def test_simulated_training_raises_no_suspicion(steps, rate, kind):
+    for seed in range(8):
+        assert findings(simulated(steps, rate, kind, seed)) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind"),
+    [
+        (LOG_STEPS, "drift"),
+        (EVEN_STEPS, "drift"),
+        (LOG_STEPS, "walk"),
+        (EVEN_STEPS, "walk"),
+        (LOG_STEPS, "settle"),  # of weights that have settled, no order can be seen
+    ],
+)
+def test_a_late_checkpoint_under_an_early_label_is_far_from_its_neighbours(steps, kind):
+    for seed in range(5):
+        weights = simulated(steps, warmup_and_decay, kind, seed)
+        weights[steps[5]] = weights[steps[-3]] + 1e-6
+        assert findings(weights) == [("far", (steps[5],))]
+
+
+@pytest.mark.parametrize("kind", ["drift", "walk"])
+@pytest.mark.parametrize("pair", [(4, 5), (6, 9), (2, 18)])
+def test_two_exchanged_checkpoints_are_named(kind, pair):
+    steps = EVEN_STEPS
+    one, other = (steps[k] for k in pair)
+    for seed in range(5):
+        weights = simulated(steps, constant, kind, seed)
+        weights[one], weights[other] = weights[other], weights[one]
+        assert findings(weights) == [("order", (one, other))]
+
+
+def test_a_jump_between_two_runs_is_found_at_the_seam():
+    weights = simulated(EVEN_STEPS, constant, "walk", 0)
+    other = simulated(EVEN_STEPS, constant, "walk", 1)
+    mixed = {s: (weights if s < 1200 else other)[s] + (s >= 1200) * 2.0 for s in EVEN_STEPS}
+    assert findings(mixed) == [("far", (1100, 1200))]
+
+
+def in_memory(weights):
+    return Trajectory.from_models(
+        {s: {"w": torch.tensor(w, dtype=torch.float32)} for s, w in weights.items()}
+    )
+
+
+def test_the_audit_looks_at_stored_weights_and_passes_over_repeated_ones():
+    weights = simulated(EVEN_STEPS, constant, "walk", 3)
+    assert list(in_memory(weights).audit()) == []
+    weights[EVEN_STEPS[7]] = weights[EVEN_STEPS[20]]
+    assert kinds(in_memory(weights)) == [
+        ("identical", "certain", (700, 2000)),
+        ("far", "suspected", (700,)),  # so it is step 700 that has the wrong label
+    ]
+
+
+class Block(nn.Module):
+    def __init__(self, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.norm = nn.LayerNorm(64)
+        self.linear = nn.Linear(64, 64)
+
+
+def train(block, steps=1):
+    optimizer = torch.optim.Adam(block.parameters(), lr=0.01)
+    for _ in range(steps):
+        out = block.linear(block.norm(torch.randn(32, 64)))
+        optimizer.zero_grad()
+        (out - 1).square().mean().backward()
+        optimizer.step()
+    return block
+
+
+def kinds(trajectory):
+    return [(f.kind, f.certainty, f.steps) for f in trajectory.audit()]
+
+
+@pytest.mark.parametrize("init", ["default", "normal", "orthogonal", "truncated"])
+def test_fresh_models_are_like_an_initialisation_and_trained_ones_are_not(init):
+    fresh, trained = Block(0), train(Block(1), 5)
+    weight = fresh.linear.weight
+    if init == "normal":
+        nn.init.normal_(weight, std=0.02)
+    elif init == "orthogonal":
+        nn.init.orthogonal_(weight)
+    elif init == "truncated":
+        nn.init.trunc_normal_(weight, std=0.02, a=-0.04, b=0.04)
+    assert kinds(Trajectory.from_models({0: fresh, 10: trained})) == []
+    later = train(Block(2), 5)
+    found = Trajectory.from_models({0: trained, 10: later}).audit()
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [
+        ("initialisation", "suspected", (0,))
+    ]
+    assert "norm.weight" in found[0].message
+    assert kinds(Trajectory.from_models({1: trained, 10: later})) == []
+
+
+def test_heavy_tails_at_step_0_are_suspicious_without_any_norms():
+    torch.manual_seed(0)
+    heavy = torch.distributions.StudentT(3.0).sample((64, 64))
+    trajectory = Trajectory.from_models({0: {"w": heavy}, 1: {"w": torch.randn(64, 64)}})
+    (finding,) = trajectory.audit()
+    assert finding.kind == "initialisation" and "kurtosis" in finding.message
+
+
+def record(folder, steps=6):
+    recorder, models = Recorder(folder, every=1), []
+    for step in range(steps):
+        model = Block(0) if step == 0 else train(Block(step), 1)
+        recorder(step, model)
+        models.append(model)
+    return models
+
+
+def swap(folder, one, other):
+    first, second = folder / f"checkpoint-{one}", folder / f"checkpoint-{other}"
+    first.rename(folder / "aside")
+    second.rename(first)
+    (folder / "aside").rename(second)
+
+
+def test_the_recorders_note_shows_exchanged_mislabelled_and_altered_steps(tmp_path):
+    record(tmp_path)
+    swap(tmp_path, 1, 4)
+    found = Trajectory.from_folder(tmp_path, model=Block(0)).audit()
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [("exchanged", "certain", (1, 4))]
+    weights = tmp_path / "checkpoint-2" / "model.safetensors"
+    (tmp_path / "checkpoint-1" / "model.safetensors").write_bytes(weights.read_bytes())
+    found = Trajectory.from_folder(tmp_path, model=Block(0)).audit()
+    assert [(f.kind, f.steps) for f in found] == [
+        ("identical", (1, 2)),
+        ("mislabelled", (1,)),
+        ("mislabelled", (4,)),
+    ]
+
+
+def test_a_recording_that_was_changed_afterwards_is_altered(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    record(tmp_path)
+    path = tmp_path / "checkpoint-3" / "model.safetensors"
+    state = load_file(path)
+    state["linear.bias"][0] += 1
+    save_file(state, path)
+    found = kinds(Trajectory.from_folder(tmp_path, model=Block(0)))
+    assert found == [("altered", "certain", (3,))]
+
+
+def trainer_folder(folder, losses, steps=range(0, 800, 100)):
+    for step in steps:
+        path = folder / f"checkpoint-{step}"
+        path.mkdir(parents=True)
+        torch.manual_seed(step)
+        from safetensors.torch import save_file
+
+        save_file({"w": torch.randn(4, 4)}, path / "model.safetensors")
+        history = [{"step": s, "loss": loss} for s, loss in losses.items() if s <= step]
+        state = {"global_step": step, "log_history": [*history, {"step": step, "eval_loss": 1.0}]}
+        (path / "trainer_state.json").write_text(json.dumps(state))
+
+
+SMOOTH = {s: 8.0 / (1 + s / 200) + 0.01 * ((s // 10) % 3) for s in range(10, 800, 10)}
+
+
+def test_the_trainers_own_state_shows_exchanged_folders(tmp_path):
+    trainer_folder(tmp_path, SMOOTH)
+    assert kinds(Trajectory.from_folder(tmp_path)) == []
+    swap(tmp_path, 200, 500)
+    found = Trajectory.from_folder(tmp_path).audit()
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [("exchanged", "certain", (200, 500))]
+    assert "trainer_state.json" in found[0].message
+
+
+def test_a_loss_out_of_order_is_suspicious_wherever_it_is_logged(tmp_path):
+    bumped = {s: v + (3.0 if 400 < s <= 500 else 0.0) for s, v in SMOOTH.items()}
+    trainer_folder(tmp_path / "trainer", bumped)
+    found = Trajectory.from_folder(tmp_path / "trainer").audit()
+    assert [(f.kind, f.certainty, f.steps) for f in found] == [("loss", "suspected", (500,))]
+    trainer_folder(tmp_path / "own", {})
+    log = {"step": list(bumped), "loss": list(bumped.values())}
+    (tmp_path / "own" / "training_log.json").write_text(json.dumps(log))
+    assert kinds(Trajectory.from_folder(tmp_path / "own")) == [("loss", "suspected", (500,))]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"log_history": 3}', '{"step": [1], "loss": []}'])
+def test_a_log_that_cannot_be_read_says_nothing(tmp_path, content):
+    trainer_folder(tmp_path, {})
+    (tmp_path / "checkpoint-700" / "trainer_state.json").write_text(content)
+    (tmp_path / "training_log.json").write_text(content)
+    assert kinds(Trajectory.from_folder(tmp_path)) == []
