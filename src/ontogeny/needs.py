@@ -96,7 +96,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weight matrices over all steps, mapped over blocks: globs over parameter names, short names."""
+    """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 
     blocks: str | tuple[str, ...] = "*.weight"
 

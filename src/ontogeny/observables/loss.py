@@ -51,7 +51,8 @@ class Loss(Observable):
         """Return ``loss``, ``stderr`` and the loss of every text."""
         losses = reading[self.needs()[0]]
         per_text, weights = losses.loss.values.astype(np.float64), losses.tokens.values
-        mean = float(np.average(per_text, weights=weights))
+        counted = weights > 0
+        mean = float(np.average(per_text[counted], weights=weights[counted]))
         return xr.Dataset(
             {
                 "loss": mean,

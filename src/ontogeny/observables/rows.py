@@ -34,8 +34,9 @@ def paired_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     >>> round(float(paired_stderr(np.array([1.0, 3.0]), np.array([1, 1]))), 3)
     1.0
     """
-    weights = np.asarray(weights, dtype=np.float64)
-    count, total = np.count_nonzero(weights), weights.sum()
+    counted = np.asarray(weights) > 0  # a text without such tokens has no value
+    values, weights = values[..., counted], np.asarray(weights, dtype=np.float64)[counted]
+    count, total = len(weights), weights.sum()
     if count < 2:
         return np.full(np.shape(values)[:-1], np.inf)
     mean = (values * weights).sum(-1, keepdims=True) / total
@@ -64,6 +65,7 @@ def paired_floor(of_text: np.ndarray, weights: np.ndarray) -> np.ndarray:
     >>> paired_floor(values, np.ones(2)).round(2)
     array([0.  , 0.  , 0.98])
     """
+    of_text, weights = of_text[:, np.asarray(weights) > 0], weights[np.asarray(weights) > 0]
     there = ~np.isnan(of_text).any(-1)
     if not there.any():
         return np.zeros(len(of_text))
