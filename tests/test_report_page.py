@@ -178,7 +178,7 @@ def test_sentences_carry_their_uncertainty():
     words = page_of(examples.developing_tree()).words
     assert "layer 1’s attention entropy, by step 72 (62–85)" in words
     assert "ICA concepts developed in all 6 layers" in words
-    assert "After step 840 they all move less than refitting does." in words
+    assert "After step 840 they all move less than their noise floor." in words
     assert "Attention entropy developed in 4 of 6 layers" in words
 
 

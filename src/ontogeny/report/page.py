@@ -26,8 +26,8 @@ from .thinning import BUDGET
 __all__ = ["render_page"]
 
 SCRIPTS = (
-    "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "curves",
-    "heatmap", "nulls", "figure", "download", "slider", "layers", "chart", "page",
+    "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
+    "curves", "heatmap", "nulls", "figure", "download", "slider", "layers", "chart", "page",
 )  # fmt: skip
 
 

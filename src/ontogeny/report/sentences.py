@@ -161,13 +161,13 @@ def _owner(row: Row) -> str:
 
 
 def _settled_sentence(done: Sequence[Row]) -> str:
-    """From when on none of the rows that developed moves more than refitting does."""
+    """From when on none of the rows that developed moves by more than refitting moves it."""
     settled = [row.settled_step for row in done]
     last = max(row.steps[-1] for row in done)
     if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
         return ""
-    subject = "it moves" if len(done) == 1 else "they all move"
-    return f"After step {step_text(max(settled))} {subject} less than refitting does."
+    moves = "it moves less than its" if len(done) == 1 else "they all move less than their"
+    return f"After step {step_text(max(settled))} {moves} noise floor."
 
 
 def _motion(rows: Sequence[Row]) -> list[str]:

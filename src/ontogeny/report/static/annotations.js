@@ -25,17 +25,7 @@ function note(text, x, y, more = {}) {
   };
 }
 
-function panelTitle(frame, i, text, palette) {
-  const box = frame.boxes[i];
-  return note(text, box.x / frame.width, 1 - (box.y - 4) / frame.height, {
-    yanchor: "bottom",
-    xshift: 0,
-    font: { size: 12, color: palette.base.ink },
-  });
-}
-
-function emptyNote(frame, i) {
-  const box = frame.boxes[i];
+function emptyNote(frame, box) {
   const x = (box.x + box.width / 2) / frame.width;
   return note("not measured", x, 1 - (box.y + box.height / 2) / frame.height, { xanchor: "center" });
 }
@@ -54,32 +44,32 @@ function headLine(text, palette) {
   return note(text, 0, 1, { yanchor: "top", font: { size: 11, color: palette.base["ink-3"] } });
 }
 
-// Labels at the right end of lines, pushed apart so that none covers another, each with a leader
-// in the colour of its line.
-function labelLines(layout, lines, span, scale, frame, i, palette) {
-  const box = frame.boxes[i];
+// Right ends of lines with the heights of their labels, pushed apart so that none covers another.
+function labelledEnds(lines, toY, height) {
   const ends = lines
     .map((line) => ({ line, value: line.ys.findLast(Number.isFinite) }))
     .filter((end) => end.value !== undefined)
-    .map((end) => ({ ...end, from: pixel(end.value, span, scale, box.height) }))
+    .map((end) => ({ ...end, from: toY(end.value) }))
     .sort((a, b) => a.from - b.from);
-  const heights = spread(
-    ends.map((end) => end.from),
-    13,
-    box.height,
-  );
-  const x = (pixels) => (box.x + box.width + pixels) / frame.width;
-  const y = (pixels) => 1 - (box.y + pixels) / frame.height;
-  ends.forEach((end, k) => {
-    layout.annotations.push(note(shortened(end.line.label, 18), x(20), y(heights[k])));
-    layout.shapes.push({
-      type: "path",
-      xref: "paper",
-      yref: "paper",
-      line: { color: end.line.colour, width: 1.3, dash: end.line.dash },
-      path: `M${x(2)},${y(end.from)}L${x(8)},${y(heights[k])}L${x(18)},${y(heights[k])}`,
-    });
-  });
+  const heights = ends.map((end) => end.from);
+  return spread(heights, 13, height).map((to, k) => ({ ...ends[k], to }));
+}
+
+function endLabel(end, frame, box) {
+  const x = (box.x + box.width + 20) / frame.width;
+  return note(shortened(end.line.label, 18), x, 1 - (box.y + end.to) / frame.height);
+}
+
+// From the end of a line to its label, in the line's own colour.
+function leader(end, frame, box) {
+  const point = (x, y) => `${(box.x + box.width + x) / frame.width},${1 - (box.y + y) / frame.height}`;
+  return {
+    type: "path",
+    xref: "paper",
+    yref: "paper",
+    line: { color: end.line.colour, width: 1.3, dash: end.line.dash },
+    path: `M${point(2, end.from)}L${point(8, end.to)}L${point(18, end.to)}`,
+  };
 }
 
 // Sorted heights moved apart to at least `gap`, none below `bottom`.
@@ -92,36 +82,14 @@ function spread(heights, gap, bottom) {
 }
 
 // The name of each band, inside it or over it where lines and other names leave most room.
-function bandLabels(panel, places, span, scale, box, i, palette) {
-  if (i && box.width < 200) return [];
-  const xOf = (k) => ((places[k] - places[0] + 0.03) / (places.at(-1) - places[0] + 0.06)) * box.width;
-  const yOf = (value) => pixel(value, span, scale, box.height);
-  const tried = range(places.length).filter((k) => k % Math.ceil(places.length / 24) === 0);
-  const room = (spot) => {
-    let gap = 40;
-    for (const line of panel.lines) {
-      for (let k = 0; k < places.length; k += 1) {
-        const beside = Math.abs(xOf(k) - spot.x) > spot.half + 8;
-        if (!beside && Number.isFinite(line.ys[k])) gap = Math.min(gap, Math.abs(yOf(line.ys[k]) - spot.y));
-      }
-    }
-    return gap + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
-  };
+function bandLabels(panel, places, toY, box, i, palette) {
+  const toX = (k) => ((places[k] - places[0] + 0.03) / (places.at(-1) - places[0] + 0.06)) * box.width;
+  const points = panel.lines.flatMap((line) => line.ys.map((value, k) => ({ x: toX(k), y: toY(value) })));
   const taken = [];
-  const free = (spot) =>
-    taken.every((t) => Math.abs(t.y - spot.y) > 13 || Math.abs(t.x - spot.x) > t.half + spot.half + 6);
   return panel.bands.flatMap((band) => {
-    const half = textWidth(band.label, 11) / 2;
-    const spots = tried
-      .filter((k) => Number.isFinite(band.upper[k]))
-      .flatMap((k) => {
-        const edge = yOf(band.upper[k]);
-        const inside = edge + Math.min(9, (yOf(band.lower[k]) - edge) / 2);
-        const fits = xOf(k) - half > 10 && xOf(k) + half < box.width - 4;
-        return fits ? [edge - 9, inside].map((y) => ({ x: xOf(k), y, half, inside: y > edge })) : [];
-      })
-      .filter(free)
-      .map((spot) => ({ ...spot, room: room(spot) }));
+    const spots = bandSpots(band, places.length, toX, toY, box)
+      .filter((spot) => taken.every((other) => !covers(other, spot)))
+      .map((spot) => ({ ...spot, room: roomAround(spot, points) }));
     if (!spots.length) return [];
     const best = spots.reduce((a, b) => (b.room > a.room ? b : a));
     taken.push(best);
@@ -141,15 +109,47 @@ function bandLabels(panel, places, span, scale, box, i, palette) {
   });
 }
 
+// Places where a band's name may stand: over its upper edge and under it, all along.
+function bandSpots(band, count, toX, toY, box) {
+  const half = textWidth(band.label, 11) / 2;
+  const fits = (x) => x - half > 10 && x + half < box.width - 4;
+  const tried = range(count).filter((k) => k % Math.ceil(count / 24) === 0);
+  return tried
+    .filter((k) => Number.isFinite(band.upper[k]) && fits(toX(k)))
+    .flatMap((k) => {
+      const edge = toY(band.upper[k]);
+      const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
+      return [edge - 9, under].map((y) => ({ x: toX(k), y, half, inside: y > edge }));
+    });
+}
+
+function covers(one, other) {
+  return Math.abs(one.y - other.y) <= 13 && Math.abs(one.x - other.x) <= one.half + other.half + 6;
+}
+
+// Pixels between a name and the nearest point of a line; inside a band is a little better.
+function roomAround(spot, points) {
+  let room = 40;
+  for (const { x, y } of points) {
+    if (Math.abs(x - spot.x) <= spot.half + 8 && Math.abs(y - spot.y) < room) room = Math.abs(y - spot.y);
+  }
+  return room + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
+}
+
 // A colour bar for more series than can be labelled.
-function seriesBar(axis, shown, styles, frame, palette, name) {
-  const count = shown.length;
+function seriesBar(names, looks, frame, palette, title) {
+  const count = names.length;
   const every = Math.ceil(count / 8);
   const ticks = range(count).filter((k) => k % every === 0 || k === count - 1);
-  const scale = shown.flatMap((s, k) => [
-    [k / count, styles[s].colour],
-    [(k + 1) / count, styles[s].colour],
-  ]);
+  const bar = { title, tickvals: ticks, ticktext: ticks.map((k) => plotText(shortened(names[k], 8))) };
+  const marker = {
+    color: [0],
+    cmin: -0.5,
+    cmax: count - 0.5,
+    colorscale: looks.flatMap((colour, k) => [k, k + 1].map((edge) => [edge / count, colour])),
+    showscale: true,
+    colorbar: colourBar(frame, palette, bar),
+  };
   return {
     type: "scatter",
     mode: "markers",
@@ -157,25 +157,7 @@ function seriesBar(axis, shown, styles, frame, palette, name) {
     y: [null],
     hoverinfo: "skip",
     meta: { part: "bar" },
-    marker: {
-      color: [0],
-      cmin: -0.5,
-      cmax: count - 0.5,
-      colorscale: scale,
-      showscale: true,
-      colorbar: colourBar(frame, palette, {
-        title: name,
-        tickvals: ticks,
-        ticktext: ticks.map((k) =>
-          plotText(
-            shortened(
-              axis.short ? axis.short[shown[k]].replace(/^layer /, "") : formatLabel(axis, shown[k]),
-              8,
-            ),
-          ),
-        ),
-      }),
-    },
+    marker,
   };
 }
 

@@ -57,8 +57,8 @@ function rowFacts(row) {
   const facts = [];
   const [half, low, high] = row.half;
   if (row.developed && half !== null) {
-    const spread = low === null || high === null ? "" : ` (${formatStep(low)}–${formatStep(high)})`;
-    facts.push(`half-way at step ${formatStep(half)}${spread}`);
+    const interval = low === null || high === null ? "" : ` (${formatStep(low)}–${formatStep(high)})`;
+    facts.push(`half-way at step ${formatStep(half)}${interval}`);
   }
   if (row.developed && row.settled !== null) facts.push(`settled from step ${formatStep(row.settled)}`);
   if (row.p !== null) facts.push(row.p < 1e-4 ? "p < 0.0001" : `p = ${Number(row.p.toPrecision(2))}`);

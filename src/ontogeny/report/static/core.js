@@ -61,3 +61,22 @@ function nearest(list, value) {
   }
   return best;
 }
+
+// The smallest and largest of the numbers in some lists; Infinity and -Infinity where there is none.
+function extent(lists, wanted = Number.isFinite) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const list of lists) {
+    for (const value of list) {
+      if (!Number.isFinite(value) || !wanted(value)) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+  }
+  return [low, high];
+}
+
+// A span with some room at both ends, never empty.
+function pad(low, high, share) {
+  const room = (high - low) * share || Math.abs(high) * 0.05 || 0.5;
+  return [low - room, high + room];
+}

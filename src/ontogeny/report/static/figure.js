@@ -1,6 +1,6 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-const DRAW = { curves: drawCurves, heatmap: drawHeatmap, null: drawNulls };
+const PICTURES = { curves: CurvesPicture, heatmap: HeatmapPicture, null: NullPicture };
 const figures = new Map();
 
 class Figure {
@@ -67,7 +67,7 @@ class Figure {
     const width = paper.printing ? paper.width : this.plot.clientWidth;
     if (!width) return;
     this.view = new View(this.data, width, this.choices, this.relative);
-    this.picture = DRAW[this.data.kind](this.data, this.view);
+    this.picture = new PICTURES[this.data.kind](this.data, this.view);
     const { traces, layout, frame } = this.picture;
     this.plot.style.height = `${frame.height}px`;
     this.stale = false;
@@ -118,7 +118,7 @@ class Figure {
 
   // The values at the current step: each where they are few, else their range.
   readout() {
-    const { picture, data, view } = this;
+    const { picture, data } = this;
     if (data.kind !== "curves" || picture.xAxis.kind !== "step") {
       return this.followsStep
         ? [make("b", { textContent: `Step ${formatStep(DATA.steps[state.step])}` })]
@@ -127,19 +127,27 @@ class Figure {
     const i = stepIndex(picture.xAxis);
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
-    const say = (line) => `${line.label} ${formatNumber(line.ys[i], halfWidth(line.ends?.[i]))}`.trim();
+    const say = (line) => `${line.label} ${this.sayValue(line.ys[i], halfWidth(line.ends?.[i]))}`.trim();
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
-    const known = all
-      .map((line) => line.ys[i])
-      .filter(Number.isFinite)
-      .sort((a, b) => a - b);
-    if (!known.length) return [head, "  not measured"];
-    if (known[0] === known.at(-1)) return [head, `  ${formatNumber(known[0])} in all ${known.length} lines`];
-    return [
-      head,
-      `  ${formatNumber(known[0])} to ${formatNumber(known.at(-1))}, median ${formatNumber(known[Math.floor(known.length / 2)])} over ${known.length} lines`,
-    ];
+    return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite))}`];
+  }
+
+  sayRange(known) {
+    if (!known.length) return "not measured";
+    known.sort((a, b) => a - b);
+    const half = (known.length - 1) / 2;
+    const median = (known[Math.floor(half)] + known[Math.ceil(half)]) / 2;
+    const [low, middle, high] = [known[0], median, known.at(-1)].map((value) => this.sayValue(value));
+    if (low === high) return `${low} in all ${known.length} lines`;
+    return `${low} to ${high}, median ${middle} over ${known.length} lines`;
+  }
+
+  // What is left of a distance to itself after rounding is no number to read.
+  sayValue(value, uncertainty) {
+    const [low, high] = this.picture.layout.yaxis.range;
+    const tiny = this.data.yScale === "linear" && Math.abs(value) < 1e-9 * (high - low);
+    return tiny && value !== 0 ? "≈ 0" : formatNumber(value, uncertainty);
   }
 
   // The panel under the pointer and the place in it.
@@ -157,15 +165,13 @@ class Figure {
     return {
       panel,
       place: low + ((x - box.x) / box.width) * (high - low),
-      x: x - box.x,
       y: y - box.y,
-      height: box.height,
     };
   }
 
   told(event) {
     const spot = this.locate(event);
-    return spot && this.picture.hover(spot.panel, spot.place, spot.x, spot.y, spot.height);
+    return spot && this.picture.hover(spot.panel, spot);
   }
 
   hover(event) {

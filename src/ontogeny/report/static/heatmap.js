@@ -1,144 +1,100 @@
 // One value for each pair of labels; cells without a value are hatched.
 
-function drawHeatmap(figure, view) {
-  const { node, palette } = view;
-  const xAxis = node.axes[figure.axes.x];
-  const yAxis = node.axes[figure.axes.y];
-  const facets = view.facets();
-  const shown = view.shown(figure.axes.y);
-  const upward = yAxis.kind !== "category";
-  const cell = Math.max(4, Math.min(18, (facets.length > 8 ? 128 : 220) / shown.length));
-  const labels = shown.map((s) => shortened(formatLabel(yAxis, s), 22));
-  const frame = layPanels(facets.length, view.width, {
-    left: 12 + widest(labels),
-    right: 62,
-    top: facets.length > 1 ? 22 : 4,
-    bottom: 42,
-    between: 6,
-    gap: 14,
-    minimum: 130,
-    panel: upward ? Math.min(260, Math.max(96, shown.length * cell)) : Math.max(40, shown.length * cell),
-  });
-  const layout = plotLayout(frame, palette);
-  const xEdges = dimensionEdges(xAxis);
-  const yEdges = upward ? dimensionEdges(yAxis) : range(shown.length).map((k) => [k - 0.5, k + 0.5]);
-  const panels = facets.map((facet) => ({
-    ...facet,
-    z: shown.map((s) =>
-      range(xAxis.values.length).map((i) =>
-        view.value({ ...facet.index, [figure.axes.y]: s, [figure.axes.x]: i }),
-      ),
-    ),
-  }));
-  const traces = [];
-  panels.forEach((panel, i) => {
-    const box = frame.boxes[i];
-    const axes = { xaxis: axisName("x", i), yaxis: axisName("y", i) };
-    placeAxes(
-      layout,
-      frame,
-      i,
-      dimensionAxis(xAxis, palette, box.width, box.bottom),
-      heatmapRows(yAxis, yEdges, labels, upward, box, palette),
-    );
-    traces.push(
-      {
-        type: "heatmap",
-        ...axes,
-        ...cellGrid(xEdges, yEdges, panel.z),
-        coloraxis: "coloraxis",
-        hoverinfo: "skip",
-        zsmooth: false,
-        meta: { part: "heatmap", facet: panel.title },
-      },
-      hatchTrace(xEdges, yEdges, panel.z, palette, axes),
-    );
-    if (xAxis.kind === "step") layout.shapes.push(...stepMarks(frame, i, palette));
-    if (facets.length > 1) layout.annotations.push(panelTitle(frame, i, panel.title, palette));
-  });
-  layout.annotations.push(
-    axisTitle(frame, dimensionWords(xAxis, figure.axes.x)),
-    headLine(dimensionWords(yAxis, figure.axes.y), palette),
-  );
-  layout.coloraxis = {
-    colorscale: palette.values.map((c, k) => [k / (palette.values.length - 1), c]),
-    colorbar: colourBar(frame, palette, {
-      title: shortened(view.unitWords(), 9),
-      nticks: 5,
-      separatethousands: true,
-    }),
-    ...valueRange(panels),
-  };
-  return {
-    traces,
-    layout,
-    frame,
-    panels,
-    xAxis,
-    hover: (panel, place, x, y, height) => {
-      const i = edgeIndex(xEdges, place);
-      const share = upward
-        ? yEdges[0][0] + (1 - y / height) * (yEdges.at(-1)[1] - yEdges[0][0])
-        : (y / height) * shown.length - 0.5;
-      const k = edgeIndex(yEdges, share);
-      const index = { ...panels[panel].index, [figure.axes.y]: shown[k], [figure.axes.x]: i };
-      return view.describe(index, [panels[panel].title, labels[k]], panels[panel].z[k][i], null);
-    },
-  };
-}
-
-// The same colours in all panels; one value alone lies in the middle of the scale.
-function valueRange(panels) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const v of panels.flatMap((p) => p.z).flat()) {
-    if (Number.isFinite(v)) {
-      low = Math.min(low, v);
-      high = Math.max(high, v);
+class HeatmapPicture extends Picture {
+  read() {
+    const { figure, view } = this;
+    this.xAxis = this.axis("x");
+    this.yAxis = this.axis("y");
+    this.shown = view.shown(figure.axes.y);
+    // Steps and numbers grow upwards; labels are read from the top.
+    this.upward = this.yAxis.kind !== "category";
+    this.labels = this.shown.map((s) => shortened(formatLabel(this.yAxis, s), 22));
+    this.xEdges = dimensionEdges(this.xAxis);
+    this.yEdges = this.upward ? dimensionEdges(this.yAxis) : this.shown.map((_, k) => [k - 0.5, k + 0.5]);
+    for (const panel of this.panels) {
+      const value = (s, i) => view.value({ ...panel.index, [figure.axes.y]: s, [figure.axes.x]: i });
+      panel.z = this.shown.map((s) => range(this.xAxis.values.length).map((i) => value(s, i)));
     }
   }
-  if (low > high) return { cmin: 0, cmax: 1, showscale: false };
-  return low === high ? { cmin: low - 0.5, cmax: high + 0.5 } : { cmin: low, cmax: high };
-}
 
-function heatmapRows(yAxis, yEdges, labels, upward, box, palette) {
-  const count = labels.length;
-  const shared = { ...baseAxis(palette), showline: false, ticks: "" };
-  if (yAxis.kind === "step")
+  sizes() {
+    const count = this.shown.length;
+    const cell = Math.max(4, Math.min(18, (this.panels.length > 8 ? 128 : 220) / count));
     return {
-      ...dimensionAxis(yAxis, palette, box.height, true),
-      range: [yEdges[0][0], yEdges.at(-1)[1]],
-      ticks: "",
-      showline: false,
+      left: 12 + widest(this.labels),
+      right: 62,
+      top: this.many ? 22 : 4,
+      bottom: 42,
+      between: 6,
+      gap: 14,
+      minimum: 130,
+      panel: this.upward ? Math.min(260, Math.max(96, count * cell)) : Math.max(40, count * cell),
     };
-  if (upward)
+  }
+
+  yLayout(box) {
+    const bare = { ...baseAxis(this.palette), showline: false, ticks: "" };
+    const span = [this.yEdges[0][0], this.yEdges.at(-1)[1]];
+    if (this.yAxis.kind === "step") {
+      const { tickvals, ticktext } = dimensionAxis(this.yAxis, this.palette, box.height, true);
+      return { ...bare, range: span, tickvals, ticktext };
+    }
+    const every = Math.ceil((this.labels.length * 14) / box.height);
+    const ticks = range(this.labels.length).filter((k) => k % every === 0);
     return {
-      ...shared,
-      range: [-0.5, count - 0.5],
-      tickvals: range(count).filter((k) => k % Math.ceil((count * 16) / box.height) === 0),
-      ticktext: labels.filter((_, k) => k % Math.ceil((count * 16) / box.height) === 0),
+      ...bare,
+      range: this.upward ? span : span.reverse(),
+      tickvals: ticks,
+      ticktext: ticks.map((k) => plotText(this.labels[k])),
     };
-  const every = Math.ceil((count * 13) / box.height);
-  const ticks = range(count).filter((k) => k % every === 0);
-  return {
-    ...shared,
-    range: [count - 0.5, -0.5],
-    tickvals: ticks,
-    ticktext: ticks.map((k) => plotText(labels[k])),
-  };
+  }
+
+  headWords() {
+    return dimensionWords(this.yAxis, this.figure.axes.y);
+  }
+
+  panelTraces(panel) {
+    const cells = {
+      type: "heatmap",
+      ...cellGrid(this.xEdges, this.yEdges, panel.z),
+      coloraxis: "coloraxis",
+      zsmooth: false,
+      meta: { part: "heatmap", facet: panel.title },
+    };
+    return [cells, hatchTrace(this.xEdges, this.yEdges, panel.z, this.palette)];
+  }
+
+  // The same colours in all panels; one value alone lies in the middle of the scale.
+  finish() {
+    const ramp = this.palette.values;
+    const bar = { title: shortened(this.view.unitWords(), 9), nticks: 5, separatethousands: true };
+    const [low, high] = extent(this.panels.flatMap((panel) => panel.z));
+    const room = low === high ? 0.5 : 0;
+    this.layout.coloraxis = {
+      colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
+      colorbar: colourBar(this.frame, this.palette, bar),
+      ...(low > high ? { cmin: 0, cmax: 1, showscale: false } : { cmin: low - room, cmax: high + room }),
+    };
+  }
+
+  hover(number, spot) {
+    const panel = this.panels[number];
+    const [low, high] = [this.yEdges[0][0], this.yEdges.at(-1)[1]];
+    const down = spot.y / this.frame.boxes[number].height;
+    const i = edgeIndex(this.xEdges, spot.place);
+    const k = edgeIndex(this.yEdges, this.upward ? high - down * (high - low) : low + down * (high - low));
+    const { x, y } = this.figure.axes;
+    const index = { ...panel.index, [y]: this.shown[k], [x]: i };
+    return this.view.describe(index, [panel.title, this.labels[k]], panel.z[k][i], null);
+  }
 }
 
 // plotly.js wants edges that touch; where cells stand apart (step 0) an empty cell is put between.
 function cellGrid(xEdges, yEdges, z) {
   const [x, xFrom] = touching(xEdges);
   const [y, yFrom] = touching(yEdges);
-  return {
-    x,
-    y,
-    z: yFrom.map((k) =>
-      xFrom.map((i) => (k === null || i === null || !Number.isFinite(z[k][i]) ? null : z[k][i])),
-    ),
-  };
+  const value = (k, i) => (k === null || i === null || !Number.isFinite(z[k][i]) ? null : z[k][i]);
+  return { x, y, z: yFrom.map((k) => xFrom.map((i) => value(k, i))) };
 }
 
 function touching(edges) {
@@ -155,7 +111,7 @@ function touching(edges) {
   return [places, from];
 }
 
-function hatchTrace(xEdges, yEdges, z, palette, axes) {
+function hatchTrace(xEdges, yEdges, z, palette) {
   const bars = { x: [], width: [], base: [], y: [] };
   z.forEach((row, k) => {
     row.forEach((value, i) => {
@@ -166,26 +122,19 @@ function hatchTrace(xEdges, yEdges, z, palette, axes) {
       bars.y.push(yEdges[k][1] - yEdges[k][0]);
     });
   });
+  const none = "rgba(0,0,0,0)";
+  const pattern = { shape: "/", size: 5, solidity: 0.25, fgcolor: palette.base.null, bgcolor: none };
   return {
     type: "bar",
     ...bars,
-    ...axes,
-    hoverinfo: "skip",
     meta: { part: "missing" },
-    marker: {
-      color: "rgba(0,0,0,0)",
-      pattern: { shape: "/", size: 5, solidity: 0.25, fgcolor: palette.base.null, bgcolor: "rgba(0,0,0,0)" },
-      line: { width: 0 },
-    },
+    marker: { color: none, pattern, line: { width: 0 } },
   };
 }
 
 function edgeIndex(edges, place) {
   const inside = edges.findIndex(([left, right]) => place >= left && place <= right);
-  return inside >= 0
-    ? inside
-    : nearest(
-        edges.map(([l, r]) => (l + r) / 2),
-        place,
-      );
+  if (inside >= 0) return inside;
+  const middles = edges.map(([left, right]) => (left + right) / 2);
+  return nearest(middles, place);
 }

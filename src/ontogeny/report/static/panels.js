@@ -148,7 +148,7 @@ function dimensionEdges(axis) {
 }
 
 // On a step axis: regime boundaries, the audit's findings, and the break after step 0.
-function stepMarks(frame, i, palette) {
+function stepMarks(i, palette) {
   const scale = DATA.scales[state.scale];
   const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
   const small = { ...shared, type: "path", xsizemode: "pixel", ysizemode: "pixel", yanchor: 0 };
