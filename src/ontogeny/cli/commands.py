@@ -93,6 +93,10 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on.")
     ] = None,
+    max_revisions: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 3 if a cell is missing or failed.")
     ] = False,
@@ -108,7 +112,7 @@ def run(
     chosen = read_study(study)
     folder = _output(study, output)
     with executor_for(workers, scheduler) as executor:
-        result = chosen.run(folder, executor, progress_for(quiet))
+        result = chosen.run(folder, executor, progress_for(quiet), max_revisions=max_revisions)
     typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
     if strict and json.loads(result.attrs["problems"]):
         raise typer.Exit(3)

@@ -29,7 +29,7 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
 
 def whole_digest(checkpoint: Checkpoint) -> str:
     """Return one digest of all weights of a checkpoint."""
-    return combine(checkpoint.digests())
+    return DigestCache(None)(checkpoint)
 
 
 class DigestCache:
@@ -45,8 +45,21 @@ class DigestCache:
             except ValueError:  # a damaged cache costs time, never a result
                 self._known = {}
 
-    def __call__(self, checkpoint: Checkpoint) -> Mapping[str, str]:
-        """Return the tensor digests of `checkpoint`."""
+    def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
+        """Return one digest of the tensors `names` of a checkpoint, or of all its weights.
+
+        A Hub revision is known by its files' digests, without a download: of all its weights.
+
+        Raises
+        ------
+        CheckpointError
+            If the checkpoint cannot be read.
+        """
+        if checkpoint.file_digests() is not None:
+            return checkpoint.fingerprint
+        return combine(self._tensors(checkpoint), names)
+
+    def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
         if checkpoint.path is None:
             return checkpoint.digests()
         signature = _signature(checkpoint.path)

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from ..errors import StoreError
+from .disk import Revisions
 from .work import Done, Job, Task, run_task
 
 __all__ = ["map_tasks"]
 
 
-def map_tasks(job: Job, tasks: Sequence[Task], executor: Executor | None) -> Iterator[Done]:
-    """Run tasks here, or in the executor as they come; stopping cancels what has not begun."""
+def map_tasks(
+    job: Job, tasks: Sequence[Task], executor: Executor | None, revisions: Revisions
+) -> Iterator[Done]:
+    """Run tasks here, or in the executor as they come; stopping cancels what has not begun.
+
+    Where revisions are bounded, a task is handed over when its revision is on disk, and its
+    revision is held until it is finished.
+    """
     if executor is None:
-        yield from (run_task(job, task) for task in tasks)
+        for task in tasks:
+            with revisions.held(task):
+                yield run_task(job, task)
         return
-    work: Callable[..., Done] = run_task
-    futures = [executor.submit(work, job, task) for task in tasks]
+    if revisions.at_once is None:
+        yield from _collect([(executor.submit, (_WORK, job, task)) for task in tasks])
+        return
+
+    def hold_and_run(task: Task) -> Done:
+        with revisions.held(task):
+            return executor.submit(_WORK, job, task).result()
+
+    with ThreadPoolExecutor(revisions.at_once) as holders:
+        yield from _collect([(holders.submit, (hold_and_run, task)) for task in tasks])
+
+
+_WORK: Callable[..., Done] = run_task
+
+
+def _collect(calls: Sequence[tuple[Callable[..., object], tuple[object, ...]]]) -> Iterator[Done]:
+    futures: list = [submit(*arguments) for submit, arguments in calls]
     try:
         for future in as_completed(futures):
             yield future.result()

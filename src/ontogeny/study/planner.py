@@ -5,7 +5,7 @@ A cell is reused only if every component of its fingerprint is what it would be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..needs import Activations, Attention, Losses, Model, Need, Reference, Seri
 from ..observables import Observable
 from ..store import difference, read_cell, read_header
 from ..trajectory import Checkpoint, Trajectory
-from .digests import DigestCache, combine, whole_digest
+from .digests import DigestCache, whole_digest
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
@@ -77,7 +77,7 @@ class Planner:
         fingerprint = self._common(observable)
         if observable.over_blocks:
             fingerprint["weights"] = {
-                str(c.step): self._tensor(c, str(key).partition("#")[0]) for c in self.trajectory
+                str(c.step): self._digest(c, [str(key).partition("#")[0]]) for c in self.trajectory
             }
             fingerprint["vocabulary"] = vocabulary_size(self.trajectory)
         else:
@@ -171,22 +171,16 @@ class Planner:
         }
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
-        try:
-            digests = self.digests(self.trajectory[step])
-        except CheckpointError as error:
-            return f"unreadable: {error}"
-        names: set[str] = set()
+        names: set[str] | None = set()
         for need in needs:
             plain = need.need if isinstance(need, Reference) else need
             known = self.probe.reads.get(plain)
-            if known is None:
-                return combine(digests)
-            names |= known
-        return combine(digests, names)
+            names = None if names is None or known is None else names | known
+        return self._digest(self.trajectory[step], names)
 
-    def _tensor(self, checkpoint: Checkpoint, name: str) -> str:
+    def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
         try:
-            return self.digests(checkpoint).get(name, "absent")
+            return self.digests(checkpoint, names)
         except CheckpointError as error:
             return f"unreadable: {error}"
 

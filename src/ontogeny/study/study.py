@@ -17,24 +17,23 @@ from ..errors import StoreError
 from ..inputs import Inputs
 from ..observables import Observable
 from ..store import write_json
-from ..trajectory import Trajectory
+from ..trajectory import Prefetch, Trajectory
 from .checks import check_observables, check_trajectory, named_inputs
 from .digests import DigestCache
+from .execution import compute
 from .layout import settings_path
-from .mapping import map_tasks
 from .merge import merge, write_result
-from .plan import Entry, Plan
+from .plan import Plan
 from .planner import Planner
 from .probe import Probe, probe
 from .progress import Progress, Silent
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
-from .work import BlockTask, Job, SeriesTask, StateTask, StepTask, Task
+from .work import Job
 
 __all__ = ["Study"]
 
 log = logging.getLogger("ontogeny.study")
-_BLOCKS_PER_TASK = 8
 _SHOWN = 12
 
 
@@ -82,7 +81,6 @@ class Study:
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
-        self._by_name = {o.name: o for o in self.observables}
         self.title = title or trajectory.title
         self._reference, self._noise = reference, noise
         self._options: dict[str, Any] = {
@@ -104,6 +102,8 @@ class Study:
         folder: str | Path,
         executor: Executor | None = None,
         progress: Progress | None = None,
+        *,
+        max_revisions: int | None = None,
     ) -> xr.DataTree:
         """Compute what is missing in `folder`, merge, and return the result.
 
@@ -115,6 +115,10 @@ class Study:
             Any ``concurrent.futures.Executor``; ``None`` computes here, one task after another.
         progress
             Receives what happens.
+        max_revisions
+            At most so many Hub revisions that this run downloads lie on disk at once: the next is
+            fetched while one is used, and deleted afterwards. Matrices that are read over all
+            steps are kept in the folder. None keeps every revision in the cache.
 
         Returns
         -------
@@ -128,6 +132,8 @@ class Study:
         """
         place, progress = Path(folder), progress or Silent()
         settings = self._prepare_folder(place)
+        if max_revisions is not None:
+            self._probe_within_bounds()
         digests = DigestCache(_digest_path(place))
         planner = self._planner(place, settings, digests)
         plan = planner.plan()
@@ -138,7 +144,7 @@ class Study:
             uuid.uuid4().hex, place.resolve(), self.observables, self.inputs, planner.settings
         )
         try:
-            problems = self._compute(job, planner, plan, executor, progress)
+            problems = compute(job, planner, plan, executor, progress, max_revisions)
         finally:
             progress.finish()
             digests.save()
@@ -147,68 +153,6 @@ class Study:
         if len(problems) > _SHOWN:
             progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
         return self._merge(place, planner, problems)
-
-    def _compute(
-        self,
-        job: Job,
-        planner: Planner,
-        plan: Plan,
-        executor: Executor | None,
-        progress: Progress,
-    ) -> list[str]:
-        problems: list[str] = []
-        state_task = self._state_task(plan)
-        tasks, series = self._tasks(plan), self._series_tasks(plan)
-        progress.start(len(tasks) + len(series) + (state_task is not None), plan.to_do)
-
-        def compute(some: Sequence[Task]) -> None:
-            for done in map_tasks(job, some, executor):
-                progress.advance(done.label, done.done, done.seconds)
-                problems.extend(done.problems)
-
-        # Fingerprints hold the checksums of what came before, so each stage is planned anew.
-        if state_task is not None:
-            compute([state_task])
-            tasks = self._tasks(planner.plan())
-        compute(tasks)
-        if series or any(o.source for o in self.observables):
-            compute(self._series_tasks(planner.plan()))
-        return problems
-
-    def _state_task(self, plan: Plan) -> StateTask | None:
-        references = {n: e.fingerprint for n, e in plan.references.items() if e.to_do}
-        states = {e.node: e.fingerprint for e in plan.states if e.to_do}
-        if not references and not states:
-            return None
-        return StateTask(self.trajectory, references, states)
-
-    def _tasks(self, plan: Plan) -> list[StepTask | BlockTask]:
-        steps: dict[int, dict[str, Any]] = {}
-        blocks: list[Entry] = []
-        for entry in plan.entries:
-            if not entry.to_do or self._by_name[entry.node].source is not None:
-                continue
-            if isinstance(entry.key, int):
-                steps.setdefault(entry.key, {})[entry.node] = entry.fingerprint
-            else:
-                blocks.append(entry)
-        tasks: list[StepTask | BlockTask] = [
-            StepTask(self.trajectory.select(steps=[step]), step, cells)
-            for step, cells in sorted(steps.items())
-        ]
-        for start in range(0, len(blocks), _BLOCKS_PER_TASK):
-            group = blocks[start : start + _BLOCKS_PER_TASK]
-            cells = {(e.node, str(e.key)): e.fingerprint for e in group}
-            label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
-            tasks.append(BlockTask(self.trajectory, cells, label))
-        return tasks
-
-    def _series_tasks(self, plan: Plan) -> list[SeriesTask]:
-        return [
-            SeriesTask(plan.steps, e.node, str(e.key), e.fingerprint)
-            for e in plan.entries
-            if e.to_do and self._by_name[e.node].source is not None
-        ]
 
     def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
         keys = {o.name: planner.keys(o) for o in self.observables}
@@ -245,6 +189,12 @@ class Study:
         settings = self._settings({})
         with pinned(settings.threads):
             return probe(self.trajectory, self.inputs, self.observables, settings)
+
+    def _probe_within_bounds(self) -> None:
+        """Probe the first checkpoint, and leave no download of it behind."""
+        first = int(self.trajectory.steps[0])
+        with Prefetch(self.trajectory, [first], max_revisions=1) as prefetch, prefetch.use(first):
+            _ = self._probe
 
     def _planner(self, place: Path | None, settings: Settings, digests: DigestCache) -> Planner:
         found = self._probe

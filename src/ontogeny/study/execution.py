@@ -1,0 +1,97 @@
+"""From a plan to finished cells: tasks in their order, each stage planned anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from ..trajectory import Trajectory
+from .disk import Revisions
+from .mapping import map_tasks
+from .plan import Entry, Plan
+from .planner import Planner
+from .progress import Progress
+from .work import BlockTask, Job, SeriesTask, StateTask, StepTask, Task
+
+__all__ = ["compute"]
+
+_BLOCKS_PER_TASK = 8
+
+
+def compute(
+    job: Job,
+    planner: Planner,
+    plan: Plan,
+    executor: Executor | None,
+    progress: Progress,
+    max_revisions: int | None,
+) -> list[str]:
+    """Compute every cell that is to do, and return what went wrong, one line each."""
+    problems: list[str] = []
+    states, steps = _state_tasks(planner, plan), _step_tasks(planner, plan)
+    blocks, series = _blocks(planner, plan), _series_tasks(planner, plan)
+    groups = -(-len(blocks) // _BLOCKS_PER_TASK)
+    progress.start(len(states) + len(steps) + groups + len(series), plan.to_do)
+    order = [job.settings.reference_step] * len(states) + [task.step for task in steps]
+    revisions = Revisions(
+        planner.trajectory, max_revisions, [str(e.key) for e in blocks], job.folder / "retained"
+    )
+
+    def stage(tasks: Sequence[Task]) -> None:
+        for done in map_tasks(job, tasks, executor, revisions):
+            progress.advance(done.label, done.done, done.seconds)
+            problems.extend(done.problems)
+
+    # Fingerprints hold the checksums of what came before, so each stage is planned anew.
+    with revisions.open(order):
+        stage(states)
+        if states:
+            steps = _step_tasks(planner, planner.plan())
+        stage(steps)
+        if blocks:
+            stage(_block_tasks(blocks, revisions.trajectory_of_blocks()))
+    if series or any(o.source for o in planner.observables):
+        stage(_series_tasks(planner, planner.plan()))
+    return problems
+
+
+def _state_tasks(planner: Planner, plan: Plan) -> list[StateTask]:
+    references = {n: e.fingerprint for n, e in plan.references.items() if e.to_do}
+    states = {e.node: e.fingerprint for e in plan.states if e.to_do}
+    return [StateTask(planner.trajectory, references, states)] if references or states else []
+
+
+def _step_tasks(planner: Planner, plan: Plan) -> list[StepTask]:
+    steps: dict[int, dict[str, Any]] = {}
+    for entry in plan.entries:
+        if entry.to_do and isinstance(entry.key, int):
+            steps.setdefault(entry.key, {})[entry.node] = entry.fingerprint
+    return [
+        StepTask(planner.trajectory.select(steps=[step]), step, cells)
+        for step, cells in sorted(steps.items())
+    ]
+
+
+def _blocks(planner: Planner, plan: Plan) -> list[Entry]:
+    over_blocks = {o.name for o in planner.observables if o.over_blocks}
+    return [e for e in plan.entries if e.to_do and e.node in over_blocks]
+
+
+def _block_tasks(blocks: Sequence[Entry], trajectory: Trajectory) -> list[BlockTask]:
+    tasks = []
+    for start in range(0, len(blocks), _BLOCKS_PER_TASK):
+        group = blocks[start : start + _BLOCKS_PER_TASK]
+        cells = {(e.node, str(e.key)): e.fingerprint for e in group}
+        label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
+        tasks.append(BlockTask(trajectory, cells, label))
+    return tasks
+
+
+def _series_tasks(planner: Planner, plan: Plan) -> list[SeriesTask]:
+    of_series = {o.name for o in planner.observables if o.source is not None}
+    return [
+        SeriesTask(plan.steps, e.node, str(e.key), e.fingerprint)
+        for e in plan.entries
+        if e.to_do and e.node in of_series
+    ]

@@ -1,0 +1,82 @@
+"""A study of a Hub suite through the stand-in server: bounded disk, a kill in the middle."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+import xarray as xr
+
+from hub_models import REPO, model_files, neox
+from hub_server import StandIn
+from hub_study import study
+
+HERE = Path(__file__).parent
+STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    files = {}
+    for i, step in enumerate(STEPS):
+        model = neox(0)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(0.02 * i * torch.randn(p.shape, generator=torch.Generator().manual_seed(i)))
+        files[f"step{step}"] = model_files(model, tmp_path_factory.mktemp(f"step{step}"))
+    with StandIn({REPO: files}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def whole(hub, tmp_path_factory):
+    """The result with every revision kept in the cache."""
+    folder = tmp_path_factory.mktemp("whole")
+    study(hub.url, folder / "cache").run(folder / "s")
+    return _nodes(folder / "s")
+
+
+def _nodes(folder):
+    tree = xr.open_datatree(folder / "result.zarr", engine="zarr")
+    assert tree.attrs["problems"] == "[]"
+    return {name: node.to_dataset().load() for name, node in tree.children.items()}
+
+
+def _assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, data in expected.items():
+        xr.testing.assert_identical(found[name], data)
+
+
+def _snapshots(cache):
+    return [p for p in cache.glob("models--*/snapshots/*") if any(p.glob("*.safetensors"))]
+
+
+def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whole, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}
+    environment.pop("HF_HUB_OFFLINE", None)
+    command = [sys.executable, str(HERE / "hub_study.py"), hub.url]
+    command += [str(tmp_path / "cache"), str(tmp_path / "s")]
+    killed = subprocess.run([*command, "9"], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(_snapshots(tmp_path / "cache")) <= 2
+    assert subprocess.run(command, env=environment, check=False).returncode == 0
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+def test_workers_hold_their_revisions(hub, whole, tmp_path):
+    with ThreadPoolExecutor(2) as executor:
+        study(hub.url, tmp_path / "cache").run(tmp_path / "s", executor, max_revisions=3)
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
+    plan = study(hub.url, tmp_path / "cache").plan(tmp_path / "s")
+    assert plan.to_do == 2 * len(STEPS) + 4
+    assert len(_snapshots(tmp_path / "cache")) == 1
