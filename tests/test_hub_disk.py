@@ -37,7 +37,7 @@ def opened(hub, cache, *args, **options):
 
 def snapshots(cache):
     """Return the commits of which anything is on disk."""
-    return {p.name for p in cache.glob("models--*/snapshots/*") if any(p.iterdir())}
+    return {p.parent.name for p in cache.glob("models--*/snapshots/*/*")}
 
 
 def contents(cache):

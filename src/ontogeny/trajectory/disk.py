@@ -183,7 +183,8 @@ class Prefetch:
     def _release(self, source: HubRevision) -> None:
         with self._changed:
             self._held[source] -= 1
-            if self._held[source] == 0 and not self._wanted[source]:
+            unused = self._held[source] == 0 and not self._wanted[source]
+            if unused and source != self._loading:  # else it is about to be held for its next use
                 self._let_go(source)
 
     def _let_go(self, source: HubRevision) -> None:
