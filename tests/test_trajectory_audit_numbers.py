@@ -158,10 +158,19 @@ def test_fresh_models_are_like_an_initialisation_and_trained_ones_are_not(init):
 
 def test_heavy_tails_at_step_0_are_suspicious_without_any_norms():
     torch.manual_seed(0)
-    heavy = torch.distributions.StudentT(3.0).sample((64, 64))
-    trajectory = Trajectory.from_models({0: {"w": heavy}, 1: {"w": torch.randn(64, 64)}})
+    heavy = {f"w{k}": torch.distributions.StudentT(3.0).sample((64, 64)) for k in range(5)}
+    usual = {f"w{k}": torch.randn(64, 64) for k in range(5)}
+    trajectory = Trajectory.from_models({0: heavy, 1: usual})
     (finding,) = trajectory.audit()
     assert finding.kind == "initialisation" and "kurtosis" in finding.message
+
+
+def test_an_embedding_that_was_enlarged_alone_is_not_suspicious():
+    torch.manual_seed(0)
+    enlarged = torch.cat([torch.randn(40, 16), 1e-4 * torch.randn(260, 16)])
+    matrices = {"embed": enlarged, "w": torch.randn(64, 64)}
+    trajectory = Trajectory.from_models({0: matrices, 1: {n: t + 1 for n, t in matrices.items()}})
+    assert list(trajectory.audit()) == []
 
 
 def record(folder, steps=6):

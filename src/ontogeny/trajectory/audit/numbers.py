@@ -35,6 +35,7 @@ _AROUND = 3  # gaps on each side
 _BETTER = 0.8  # way through two exchanged steps, as a share of the way as labelled
 _HEAVY = 6.0  # kurtosis of most matrices; normal values have 3, uniform ones 1.8
 _LARGE = 512  # elements of a matrix whose kurtosis is looked at
+_MATRICES = 4  # at least: an embedding that was enlarged has heavy tails of its own
 _SCALES = ("weight", "scale", "gamma")
 
 
@@ -45,9 +46,11 @@ class _Sample:
     layout: tuple[tuple[str, tuple[int, ...]], ...]
     values: np.ndarray
     scales: tuple[str, ...]
-    """Vectors that scale (of norms), and of these the ones that are not constant."""
+    """Vectors that scale (of norms)."""
     uneven: tuple[str, ...]
+    """Those of them that are not constant."""
     kurtosis: float
+    """Median over the larger matrices; 0 if there are few."""
 
 
 def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
@@ -207,7 +210,7 @@ def _take(reader: Reader) -> _Sample:
             centred = taken - taken.mean()
             kurtoses.append(float((centred**4).mean() / (centred**2).mean() ** 2))
     values = np.concatenate(parts) if parts else np.zeros(0)
-    kurtosis = float(np.median(kurtoses)) if kurtoses else 0.0
+    kurtosis = float(np.median(kurtoses)) if len(kurtoses) >= _MATRICES else 0.0
     return _Sample(tuple(layout), values, tuple(scales), tuple(uneven), kurtosis)
 
 
