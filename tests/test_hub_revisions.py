@@ -15,7 +15,7 @@ from hub_models import REPO, bin_files, linear, linear_files, model_files, neox,
 from hub_server import StandIn, build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory import NotDownloadedError, UnknownRevisionError
+from ontogeny.trajectory import NotDownloadedError, Prefetch, UnknownRevisionError
 from ontogeny.trajectory.hub import HubRevision
 
 STEPS = (0, 1, 2, 16, 1000)
@@ -171,6 +171,33 @@ def test_content_that_is_not_what_was_listed_is_refused_and_not_kept(hub, tmp_pa
         trajectory[16].model()
     monkeypatch.undo()
     assert same(trajectory[16].model(), linear(16))
+
+
+def test_repositories_with_one_checkpoint_each_are_a_trajectory(tmp_path):
+    steps = (0, 20, 40, 100, 2000)
+    repos = {f"lab/bert-seed_0-step_{s}k": {"main": linear_files(s)} for s in steps}
+    with StandIn({**repos, "lab/empty-step_1k": {}}) as hub:
+
+        def open_all(names):
+            return Trajectory.from_hub(
+                names, cache_dir=tmp_path, endpoint=hub.url, model=nn.Linear(3, 2)
+            )
+
+        trajectory = open_all(sorted(repos))
+        assert trajectory.steps.tolist() == [s * 1000 for s in steps]
+        assert trajectory.title == "lab/bert-seed_0-step"
+        assert same(trajectory[20_000].model(), linear(20))
+        assert hub.calls["refs"] == len(steps)
+        with Prefetch(trajectory) as prefetch:
+            for step in prefetch.steps:
+                with prefetch.use(step) as checkpoint:
+                    assert same(checkpoint.model(), linear(step // 1000))
+        assert len(list(tmp_path.glob("models--*"))) == 1  # the one that was there before
+        with pytest.raises(CheckpointError, match="lab/empty-step_1k is empty"):
+            open_all([*repos, "lab/empty-step_1k"])
+        for wrong in ([], 3, ["lab/bert-seed_0-step_0k", 3]):
+            with pytest.raises(ArgumentError, match="repo must"):
+                open_all(wrong)
 
 
 def test_unknown_revisions_repositories_and_names(hub, tmp_path):

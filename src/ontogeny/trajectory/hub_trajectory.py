@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import ArgumentError, CheckpointError
 from .building import Template
@@ -17,7 +19,7 @@ from .layout import Catalogue
 from .remote_code import RemoteModel
 from .revisions import Revisions, choose
 
-__all__ = ["Repository", "list_files", "open_hub"]
+__all__ = ["Repositories", "Repository", "list_files", "open_hub"]
 
 _AT_ONCE = 8  # listing calls under way together
 
@@ -84,8 +86,63 @@ class Repository:
         }
 
 
+@dataclass(frozen=True)
+class Repositories:
+    """Checkpoints that lie in one repository each, as those of MultiBERTs do."""
+
+    repos: tuple[Repository, ...]
+
+    @classmethod
+    def of(cls, names: object, *where: Any) -> Repositories:
+        """Return the repositories of these names.
+
+        Raises
+        ------
+        ArgumentError
+            If `names` is no list of names.
+        """
+        if not isinstance(names, Sequence) or not names:
+            raise ArgumentError(
+                f"repo must be 'owner/name', or a list of such names; got {names!r}."
+            )
+        if not all(isinstance(name, str) for name in names):
+            raise ArgumentError(f"repo must list names of repositories; got {list(names)!r}.")
+        return cls(tuple(Repository(name, *where) for name in dict.fromkeys(names)))
+
+    @property
+    def repo(self) -> str:
+        """How they are called together: what their names have in common."""
+        letters = zip(*(repository.repo for repository in self.repos), strict=False)
+        same = itertools.takewhile(lambda column: len(set(column)) == 1, letters)
+        return "".join(column[0] for column in same).rstrip("-_/") or self.repos[0].repo
+
+    def revision(self, name: str, commit: str, code: bool = False) -> HubRevision:
+        """Return the main revision of the repository `name`."""
+        (owner,) = (r for r in self.repos if r.repo == name)
+        return owner.revision("main", commit, code)
+
+    def commits(self) -> dict[str, str]:
+        """Return ``{repository: commit of its main branch}``, one call for each.
+
+        Raises
+        ------
+        ArgumentError, CheckpointError
+            As for one repository, or if one of them has no main branch.
+        """
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            commits = pool.map(_main, self.repos)
+            return {r.repo: commit for r, commit in zip(self.repos, commits, strict=True)}
+
+
+def _main(repository: Repository) -> str:
+    commits = repository.commits()
+    if "main" not in commits:
+        raise CheckpointError(f"{repository.repo} is empty: it has no main branch.")
+    return commits["main"]
+
+
 def open_hub(
-    repository: Repository,
+    repository: Repository | Repositories,
     revisions: Revisions,
     pattern: str | re.Pattern[str] | None,
     strict: bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,14 @@ from .building import Template, check_template
 from .checkpoint import Checkpoint
 from .digests import combine
 from .hub_client import resolve_cache
-from .hub_trajectory import Repository, list_files, open_hub
+from .hub_trajectory import Repositories, Repository, list_files, open_hub
+from .in_memory import check_models, class_name
 from .layout import Catalogue, scan
 from .revisions import Revisions
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
-from .weights import MemoryWeights, state_tensors
+from .weights import MemoryWeights
 
 if TYPE_CHECKING:
     from .findings import Findings
@@ -100,7 +101,7 @@ class Trajectory:
     @classmethod
     def from_hub(
         cls,
-        repo: str,
+        repo: str | Sequence[str],
         revisions: Revisions = "step*",
         *,
         pattern: str | re.Pattern[str] | None = None,
@@ -122,7 +123,8 @@ class Trajectory:
         Parameters
         ----------
         repo
-            Such as ``"EleutherAI/pythia-70m"``.
+            Such as ``"EleutherAI/pythia-70m"``; or a list of repositories with one checkpoint
+            each, whose names give the steps (then `revisions` is not used).
         revisions
             A glob over branch and tag names, a list of names or steps, or a function from a name
             to its step (None leaves it out).
@@ -151,15 +153,16 @@ class Trajectory:
             If the repository cannot be reached or does not exist.
         """
         check_template(model)
+        where = (resolve_cache(cache_dir), endpoint, token, local_files_only)
+        source: Repository | Repositories
+        if isinstance(repo, str):
+            source = Repository(repo, *where)
+        else:
+            source, revisions = Repositories.of(repo, *where), "*"
         checkpoints, catalogue = open_hub(
-            Repository(repo, resolve_cache(cache_dir), endpoint, token, local_files_only),
-            revisions,
-            pattern,
-            strict,
-            model,
-            trust_remote_code,
+            source, revisions, pattern, strict, model, trust_remote_code
         )
-        return cls(checkpoints, repo, catalogue, None, tokenizer)
+        return cls(checkpoints, source.repo, catalogue, None, tokenizer)
 
     @classmethod
     def from_models(
@@ -192,12 +195,12 @@ class Trajectory:
                 f"got {type(models).__name__}."
             )
         by_step = {check_step("a step of models", step): value for step, value in models.items()}
-        _check_values(by_step)
+        check_models(by_step)
         checkpoints = []
         for step, value in sorted(by_step.items()):
             own = value if model is None and isinstance(value, nn.Module) else model
             checkpoints.append(Checkpoint(step, f"step {step}", None, MemoryWeights(value), own))
-        title = _class_name(checkpoints[0].template)
+        title = class_name(checkpoints[0].template)
         return cls(tuple(checkpoints), title, Catalogue(tuple(sorted(by_step))), None, tokenizer)
 
     @property
@@ -422,32 +425,3 @@ class Trajectory:
         Those of Hub revisions are not read: their listings give digests of whole files.
         """
         return combine({str(step): digest for step, digest in self.fingerprints().items()})
-
-
-def _class_name(template: object) -> str:
-    if isinstance(template, nn.Module):
-        return type(template).__name__
-    return getattr(template, "__name__", "state dicts") if template else "state dicts"
-
-
-def _check_values(models: Mapping[int, object]) -> None:
-    owner: dict[tuple[int, ...], int] = {}
-    for step, value in models.items():
-        if isinstance(value, nn.Module):
-            tensors: Mapping[str, object] = state_tensors(value)
-        elif isinstance(value, Mapping):
-            tensors = value
-        else:
-            tensors = {"": None}
-        if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
-            raise ArgumentError(
-                f"models[{step}] must be an nn.Module or a state dict of tensors; "
-                f"got {type(value).__name__}."
-            )
-        storage = tuple(t.data_ptr() for t in tensors.values() if isinstance(t, Tensor))
-        if any(storage) and storage in owner:
-            raise ArgumentError(
-                f"steps {owner[storage]} and {step} share the same tensors, so they would always "
-                "be equal; pass copies, such as copy.deepcopy(model)."
-            )
-        owner[storage] = step
