@@ -87,7 +87,7 @@ def run_demo(
     _check_folder(place, quick)
     if not (place / "run").is_dir():
         _train(place, quick, progress, training)
-    sizes: dict[str, Any] = {"texts": 200, "tokens": 3000, "concepts": 20}
+    sizes: dict[str, Any] = {"texts": 150, "tokens": 3000, "concepts": 20}
     if quick:
         sizes = {"texts": 60, "tokens": 600, "concepts": 8}
     study_file = place / "study.toml"
