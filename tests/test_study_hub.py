@@ -14,6 +14,7 @@ import xarray as xr
 from hub_models import REPO, model_files, neox
 from hub_server import StandIn
 from hub_study import study
+from ontogeny.errors import ArgumentError
 
 HERE = Path(__file__).parent
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -80,3 +81,26 @@ def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
     plan = study(hub.url, tmp_path / "cache").plan(tmp_path / "s")
     assert plan.to_do == 2 * len(STEPS) + 4
     assert len(_snapshots(tmp_path / "cache")) == 1
+
+
+def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, capsys):
+    from ontogeny.cli import main
+    from ontogeny.study import read_study
+
+    path = tmp_path / "study.toml"
+    path.write_text(
+        f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{tmp_path / "cache"}"\n'
+        'select = { count = 4 }\n[inputs]\ntexts = ["a b"]\n[[observables]]\nkind = "loss"\n'
+    )
+    monkeypatch.setattr("ontogeny.trajectory.hub_client.is_offline", lambda: False, raising=True)
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.url)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ArgumentError, match="no tokenizer"):
+        read_study(path)
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", REPO])
+    assert not stop.value.code
+    assert "10 checkpoints, steps 0 to 256" in capsys.readouterr().out

@@ -68,9 +68,10 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def matrix(name: str, value: Array, *, ndim: int = 2, finite: bool = True) -> Array:
-    """Return `value` if it is a finite floating-point array with `ndim` dimensions (-1: at least 2).
+    """Return `value` if it is a finite floating-point array with the right number of dimensions.
 
-    Lists and integer arrays become float64 NumPy arrays; half precision becomes float32.
+    `ndim` -1 means at least 2. Lists and integer arrays become float64 NumPy arrays; half
+    precision becomes float32.
 
     Raises
     ------

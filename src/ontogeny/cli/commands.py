@@ -23,6 +23,9 @@ app = typer.Typer(
 )
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Source = Annotated[
+    str, typer.Argument(help="A folder of checkpoints, or a repository OWNER/NAME on the Hub.")
+]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 
 
@@ -59,13 +62,13 @@ def demo(
 
 @app.command()
 def audit(
-    source: Annotated[Path, typer.Argument(help="Folder of checkpoints.")],
+    source: Source,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
 ) -> None:
     """Say what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
-    from ..trajectory import Trajectory
+    from .sources import open_trajectory
 
-    trajectory = Trajectory.from_folder(source)
+    trajectory = open_trajectory(source)
     findings = trajectory.audit()
     typer.echo(f"{trajectory!r}\n{findings}")
     if strict and len(findings):
@@ -141,16 +144,16 @@ def report(
 
 @app.command()
 def layers(
-    model: Annotated[Path, typer.Argument(help="Folder of a model or of checkpoints.")],
+    model: Source,
     pattern: Annotated[str, typer.Argument(help="Glob over module paths.")] = "**",
 ) -> None:
     """Show which modules a layer pattern matches, with the shapes of their outputs."""
     from ..capture import list_layers
-    from ..trajectory import load_model
+    from .sources import open_model
 
     rows = [
         (info.path, info.kind, "×".join(map(str, info.shape)) if info.shape else "-")
-        for info in list_layers(load_model(model), pattern)
+        for info in list_layers(open_model(model), pattern)
     ]
     _table(("layer", "class", "output"), rows)
 

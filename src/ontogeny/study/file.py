@@ -18,7 +18,7 @@ __all__ = ["read_study"]
 
 _TOP = ("title", "trajectory", "inputs", "observables", "options")
 _HUB = ("revisions", "pattern", "strict", "cache_dir", "trust_remote_code")
-_TRAJECTORY = ("folder", "hub", *_HUB, "select")
+_TRAJECTORY = ("folder", "hub", *_HUB, "on_duplicate", "select")
 _SELECT = ("count", "spacing", "steps", "start", "stop")
 _INPUTS = ("files", "texts", "unit", "max_texts", "max_length", "padding_side")
 _OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
@@ -74,6 +74,8 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
         raise ArgumentError(f"[trajectory] {', '.join(options)} goes with hub, not with folder.")
     else:
         trajectory = Trajectory.from_folder(base / str(table["folder"]))
+    if "on_duplicate" in table:
+        trajectory = trajectory.deduplicated(table["on_duplicate"])
     if "select" not in table:
         return trajectory
     select = _table("trajectory.select", table["select"])
