@@ -29,11 +29,14 @@ _MODULES = (
     "errors",
     "figures",
     "geometry",
+    "inputs",
     "needs",
     "observables",
     "report",
+    "study",
     "tasks",
     "training",
+    "trajectory",
 )
 
 __all__ = ["__version__", *_ATTRIBUTES, *_MODULES]

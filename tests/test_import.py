@@ -1,0 +1,46 @@
+"""Importing the package is light, and every public name is there."""
+
+import subprocess
+import sys
+
+import pytest
+
+import ontogeny as og
+
+HEAVY = (
+    "torch",
+    "transformers",
+    "plotly",
+    "matplotlib",
+    "sklearn",
+    "xarray",
+    "dask",
+    "distributed",
+)
+
+
+def test_import_loads_nothing_heavy():
+    code = f"import sys, ontogeny; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_of_the_command_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom ontogeny.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize("name", og.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(og, name) is not None
+    assert name in dir(og)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="Trajectorie"):
+        og.Trajectorie  # noqa: B018
