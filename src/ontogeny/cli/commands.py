@@ -128,17 +128,21 @@ def report(
         Path | None, typer.Option(help="The page; DIR/report.html by default.")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write the figures' data and chart.")
+        Path | None, typer.Option(metavar="DIR", help="Also write every figure and its data.")
     ] = None,
+    formats: Annotated[
+        str, typer.Option(metavar="LIST", help="Formats of the figures.")
+    ] = "pdf,svg,png",
 ) -> None:
     """Write a study's page: one HTML file that opens without a network."""
     from .. import report as reports
     from ..study import open_study
 
+    kinds = reports.check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
     typer.echo(f"page: {study.report(output or folder / 'report.html')}")
     if figures is not None:
-        written = reports.write_figures(study.result, figures)
+        written = reports.write_figures(study.result, figures, kinds)
         typer.echo(f"figures: {len(written)} files in {figures}")
 
 

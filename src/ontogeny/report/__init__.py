@@ -6,7 +6,7 @@ neither the observables that made it nor a model (decision 15).
 
 from __future__ import annotations
 
-from .export import chart_svg, write_figures
+from .export import chart_svg, check_formats, write_figures
 from .write import write
 
-__all__ = ["chart_svg", "write", "write_figures"]
+__all__ = ["chart_svg", "check_formats", "write", "write_figures"]

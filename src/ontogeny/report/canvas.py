@@ -23,6 +23,7 @@ class ChartLayout:
     row: float
     font: float
     label_characters: int
+    legend_left: float
 
     @property
     def narrow(self) -> bool:
@@ -35,8 +36,8 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 250, 128, 17, 12, 30)
-NARROW = ChartLayout("narrow", 380, 132, 44, 16, 10.5, 21)
+WIDE = ChartLayout("wide", 1060, 250, 128, 17, 12, 30, legend_left=250)
+NARROW = ChartLayout("narrow", 380, 132, 44, 16, 10.5, 21, legend_left=0)
 
 
 class Canvas:

@@ -106,7 +106,7 @@ def _legend(canvas: Canvas) -> None:
     """Explain colour, hatch and the mark of half-way."""
     layout = canvas.layout
     em = layout.font
-    x, y, shade = (0.0 if layout.narrow else layout.left), layout.font, 3.0
+    x, y, shade = layout.legend_left, layout.font, 3.0
     canvas.text(x, y, "First value", "note")
     x += 5.6 * em
     for level in range(LEVELS):

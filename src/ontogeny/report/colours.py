@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["LEVELS", "Palette", "palettes", "ramp"]
+__all__ = ["BASE", "LEVELS", "Palette", "palettes", "ramp", "ramp_at"]
 
 Palette = dict[str, str]
 Stops = Sequence[tuple[float, float, float]]
@@ -114,6 +114,17 @@ def ramp(stops: Stops, count: int) -> list[str]:
         )
         colours.append(_hex(*mixed))
     return colours
+
+
+def ramp_at(colours: Sequence[str], share: float) -> str:
+    """Return the colour of a ramp at a share of its length between 0 and 1.
+
+    Examples
+    --------
+    >>> ramp_at(["#000000", "#636363", "#ffffff"], 0.5)
+    '#636363'
+    """
+    return colours[round(share * (len(colours) - 1))]
 
 
 def palettes(layers: int) -> dict[str, dict[str, object]]:

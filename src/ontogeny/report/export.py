@@ -9,13 +9,19 @@ from pathlib import Path
 
 import xarray as xr
 
+from ..errors import ArgumentError, check_choice
 from .chart import draw_chart
-from .content import read_content
+from .content import Content, read_content
 from .rows import Row
+from .scales import StepScale
 from .specs import FigureSpec, read_specs
 from .style import chart_style
+from .table import NodeTable
 
-__all__ = ["chart_svg", "write_figures"]
+__all__ = ["FORMATS", "chart_svg", "check_formats", "write_figures"]
+
+FORMATS = ("pdf", "svg", "png")
+"""Formats of pictures for papers."""
 
 
 def chart_svg(tree: xr.DataTree) -> str:
@@ -44,40 +50,116 @@ def chart_svg(tree: xr.DataTree) -> str:
     return draw_chart(read_content(tree), style=chart_style()).svg
 
 
-def write_figures(tree: xr.DataTree, folder: str | Path) -> list[Path]:
-    """Write the data of every figure as CSV and the chart as SVG; return the files' paths.
+def write_figures(
+    tree: xr.DataTree, folder: str | Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Write every figure for papers, with its data as CSV; return the files' paths.
 
-    A CSV file is named after its node and figure and has one row for each point: first the
-    dimensions, then the variables, all points, unrounded. ``chart.csv`` holds the chart's rows.
+    Files are named after node and figure. A CSV file has one row for each point: first the
+    dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows.
+    Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
+    ``captions.txt`` holds their titles and captions.
+
+    Parameters
+    ----------
+    tree
+        Merged result, as ``Study.run`` returns it.
+    folder
+        Where to write; made if missing, files of the same names are replaced.
+    formats
+        Of ``"pdf"``, ``"svg"`` and ``"png"``; none writes the data alone.
 
     Raises
     ------
     ArgumentError
-        If `tree` is not a merged result.
+        If `tree` is not a merged result or a format is unknown.
 
     Examples
     --------
     >>> import tempfile
     >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]})
-    >>> [p.name for p in write_figures(xr.DataTree.from_dict({"loss": data}), tempfile.mkdtemp())]
-    ['chart.svg', 'chart.csv']
+    >>> tree = xr.DataTree.from_dict({"loss": data})
+    >>> [p.name for p in write_figures(tree, tempfile.mkdtemp(), formats=["svg"])]
+    ['chart.csv', 'chart.svg', 'captions.txt']
     """
+    kinds = check_formats(formats)
     content = read_content(tree)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    chart = target / "chart.svg"
-    chart.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
     table = target / "chart.csv"
     _write_rows(content.rows, table)
-    written = [chart, table]
+    written, captions = [table], []
+    if kinds:
+        written += _write_chart(content, target, kinds)
+        captions.append(_entry("chart", f"Developmental chart: {content.title}", ""))
     for node in content.nodes:
+        node_table = NodeTable(node, content, {"log": StepScale(content.steps)}, {})
         for spec in read_specs(node):
             if spec.problem:
                 continue
             path = target / _unused_name(spec.file_stem, written)
             write_table(spec, path)
             written.append(path)
+            if kinds:
+                pictures, caption = _write_pictures(spec, node_table, content, path, kinds)
+                written += pictures
+                captions.append(_entry(path.stem, spec.title, caption))
+    if kinds:
+        written.append(target / "captions.txt")
+        written[-1].write_text("\n".join(captions), encoding="utf-8")
     return written
+
+
+def check_formats(formats: Sequence[str]) -> list[str]:
+    """Return the formats of pictures, each once.
+
+    Raises
+    ------
+    ArgumentError
+        If one is not of :data:`FORMATS`.
+
+    Examples
+    --------
+    >>> check_formats(["png", "pdf", "png"])
+    ['png', 'pdf']
+    """
+    if isinstance(formats, str):
+        raise ArgumentError(f"formats must be a list such as {[formats]!r}; got {formats!r}.")
+    return list(dict.fromkeys(check_choice("formats", kind, FORMATS) for kind in formats))
+
+
+def _entry(name: str, title: str, caption: str) -> str:
+    return "\n".join(filter(None, [name, title, caption])) + "\n"
+
+
+def _write_chart(content: Content, target: Path, kinds: Sequence[str]) -> list[Path]:
+    # Imported here so that the room opens without the plotting library.
+    from .paper import draw_chart_figure, save, style
+
+    paths = [target / f"chart.{kind}" for kind in kinds]
+    with style():
+        figure = draw_chart_figure(content)
+        for path in paths:
+            if path.suffix == ".svg":
+                path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
+            else:
+                save(figure, path, f"Developmental chart: {content.title}", "")
+    return paths
+
+
+def _write_pictures(
+    spec: FigureSpec, table: NodeTable, content: Content, beside: Path, kinds: Sequence[str]
+) -> tuple[list[Path], str]:
+    """Write one figure in every format; return the paths and the caption."""
+    from .paper import draw_figure, save, style
+
+    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
+    with style():
+        figure, chosen = draw_figure(table.figure(spec), table, content)
+        caption = " ".join(filter(None, [spec.caption, f"Shown: {chosen}." if chosen else ""]))
+        for path in paths:
+            save(figure, path, spec.title, caption)
+    return paths, caption
 
 
 def write_table(spec: FigureSpec, path: Path) -> None:

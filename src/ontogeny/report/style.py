@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 from .colours import LEVELS, palettes
 
-__all__ = ["chart_style", "page_style", "static_text"]
+__all__ = ["chart_rules", "chart_style", "page_style", "static_text"]
 
 
 def static_text(name: str) -> str:
@@ -39,6 +40,17 @@ def chart_style() -> str:
     light, dark = (_chart_rules(colours[mode]) for mode in ("light", "dark"))
     query = "@media screen and (prefers-color-scheme: dark)"
     return f"{static_text('chart.css')}\n{light}\n{query}{{{dark}}}"
+
+
+def chart_rules() -> dict[str, dict[str, str]]:
+    """Return the chart's style sheet on paper as data: properties of each selector, in order."""
+    sheet = static_text("chart.css") + _chart_rules(palettes(1)["light"])
+    rules: dict[str, dict[str, str]] = {}
+    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", sheet):
+        pairs = (part.split(":", 1) for part in body.split(";") if ":" in part)
+        rule = {name.strip(): value.strip() for name, value in pairs}
+        rules.setdefault(selector.strip(), {}).update(rule)
+    return rules
 
 
 def _chart_rules(colours: Mapping[str, Any]) -> str:

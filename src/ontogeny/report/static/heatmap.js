@@ -32,6 +32,13 @@ class HeatmapPicture extends Picture {
     };
   }
 
+  // Cells lie side by side, so numbers are labels here.
+  xLayout(box) {
+    const axis = this.xAxis;
+    const labels = axis.kind === "number" ? { ...axis, kind: "category", short: axis.values.map(String) } : axis;
+    return dimensionAxis(labels, this.palette, box.width, box.bottom);
+  }
+
   yLayout(box) {
     const bare = { ...baseAxis(this.palette), showline: false, ticks: "" };
     const span = [this.yEdges[0][0], this.yEdges.at(-1)[1]];

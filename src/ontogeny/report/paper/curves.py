@@ -1,0 +1,189 @@
+"""Curves: a line for each label of a series, with intervals and labelled grey bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from ..labels import truncate
+from .frame import Frame, dimension_places, set_dimension_axis, set_log_ticks
+from .save import FONT
+from .view import FigureView, Panel, span_of
+
+__all__ = ["draw_curves"]
+
+_DIRECT = 6
+"""Lines that are labelled at their ends; more have a colour bar."""
+
+_BAND_ALPHAS = (0.32, 0.18)
+
+
+def draw_curves(view: FigureView) -> Figure:
+    """Return the figure."""
+    panels = view.panels()
+    names = [truncate(name, 18) for name in view.labels("series")]
+    frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, most=3)
+    logarithmic = view.figure["yScale"] == "log"
+    lines = [_lines(view, panel) for panel in panels]
+    bands = [_bands(view, panel) for panel in panels]
+    span = span_of([a for each in (*lines, *bands) for a in each], logarithmic)
+    direct = view.dimension("series") is not None and len(names) <= _DIRECT
+    for i, (axes, panel) in enumerate(zip(frame.axes, panels, strict=True)):
+        if logarithmic:
+            set_log_ticks(axes)
+        axes.set_ylim(*span)
+        _draw_panel(axes, view, panel, lines[i], bands[i])
+        set_dimension_axis(axes, view, "x", frame.panel_width)
+        if direct and i in frame.last_in_rows:
+            _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
+    frame.name_axes(_x_words(view), view.value_words)
+    frame.legend(_legend(view, frame.axes[0]))
+    if view.dimension("series") is not None and not direct:
+        _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
+    return frame.figure
+
+
+def _x_words(view: FigureView) -> str:
+    axis, dimension = view.axis("x"), view.dimension("x")
+    return "training step" if axis and axis["kind"] == "step" else str(dimension)
+
+
+def _by_series(view: FigureView, array: np.ndarray) -> np.ndarray:
+    """Return lines of shape (series, x); without a series there is one."""
+    return array if view.dimension("series") else array[None]
+
+
+def _lines(view: FigureView, panel: Panel) -> list[np.ndarray]:
+    """Return values and, where there are intervals, their two ends, each of shape (series, x)."""
+    uses = ("series", "x")
+    arrays = [view.values(panel, *uses)]
+    arrays += [view.paired(pair, panel, *uses) for pair in view.figure["interval"]]
+    return [_by_series(view, array) for array in arrays]
+
+
+def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
+    """Return every band as (2, x): where it differs between series, the widest."""
+    found = []
+    for band in view.figure["bands"]:
+        lower, upper = (
+            _by_series(view, view.paired(band[end], panel, "series", "x"))
+            for end in ("lower", "upper")
+        )
+        known = np.isfinite(lower) & np.isfinite(upper)
+        low = np.where(known, lower, np.inf).min(axis=0)
+        high = np.where(known, upper, -np.inf).max(axis=0)
+        found.append(np.where(known.any(axis=0), [low, high], np.nan))
+    return found
+
+
+def _draw_panel(
+    axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
+) -> None:
+    axis = view.axis("x")
+    assert axis is not None
+    places = dimension_places(axis)
+    grey = view.base["null"]
+    for k, (low, high) in enumerate(bands):
+        axes.fill_between(places, low, high, color=grey, alpha=_BAND_ALPHAS[k % 2], linewidth=0)
+        if np.array_equal(low, high, equal_nan=True):
+            axes.plot(places, low, color=grey, linewidth=1.4, zorder=1)
+    values, *ends = lines
+    for s, (colour, dash) in enumerate(view.looks("series")):
+        if ends:
+            axes.fill_between(places, ends[0][s], ends[1][s], color=colour, alpha=0.14, linewidth=0)
+        axes.plot(places, values[s], color=colour, linestyle=dash)
+        lonely = _lonely(values[s])
+        axes.plot(places[lonely], values[s][lonely], "o", color=colour, markersize=2.5)
+    gaps = _by_series(view, view.failed(panel, "series", "x")).any(axis=0)
+    # An empty line that is not clipped would take room at the corner of the figure.
+    if gaps.any():
+        axes.plot(
+            places[gaps], np.zeros(gaps.sum()), "x", transform=axes.get_xaxis_transform(),
+            color=view.base["ink-2"], markersize=3.5, markeredgewidth=0.8, clip_on=False,
+        )  # fmt: skip
+    if not np.isfinite(values).any():
+        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
+
+
+def _lonely(values: np.ndarray) -> np.ndarray:
+    """Points without a neighbour, which a line does not show."""
+    known = np.pad(np.isfinite(values), 1)
+    return known[1:-1] & ~known[:-2] & ~known[2:]
+
+
+def _label_ends(
+    axes: Axes,
+    view: FigureView,
+    values: np.ndarray,
+    names: list[str],
+    span: tuple[float, float],
+    height: float,
+) -> None:
+    """Name every line at its right end, names moved apart, in the line's colour."""
+    low, high = np.log(span) if view.figure["yScale"] == "log" else span
+    ends = []
+    for line, name, (colour, dash) in zip(values, names, view.looks("series"), strict=True):
+        known = line[np.isfinite(line)]
+        if known.size and not (view.figure["yScale"] == "log" and known[-1] <= 0):
+            last = np.log(known[-1]) if view.figure["yScale"] == "log" else known[-1]
+            ends.append((float((last - low) / (high - low)), name, colour, dash))
+    ends.sort(key=lambda end: end[0])
+    gap = 1.25 * FONT / 72 / height
+    for (at, name, colour, dash), to in zip(ends, _apart([e[0] for e in ends], gap), strict=True):
+        axes.annotate(
+            name, xy=(1.0, at), xycoords="axes fraction", xytext=(1.07, to),
+            textcoords="axes fraction", va="center", ha="left", annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": colour, "linewidth": 0.8, "linestyle": dash,
+                "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5),
+            },
+        )  # fmt: skip
+
+
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """Move sorted heights apart to at least `gap`, none above 1."""
+    moved: list[float] = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + gap) if moved else height)
+    most = 1.0
+    for k in range(len(moved) - 1, -1, -1):
+        moved[k] = min(moved[k], most)
+        most = moved[k] - gap
+    return moved
+
+
+def _legend(view: FigureView, axes: Axes) -> list[Any]:
+    """Name the bands and the marks that stand in the first panel."""
+    handles: list[Any] = [
+        Patch(color=view.base["null"], alpha=_BAND_ALPHAS[k % 2], linewidth=0, label=band["label"])
+        for k, band in enumerate(view.figure["bands"])
+        if band["label"]
+    ]
+    return handles + [
+        line
+        for line in axes.get_lines()
+        if isinstance(line, Line2D) and line.get_label() == "audit finding"
+    ]
+
+
+def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
+    """Draw a colour bar for more lines than can be labelled."""
+    count = len(names)
+    every = -(-count // 8)
+    colours = ListedColormap([colour for colour, _ in view.looks("series")])
+    norm = BoundaryNorm(np.arange(count + 1) - 0.5, count)
+    bar = frame.figure.colorbar(
+        ScalarMappable(norm, colours), ax=frame.axes, aspect=30, pad=0.02, fraction=0.05
+    )
+    bar.set_ticks(list(range(0, count, every)), labels=[truncate(n, 8) for n in names[::every]])
+    bar.minorticks_off()
+    bar.ax.tick_params(length=0)
+    bar.ax.set_title(str(view.dimension("series")), fontsize=FONT)
+    bar.outline.set_visible(False)

@@ -1,0 +1,154 @@
+"""Small multiples on a page of a paper: panels with shared axes, the step axis and its marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, MaxNLocator
+
+from ..labels import truncate
+from ..scales import StepScale, pick_ticks
+from .save import FONT
+from .view import FigureView, Panel
+
+__all__ = ["COLUMN", "PAGE", "TALLEST", "Frame", "dimension_places", "set_dimension_axis"]
+
+COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
+"""Widths of one and of two columns and the height of a page, in inches."""
+
+_AROUND = 0.85
+"""Height of legend, tick labels and the name of the axis, in inches."""
+
+_BREAK = 0.045
+"""Where the axis is broken after step 0, half-way to the first later step."""
+
+
+class Frame:
+    """A figure with one axes for each panel, `panel_height` inches high, `most` in a row."""
+
+    def __init__(
+        self, panels: Sequence[Panel], panel_height: float, most: int, wide: bool = False
+    ) -> None:
+        count = len(panels)
+        self.rows = math.ceil(count / most)
+        self.columns = math.ceil(count / self.rows)
+        self.width = PAGE if wide or count > 1 else COLUMN
+        titled = 0.16 if count > 1 else 0.0
+        self.height = min(self.rows * (panel_height + titled) + _AROUND, TALLEST)
+        self.panel_height = (self.height - _AROUND) / self.rows - titled
+        self.panel_width = (self.width - 1.0) / self.columns - 0.1
+        self.figure = Figure(figsize=(self.width, self.height), layout="constrained")
+        grid = self.figure.subplots(
+            self.rows, self.columns, sharex=True, sharey=True, squeeze=False
+        ).ravel()
+        self.axes: list[Axes] = list(grid[:count])
+        for spare in grid[count:]:
+            spare.remove()
+        for i, (axes, (title, _)) in enumerate(zip(self.axes, panels, strict=True)):
+            axes.tick_params(labelbottom=i + self.columns >= count)
+            if count > 1:
+                axes.set_title(truncate(title, max(int(self.panel_width * 72 / FONT / 0.6), 6)))
+
+    @property
+    def last_in_rows(self) -> list[int]:
+        """Panels with nothing at their right."""
+        count = len(self.axes)
+        return [i for i in range(count) if i % self.columns == self.columns - 1 or i == count - 1]
+
+    def name_axes(self, x: str, y: str) -> None:
+        """Name the axes once for all panels; one panel has its names beside it."""
+        inch = 72 / FONT / 0.58
+        x, y = truncate(x, int(0.85 * self.width * inch)), truncate(y, int(self.height * inch))
+        if len(self.axes) == 1:
+            self.axes[0].set_xlabel(x)
+            self.axes[0].set_ylabel(y)
+            return
+        self.figure.supxlabel(x, fontsize=FONT)
+        self.figure.supylabel(y, fontsize=FONT)
+
+    def legend(self, handles: Sequence[Any]) -> None:
+        """Explain grey bands and marks over the panels."""
+        if not handles:
+            return
+        longest = max(len(str(h.get_label())) for h in handles)
+        fitting = int(self.width / (longest * FONT * 0.58 / 72 + 0.4))
+        self.figure.legend(
+            handles=handles,
+            loc="outside upper left",
+            ncols=max(min(fitting, len(handles)), 1),
+            frameon=False,
+            handlelength=1.4,
+            borderaxespad=0.2,
+            columnspacing=1.4,
+        )
+
+
+def dimension_places(axis: Mapping[str, Any]) -> np.ndarray:
+    """Return where the labels of a dimension lie on its axis."""
+    if axis["kind"] == "step":
+        return np.asarray(axis["log"]["at"], dtype=float)
+    if axis["kind"] == "number":
+        return np.asarray(axis["values"], dtype=float)
+    return np.arange(len(axis["values"]), dtype=float)
+
+
+def set_dimension_axis(
+    axes: Axes, view: FigureView, use: str, length: float, letter: str = "x", cells: bool = False
+) -> None:
+    """Set the ticks of one dimension on an axis of `length` inches; mark steps that stand out.
+
+    `cells` says that labels lie side by side, as in a heatmap, also where they are numbers.
+    """
+    axis, dimension = view.axis(use), view.dimension(use)
+    assert axis is not None and dimension is not None
+    target = axes.xaxis if letter == "x" else axes.yaxis
+    if axis["kind"] == "number" and not cells:
+        target.set_major_locator(MaxNLocator(max(int(length * 2), 2)))
+        return
+    if axis["kind"] == "step":
+        ticks = view.table.scales["log"].ticks()
+        character = FONT * 0.62 if letter == "x" else FONT * 0.5
+        labelled = pick_ticks(ticks, length * 72, character)
+        target.set_ticks([t.position for t in labelled], [t.label for t in labelled])
+        named = {t.position for t in labelled}
+        target.set_ticks([t.position for t in ticks if t.position not in named], minor=True)
+        if letter == "x":
+            axes.set_xlim(-0.03, 1.03)
+            _mark_steps(axes, view, view.table.scales["log"])
+        return
+    names = [truncate(view.label(dimension, i), 16) for i in range(len(axis["values"]))]
+    room = max(map(len, names)) * 0.6 + 1 if letter == "x" else 1.25
+    every = math.ceil(len(names) * room * FONT / 72 / length)
+    target.set_ticks(range(0, len(names), every), names[::every])
+
+
+def _mark_steps(axes: Axes, view: FigureView, scale: StepScale) -> None:
+    """Draw regime boundaries, the audit's findings, and the break after step 0."""
+    across = axes.get_xaxis_transform()
+    for place in scale.positions(view.content.boundaries):
+        axes.axvline(float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":")
+    steps = sorted({s for f in view.content.findings for s in f.steps if s in scale.steps})
+    if steps:
+        axes.plot(
+            scale.positions(steps), np.full(len(steps), 0.02), "^", transform=across, zorder=4,
+            color=view.base["warning"], markersize=4, markeredgewidth=0, clip_on=False,
+            label="audit finding",
+        )  # fmt: skip
+    if scale.breaks_at_zero:
+        axes.plot(
+            [_BREAK - 0.008, _BREAK + 0.008], [0, 0], transform=across, clip_on=False, zorder=5,
+            color=view.base["paper"], linewidth=1.6, solid_capstyle="butt", marker=(2, 0, -25),
+            markersize=5, markeredgecolor=view.base["ink-2"], markeredgewidth=0.6,
+        )  # fmt: skip
+
+
+def set_log_ticks(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, its numbers plain text."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter())

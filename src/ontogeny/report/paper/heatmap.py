@@ -1,0 +1,119 @@
+"""Heatmaps: one value for each pair of labels, the same colours in all panels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+from ..labels import truncate
+from .frame import Frame, set_dimension_axis
+from .save import FONT
+from .view import FigureView
+
+__all__ = ["draw_heatmap"]
+
+_MOST_CELLS = 20_000
+"""More cells than this are stored as a picture within PDF and SVG."""
+
+
+def draw_heatmap(view: FigureView) -> Figure:
+    """Return the figure."""
+    panels = view.panels()
+    x, y = view.axis("x"), view.axis("y")
+    assert x is not None and y is not None
+    downward = y["kind"] == "category"
+    count = len(y["values"])
+    height = max(count * 0.13, 0.6) if downward else max(count * 0.06, 1.6)
+    frame = Frame(panels, min(height, 2.2 if len(panels) < 4 else 1.2), most=4)
+    grids = [view.values(panel, "y", "x") for panel in panels]
+    colours = _colours(view, grids)
+    edges = _edges(x), _edges(y)
+    for axes, grid in zip(frame.axes, grids, strict=True):
+        _draw_cells(axes, view, grid, edges, colours, view.main.size > _MOST_CELLS)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(axis="y", which="both", length=0)
+        set_dimension_axis(axes, view, "x", frame.panel_width, cells=True)
+        set_dimension_axis(axes, view, "y", frame.panel_height, "y", cells=True)
+        axes.set_xlim(edges[0][0, 0], edges[0][-1, 1])
+    ends = (edges[1][0, 0], edges[1][-1, 1])
+    frame.axes[0].set_ylim(*(ends[::-1] if downward else ends))
+    frame.name_axes(_words(view, "x"), _words(view, "y"))
+    frame.legend([h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"])
+    if not any(np.isfinite(grid).any() for grid in grids):
+        return frame.figure
+    bar = frame.figure.colorbar(colours, ax=frame.axes, aspect=30, pad=0.02, fraction=0.05)
+    bar.set_label(truncate(view.value_words, int(frame.height * 72 / FONT / 0.6)))
+    bar.outline.set_visible(False)
+    return frame.figure
+
+
+def _words(view: FigureView, use: str) -> str:
+    axis = view.axis(use)
+    return "training step" if axis and axis["kind"] == "step" else str(view.dimension(use))
+
+
+def _edges(axis: Mapping[str, Any]) -> np.ndarray:
+    """Return the left and right edge of every cell, shape (n, 2)."""
+    if axis["kind"] == "step":
+        return np.asarray(axis["log"]["edges"], dtype=float)
+    middles = np.arange(len(axis["values"]), dtype=float)
+    return np.stack([middles - 0.5, middles + 0.5], axis=1)
+
+
+def _colours(view: FigureView, grids: Sequence[np.ndarray]) -> ScalarMappable:
+    """Return the scale of all panels; one value alone lies in its middle."""
+    known = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.5 if low == high else 0.0
+    ramp = LinearSegmentedColormap.from_list("values", view.ramp)
+    return ScalarMappable(Normalize(low - room, high + room), ramp)
+
+
+def _touching(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return edges that touch, and which cell lies between them: -1 where cells stand apart."""
+    places, cells = [edges[0, 0]], []
+    for i, (left, right) in enumerate(edges):
+        if left - places[-1] > 1e-6:
+            places.append(left)
+            cells.append(-1)
+        places.append(right)
+        cells.append(i)
+    return np.asarray(places), np.asarray(cells)
+
+
+def _draw_cells(
+    axes: Axes,
+    view: FigureView,
+    grid: np.ndarray,
+    edges: tuple[np.ndarray, np.ndarray],
+    colours: ScalarMappable,
+    rasterized: bool,
+) -> None:
+    (xs, columns), (ys, rows) = map(_touching, edges)
+    apart = (rows < 0)[:, None] | (columns < 0)
+    shown = np.ma.masked_where(apart, np.ma.masked_invalid(grid[np.ix_(rows, columns)]))
+    axes.pcolormesh(
+        xs,
+        ys,
+        shown,
+        cmap=colours.cmap,
+        clim=colours.get_clim(),
+        rasterized=rasterized,
+    )
+    missing = [
+        [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+        for k, i in np.argwhere(~np.isfinite(grid))
+        for (x0, x1), (y0, y1) in [(edges[0][i], edges[1][k])]
+    ]
+    if missing:
+        hatched = PolyCollection(
+            missing, facecolors="none", edgecolors=view.base["null"], linewidths=0, hatch="//////"
+        )
+        axes.add_collection(hatched, autolim=False)
