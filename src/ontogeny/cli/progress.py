@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(3.2), duration(75), duration(7300)
-    ('3 s', '1 min 15 s', '2 h 02 min')
+    ('3 s', '1 min 15 s', '2 h 01 min')
     """
     whole = round(seconds)
     if whole < 60:
