@@ -47,7 +47,7 @@ def browser():
 class Watched:
     """A page with everything that it complained about or asked for."""
 
-    def __init__(self, browser, path, width=1400, height=900, **options):
+    def __init__(self, browser, path, width=1400, height=900, fragment="", **options):
         self.complaints, self.requests = [], []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.page = page = self.context.new_page()
@@ -55,7 +55,7 @@ class Watched:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: self.requests.append(request.url))
-        page.goto(Path(path).as_uri())
+        page.goto(Path(path).as_uri() + fragment)
         page.wait_for_selector("html[data-ready]")
 
     def check(self):
@@ -125,7 +125,7 @@ def draw_all(page):
 
 def traces(page, figure, part):
     return page.evaluate(
-        """([id, part]) => document.querySelector(`#${id} .plot`).data
+        """([id, part]) => document.querySelector(`[id="${id}"] .plot`).data
           .filter((t) => t.meta && t.meta.part === part)
           .map((t) => ({meta: t.meta, x: [...t.x], y: t.y && [...t.y], z: t.z,
                         steps: t.customdata ? [...t.customdata] : null}))""",
@@ -137,7 +137,7 @@ def hairline(page, figure, panel=0):
     """Place of a figure's hairline on its step axis, between 0 and 1."""
     return page.evaluate(
         """([id, panel]) => {
-          const plot = document.querySelector(`#${id} .plot`);
+          const plot = document.querySelector(`[id="${id}"] .plot`);
           const axis = plot.layout[panel ? `xaxis${panel + 1}` : "xaxis"];
           const line = plot.querySelectorAll(".hairline")[panel].getBoundingClientRect();
           const x = line.left + line.width / 2 - plot.getBoundingClientRect().left;
@@ -156,7 +156,7 @@ def floats(values):
 def test_plotted_lines_equal_the_result(page):
     tree = examples.developing_tree()
     node = tree["concepts-ica"].to_dataset()
-    shown = traces(page, "section-concepts-ica-figure-1", "line")
+    shown = traces(page, "concepts-ica/distance", "line")
     assert len(shown) == 12
     places = StepScale(tuple(examples.STEPS)).positions(examples.STEPS)
     for trace in shown:
@@ -166,13 +166,13 @@ def test_plotted_lines_equal_the_result(page):
         np.testing.assert_array_equal(floats(trace["y"]), one.values.astype(float))
         np.testing.assert_array_equal(trace["steps"], one["step"].values)
         np.testing.assert_allclose(trace["x"], places, atol=1e-5)
-    loss = traces(page, "section-loss-figure-1", "line")[0]
+    loss = traces(page, "loss/loss", "line")[0]
     np.testing.assert_array_equal(floats(loss["y"]), tree["loss"]["loss"].values.astype(float))
 
 
 def test_plotted_cells_equal_the_result(page):
     entropy = examples.developing_tree()["attention-entropy"]["entropy"]
-    panels = traces(page, "section-attention-entropy-figure-2", "heatmap")
+    panels = traces(page, "attention-entropy/heads", "heatmap")
     assert len(panels) == 6
     for i, panel in enumerate(panels):
         z = np.array([[math.nan if v is None else v for v in row] for row in panel["z"]])
@@ -184,16 +184,16 @@ def test_plotted_cells_equal_the_result(page):
 
 def test_plotted_dots_and_bands_equal_the_result(page):
     node = examples.developing_tree()["variance-rank"].to_dataset()
-    dots = traces(page, "section-variance-rank-figure-1", "dots")[0]
+    dots = traces(page, "variance-rank/rank", "dots")[0]
     np.testing.assert_array_equal(dots["x"], node["variance_rank"].values)
-    walk = traces(page, "section-variance-rank-figure-1", "band")[0]
+    walk = traces(page, "variance-rank/rank", "band")[0]
     np.testing.assert_array_equal(walk["x"][0::3], node["walk_low"].values)
     np.testing.assert_array_equal(walk["x"][1::3], node["walk_high"].values)
 
 
 def test_absolute_values_are_one_click_away(page):
-    figure = "section-concepts-pca-figure-1"
-    page.click(f"#{figure} .controls button:has-text('absolute')")
+    figure = "concepts-pca/distance"
+    page.click(f"[id='{figure}'] .controls button:has-text('absolute')")
     node = examples.developing_tree()["concepts-pca"].to_dataset()
     for trace in traces(page, figure, "line"):
         one = node["distance_to_last"].sel(
@@ -206,7 +206,7 @@ def test_relative_bands_keep_their_proportion(page):
     page.click("#layers button:has-text('3')")
     draw_all(page)
     node = examples.developing_tree()["concepts-pca"].to_dataset().isel(layer=3)
-    band = traces(page, "section-concepts-pca-figure-1", "band")[0]
+    band = traces(page, "concepts-pca/distance", "band")[0]
     one = node.sel(distance="frobenius").isel(step=slice(0, -1))  # 0 of 0 at the reference
     scale = one["distance_relative"].astype(float) / one["distance_to_last"].astype(float)
     expected = (one["floor_high"] * scale).values
@@ -226,14 +226,14 @@ def test_keys_move_the_step_in_slider_chart_and_figures(page):
     assert page.inner_text("#now-step") == str(step)
     assert f"step {step}" in page.get_attribute("#slider", "aria-valuetext")
     place = scale.positions([step])[0]
-    for figure, panels in (("section-loss-figure-1", 1), ("section-concepts-ica-figure-1", 2)):
+    for figure, panels in (("loss/loss", 1), ("concepts-ica/distance", 2)):
         for panel in range(panels):
             assert hairline(page, figure, panel) == pytest.approx(place, abs=2e-3)
     left, width, low, high = json.loads(page.text_content("#data"))["charts"]["wide"]["plot"]
     x = float(page.get_attribute("svg.chart-wide .now", "x1"))
     assert x == pytest.approx(left + width * (place - low) / (high - low), abs=0.01)
     value = examples.developing_tree()["loss"]["loss"].sel(step=step).item()
-    assert f"{value:.3f}" in page.inner_text("#section-loss-figure-1 .readout")
+    assert f"{value:.3f}" in page.inner_text("[id='loss/loss'] .readout")
 
 
 def test_dragging_and_playing_move_the_step(page):
@@ -252,7 +252,7 @@ def test_dragging_and_playing_move_the_step(page):
 def test_step_axis_can_be_switched_to_linear(page):
     page.click("#scale button[data-scale=linear]")
     draw_all(page)
-    figure = "section-concepts-ica-figure-1"
+    figure = "concepts-ica/distance"
     expected = np.array(examples.STEPS) / examples.STEPS[-1]
     assert traces(page, figure, "line")[0]["x"] == pytest.approx(expected, abs=1e-5)
     page.focus("#slider")
@@ -265,10 +265,10 @@ def test_layer_chips_filter_figures_and_chart(page):
     page.click("#layers button:has-text('2')")
     page.click("#layers button:has-text('4')")
     draw_all(page)
-    series = {t["meta"]["series"] for t in traces(page, "section-concepts-ica-figure-1", "line")}
+    series = {t["meta"]["series"] for t in traces(page, "concepts-ica/distance", "line")}
     assert series == {"model.layers.2.mlp", "model.layers.4.mlp"}
-    assert len(traces(page, "section-attention-entropy-figure-2", "heatmap")) == 2
-    assert len(traces(page, "section-variance-rank-figure-1", "dots")[0]["x"]) == 6
+    assert len(traces(page, "attention-entropy/heads", "heatmap")) == 2
+    assert len(traces(page, "variance-rank/rank", "dots")[0]["x"]) == 6
     dimmed = page.evaluate("document.querySelectorAll('svg.chart-wide .row.dim').length")
     shown = page.evaluate("document.querySelectorAll('svg.chart-wide .row:not(.dim)').length")
     assert (dimmed, shown) == (16, 9)
@@ -277,7 +277,7 @@ def test_layer_chips_filter_figures_and_chart(page):
 
 
 def test_hover_gives_exact_numbers_with_their_interval(page):
-    figure = "section-loss-figure-1"
+    figure = "loss/loss"
     place = StepScale(tuple(examples.STEPS)).positions([250])[0]
     hover(page, figure, place, 0.5)
     loss = examples.developing_tree()["loss"].to_dataset().sel(step=250)
@@ -289,7 +289,7 @@ def test_hover_gives_exact_numbers_with_their_interval(page):
 def hover(page, figure, place, height, panel=0):
     spot = page.evaluate(
         """([id, place, height, panel]) => {
-          const plot = document.querySelector(`#${id} .plot`);
+          const plot = document.querySelector(`[id="${id}"] .plot`);
           const box = plot.getBoundingClientRect();
           const suffix = panel ? panel + 1 : "";
           const [a, b] = plot.layout[`xaxis${suffix}`].domain.map((d) => d * box.width);
@@ -304,7 +304,7 @@ def hover(page, figure, place, height, panel=0):
 
 
 def test_missing_cells_tell_their_reason_on_hover(page):
-    figure = "section-concepts-ica-figure-1"
+    figure = "concepts-ica/distance"
     hover(page, figure, StepScale(tuple(examples.STEPS)).positions([128])[0], 0.98)
     words = page.inner_text("#tooltip")
     assert "Step 128" in words and "layer 1" in words
@@ -314,10 +314,10 @@ def test_missing_cells_tell_their_reason_on_hover(page):
 
 
 def test_audit_findings_are_marked_in_figures_and_told_on_hover(page):
-    figure = "section-loss-figure-1"
+    figure = "loss/loss"
     scale = StepScale(tuple(examples.STEPS))
     marks = page.evaluate(
-        """(id) => document.querySelector(`#${id} .plot`).layout.shapes
+        """(id) => document.querySelector(`[id="${id}"] .plot`).layout.shapes
           .filter((s) => s.fillcolor).map((s) => s.xanchor)""",
         figure,
     )
@@ -327,7 +327,7 @@ def test_audit_findings_are_marked_in_figures_and_told_on_hover(page):
 
 
 def test_click_in_a_figure_sets_the_step(page):
-    figure = "section-loss-figure-1"
+    figure = "loss/loss"
     hover(page, figure, StepScale(tuple(examples.STEPS)).positions([32])[0], 0.4)
     page.mouse.down()
     page.mouse.up()
@@ -342,8 +342,8 @@ def test_rows_of_the_chart_lead_to_their_section(page):
 
 
 def test_choice_of_a_leftover_dimension_changes_the_figure(page):
-    figure = "section-matrix-figure-1"
-    page.select_option(f"#{figure} select", label="ica")
+    figure = "matrix/between"
+    page.select_option(f"[id='{figure}'] select", label="ica")
     between = examples.developing_tree()["matrix"]["between"].sel(extractor="ica").values
     z = np.array(traces(page, figure, "heatmap")[0]["z"], dtype=float)
     keep = ~np.isnan(z).all(axis=0)
@@ -353,13 +353,13 @@ def test_choice_of_a_leftover_dimension_changes_the_figure(page):
 def test_downloads_hold_the_data_and_open_as_pictures(page, tmp_path):
     files = {}
     for action in ("csv", "svg", "png"):
-        for owner in ("#section-concepts-ica-figure-1", "#chart"):
+        for owner in ("[id='concepts-ica/distance']", "#chart"):
             with page.expect_download() as download:
                 page.click(f"{owner} [data-action={action}]")
             files[owner, action] = Path(download.value.path()).read_bytes()
     report.write_figures(examples.developing_tree(), tmp_path)
     for owner, name in (
-        ("#section-concepts-ica-figure-1", "concepts-ica-distance.csv"),
+        ("[id='concepts-ica/distance']", "concepts-ica-distance.csv"),
         ("#chart", "chart.csv"),
     ):
         one = list(csv.reader(io.StringIO(files[owner, "csv"].decode())))
@@ -389,7 +389,7 @@ def test_hostile_names_stay_text_everywhere(visit):
     )
     assert examples.HOSTILE[2] in titles and examples.HOSTILE[1] in titles
     assert page.inner_text("h1") == examples.HOSTILE[0]
-    hover(page, "section-rank-figure-1", 1.5, 0.05)
+    hover(page, "rank/script-alert-1-script", 1.5, 0.05)
     assert examples.HOSTILE[0] in page.inner_text("#tooltip")
 
 
@@ -452,8 +452,88 @@ def test_paper_shows_every_figure_and_note(visit):
 
 def test_table_sorts_by_number(page):
     page.click(".table-fold summary")
-    page.click(".rows th:nth-child(3) button")
-    cells = page.locator(".rows tbody td:nth-child(3)").all_text_contents()
+    page.click(".sortable th:nth-child(3) button")
+    cells = page.locator(".sortable tbody td:nth-child(3)").all_text_contents()
     numbers = [float(c.replace(",", "")) for c in cells if c]
     assert numbers == sorted(numbers) and len(numbers) == 23
     assert cells[-2:] == ["", ""]
+
+
+LINK = "concepts-ica/distance?step=100&layers=0,3"
+
+
+def linked(browser_page):
+    return browser_page.evaluate(
+        "[...document.querySelectorAll('.linked')].map((e) => e.id || e.dataset.row)"
+    )
+
+
+def test_link_restores_place_step_and_layers(visit):
+    page = visit("developing", examples.developing_tree, fragment=f"#{LINK}")
+    assert page.inner_text("#now-step") == "100"
+    pressed = page.locator("#layers button[aria-pressed=true]").all_text_contents()
+    assert pressed == ["0", "3"]
+    assert linked(page) == ["concepts-ica/distance"]
+    page.wait_for_timeout(300)
+    box = page.locator("[id='concepts-ica/distance']").bounding_box()
+    assert 0 <= box["y"] < 450
+    page.mouse.click(5, 450)
+    assert linked(page) == []
+
+
+def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
+    page = visit("developing", examples.developing_tree)
+    page.focus("#slider")
+    page.keyboard.press("Home")
+    page.click("#layers button[title='Layer 2']")
+    page.click("#scale button[data-scale=linear]")
+    page.wait_for_url(lambda url: url.endswith(".html#?step=0&layers=2&axis=linear"))
+    # Where the clipboard is refused the link goes to the address bar, and says so.
+    page.click("button[data-link='loss/loss']")
+    page.wait_for_selector("button[data-link='loss/loss']:has-text('ink')")
+    copied = page.evaluate("navigator.clipboard.readText().catch(() => location.href)")
+    address = shared.url.split("#")[0]
+    assert copied in (f"{address}#loss/loss?step=0&layers=2&axis=linear", page.url)
+    page.click("a[href='#audit'] >> nth=0")
+    page.wait_for_url(lambda url: url.endswith(".html#audit?step=0&layers=2&axis=linear"))
+    page.evaluate("location.hash = '#loss/loss?step=32'")
+    page.wait_for_selector("#now-step:text-is('32')")
+    assert page.get_attribute("#scale button[data-scale=log]", "aria-pressed") == "true"
+    assert page.get_attribute("#layers button.all", "aria-pressed") == "true"
+
+
+def test_rows_of_the_chart_can_be_linked(visit):
+    page = visit("developing", examples.developing_tree)
+    data = json.loads(page.locator("#data").text_content())
+    row = data["rows"][4]
+    page.evaluate("(id) => { location.hash = id; }", row["id"])
+    page.wait_for_selector("svg.chart-wide .row.linked")
+    assert page.get_attribute("svg.chart-wide .row.linked", "data-row") == "4"
+    assert row["id"] in linked(page)
+
+
+@pytest.mark.parametrize(
+    "fragment", ["#nowhere?step=x&layers=", "#%E0%A4%A?layers=%E0", "#?&&=&step"]
+)
+def test_broken_links_open_the_page_as_it_is(visit, fragment):
+    page = visit("developing", examples.developing_tree, fragment=fragment)
+    assert page.inner_text("#now-step") == "1,000"
+    assert page.get_attribute("#layers button.all", "aria-pressed") == "true"
+
+
+def test_step_against_step_has_a_hairline_along_both_axes(page):
+    figure = "matrix/between"
+    page.keyboard.press("Home")
+    spots = page.evaluate(
+        """(id) => [...document.querySelectorAll(`[id="${id}"] .hairline`)].map((line) => {
+          const box = line.getBoundingClientRect();
+          const plot = line.parentElement.getBoundingClientRect();
+          return [box.left - plot.left, box.bottom - plot.top, box.width, box.height];
+        })""",
+        figure,
+    )
+    assert len(spots) == 2
+    upright, across = spots
+    assert upright[3] > 90 and across[2] > 90
+    assert abs(upright[0] - across[0]) < 0.1 * across[2]  # at the left end
+    assert abs(upright[1] - across[1]) < 0.1 * upright[3]  # at the lower end

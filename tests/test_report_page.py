@@ -18,6 +18,7 @@ from ontogeny import report
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Curves, Section, attach
 from ontogeny.report.content import read_content
+from ontogeny.report.labels import with_short_layers
 from ontogeny.report.page import render_page
 
 
@@ -383,3 +384,57 @@ def test_room_opens_without_models_or_plotting():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_places_that_links_name_are_there_once_and_do_not_depend_on_order():
+    tree = examples.developing_tree()
+    page = page_of(tree)
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    named = {f["id"] for f in page.data["figures"]} | {r["id"] for r in page.data["rows"]}
+    assert named | {"verdict", "audit", "chart", "section-loss"} <= set(ids)
+    shuffled = xr.DataTree.from_dict({n: tree[n].to_dataset() for n in reversed(list(tree))})
+    assert {f["id"] for f in page_of(shuffled).data["figures"]} == {
+        f["id"] for f in page.data["figures"]
+    }
+    links = [a["data-link"] for a in page.all("button") if "data-link" in a]
+    assert sorted(links) == sorted([*(f["id"] for f in page.data["figures"]), "chart"])
+
+
+def test_audit_is_a_section_with_a_table():
+    tree = examples.developing_tree()
+    steps = list(range(0, 14_000, 1000))
+    more = examples.finding(steps, "Fourteen revisions hold two payloads.", "suspected")
+    tree.attrs["findings"] = json.dumps([examples.finding([550, 600], "Identical."), more])
+    page = page_of(tree)
+    assert page.one(id="audit")
+    assert "identical suspected 0, 1,000, 2,000" in page.words and "13,000" in page.words
+    assert "2 findings of the audit" in page.words
+
+
+def test_audit_without_findings_says_so_and_no_audit_says_nothing():
+    clean = page_of(examples.plain_tree(findings="[]"))
+    assert clean.one(id="audit") and "Nothing was found." in clean.words
+    assert not [a for a in page_of(examples.plain_tree()).all("section") if a.get("id") == "audit"]
+
+
+def test_verdict_names_rows_and_level():
+    words = page_of(examples.developing_tree()).words
+    assert "19 rows in 4 sections were tested at α = 0.01" in words
+    node = examples.developing_tree()["concepts-ica"].to_dataset()
+    node["p_value"][:] = 0.04  # tested at another level, which the result does not name
+    words = page_of(xr.DataTree.from_dict({"concepts-ica": node})).words
+    assert "6 rows in 1 section were tested." in words and "α" not in words
+
+
+def test_statements_stand_in_their_section_alone_and_name_layers_shortly():
+    tree = examples.developing_tree()
+    tree["concepts-ica"].attrs["statements"] = json.dumps(
+        ["model.layers.2.mlp is half-way first; model.layers.2.mlp.act is another place."]
+    )
+    words = page_of(tree).words
+    assert words.count("Layer 2 is half-way first; model.layers.2.mlp.act is another place.") == 1
+    assert "ICA concepts developed in" not in words and "PCA concepts developed in" in words
+    both = ["h.1.mlp", "h.1.attn", "h.2.mlp"]
+    text = "h.1.mlp before h.2.mlp, h.1.attn last"
+    assert with_short_layers(text, both) == "h.1.mlp before layer 2, h.1.attn last"

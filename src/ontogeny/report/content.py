@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from .formats import plain_text
-from .labels import LayerGroups, layer_groups
+from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
 
 __all__ = ["Content", "Finding", "Node", "Track", "read_content"]
@@ -68,6 +68,7 @@ class Content:
     inputs: Sequence[Mapping[str, Any]]
     settings: Any
     provenance: Any
+    audited: bool
     findings: Sequence[Finding]
     boundaries: Sequence[float]
     nodes: Sequence[Node]
@@ -78,6 +79,14 @@ class Content:
     def rows(self) -> list[Row]:
         """The chart's rows of all nodes."""
         return [row for node in self.nodes for row in node.rows]
+
+    @property
+    def row_ids(self) -> list[str]:
+        """A stable name of each row for links, in the order of `rows`."""
+        names: list[str] = []
+        for row in self.rows:
+            names.append(slug(row.label or row.quantity, names))
+        return [f"chart/{name}" for name in names]
 
 
 def read_content(tree: xr.DataTree) -> Content:
@@ -104,6 +113,7 @@ def read_content(tree: xr.DataTree) -> Content:
         inputs=[_mapping(i) for i in _attribute(attrs, "inputs", [], "the root")],
         settings=_attribute(attrs, "settings", {}, "the root"),
         provenance=_attribute(attrs, "provenance", {}, "the root"),
+        audited="findings" in attrs,
         findings=[_finding(f) for f in _attribute(attrs, "findings", [], "the root")],
         boundaries=_boundaries([tree.attrs, *(n.dataset.attrs for n in nodes)]),
         nodes=nodes,

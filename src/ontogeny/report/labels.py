@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LayerGroups", "layer_groups", "short_names", "truncate"]
+__all__ = ["LayerGroups", "layer_groups", "short_names", "slug", "truncate", "with_short_layers"]
 
 
 def truncate(text: str, length: int) -> str:
@@ -17,6 +18,41 @@ def truncate(text: str, length: int) -> str:
     'attention…'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def slug(text: str, taken: Iterable[str] = ()) -> str:
+    """Return `text` as a part of a link: lower case, hyphens, numbered where it is taken.
+
+    Examples
+    --------
+    >>> slug("model.layers.2.mlp · ICA"), slug("A b", ["a-b"])
+    ('model-layers-2-mlp-ica', 'a-b-2')
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
+    known, name, number = set(taken), stem, 2
+    while name in known:
+        name, number = f"{stem}-{number}", number + 1
+    return name
+
+
+def with_short_layers(text: str, paths: Iterable[str]) -> str:
+    """Write ``layer N`` for every module path with exactly one number, unless two paths share it.
+
+    Examples
+    --------
+    >>> with_short_layers("h.3.mlp: flat; h.3.mlp.0 too.", ["h.3.mlp", "h.3.mlp.0"])
+    'Layer 3: flat; h.3.mlp.0 too.'
+    """
+    numbers = {p: [n for n in p.split(".") if n.isdigit()] for p in paths if "#" not in p}
+    single = {p: n[0] for p, n in numbers.items() if len(n) == 1 and p != n[0]}
+    shared = list(single.values())
+    for path, n in single.items():
+        if shared.count(n) > 1:
+            continue
+        whole = rf"(?<![\w.]){re.escape(path)}(?![\w#]|\.\w)"
+        text = re.sub(rf"^{whole}", f"Layer {n}", text)
+        text = re.sub(whole, f"layer {n}", text)
+    return text
 
 
 def short_names(paths: Sequence[str]) -> list[str]:

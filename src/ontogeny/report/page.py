@@ -18,7 +18,7 @@ from .content import Content, Node
 from .formats import interval_text, p_value, plain_text, plural, step_text
 from .payload import build_payload, json_script
 from .rows import Row, judged
-from .sentences import studied, verdict
+from .sentences import section_sentences, studied, verdict
 from .specs import FigureSpec, read_specs
 from .style import page_style, static_text
 from .thinning import BUDGET
@@ -27,7 +27,8 @@ __all__ = ["render_page"]
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "curves", "heatmap", "nulls", "figure", "download", "slider", "layers", "chart", "page",
+    "curves", "heatmap", "nulls", "figure", "download", "slider", "layers", "chart", "links",
+    "page",
 )  # fmt: skip
 
 
@@ -49,8 +50,11 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
             facts=_facts(content),
             drawings=[Markup(d.svg) for d in drawings.values()],
             chart_notices=drawings["wide"].notices,
-            table=[_table_row(row) for row in content.rows],
-            sections=[_section(node, specs, notices) for node in content.nodes],
+            table=[
+                {"id": name} | _table_row(row)
+                for name, row in zip(content.row_ids, content.rows, strict=True)
+            ],
+            sections=[_section(node, content, specs, notices) for node in content.nodes],
             policy=_policy(scripts),
             style=Markup(page_style()),
             data=Markup(json_script(payload)),
@@ -154,12 +158,15 @@ def _row_state(row: Row) -> str:
     return "developed" if row.developed else "not told apart"
 
 
-def _section(node: Node, specs: Sequence[FigureSpec], notices: Mapping[str, str]) -> dict[str, Any]:
+def _section(
+    node: Node, content: Content, specs: Sequence[FigureSpec], notices: Mapping[str, str]
+) -> dict[str, Any]:
     mark, mark_words = _mark(node)
     return {
         "node": node,
         "mark": mark,
         "mark_words": mark_words,
+        "sentences": section_sentences(node, content),
         "notes": [
             (heading, node.section.get(key, ""))
             for key, heading in (

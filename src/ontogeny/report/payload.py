@@ -58,7 +58,10 @@ def build_payload(
             {kind: float(scale.positions([step])[0]) for kind, scale in scales.items()}
             for step in content.boundaries
         ],
-        "rows": [_row(row, content) for row in content.rows],
+        "rows": [
+            {"id": name} | _row(row, content)
+            for name, row in zip(content.row_ids, content.rows, strict=True)
+        ],
         "charts": dict(charts),
         "nodes": nodes,
         "figures": figures,

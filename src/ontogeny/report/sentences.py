@@ -6,19 +6,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .content import Content
+from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, interval_text, plain_text, plural, step_text
+from .labels import with_short_layers
 from .rows import Row, judged
 
-__all__ = ["MIN_STEPS", "Verdict", "studied", "verdict"]
+__all__ = ["ALPHA", "MIN_STEPS", "Verdict", "section_sentences", "studied", "verdict"]
 
 MIN_STEPS = 6
 """Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
 
 
+ALPHA = 0.01
+"""Level of the tests of development; p-values come corrected (Holm) within each section."""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """The overview: a heading, what matters most, more sentences, and the number of rows."""
+    """The overview: a heading, what matters most, what it rests on, and the number of rows."""
 
     heading: str
     lead: str
@@ -31,7 +36,6 @@ def verdict(content: Content) -> Verdict:
     """Say what developed, when, and how sure that is; or plainly that nothing did."""
     rows = judged(content.rows)
     developed = [row for row in rows if row.developed]
-    details = []
     if len(content.steps) < MIN_STEPS:
         heading = "Too few steps to tell"
         lead = (
@@ -45,8 +49,35 @@ def verdict(content: Content) -> Verdict:
         heading, lead = "No development", _nothing(rows)
     else:
         heading, lead = _heading(rows, developed), _first_and_last(developed)
-        details = [_quantity_sentence(group) for group in _by_quantity(rows)]
-    return Verdict(heading, lead, (*details, *_motion(content.rows)), len(developed), len(rows))
+    details = (*_basis(rows), *_motion(content.rows))
+    return Verdict(heading, lead, details, len(developed), len(rows))
+
+
+def section_sentences(node: Node, content: Content) -> list[str]:
+    """Return what a section says of its rows: its own statements, else what its rows support."""
+    if node.statements:
+        coords = [node.dataset[d] for d in LAYER_DIMENSIONS if d in node.dataset.coords]
+        paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
+        paths.update(row.layer for row in node.rows if row.layer)
+        return [with_short_layers(text, sorted(paths)) for text in node.statements]
+    if len(content.steps) < MIN_STEPS:
+        return []
+    return [_quantity_sentence(group) for group in _by_quantity(judged(node.rows))]
+
+
+def _basis(rows: Sequence[Row]) -> list[str]:
+    """Say how many rows were tested, and at which level where their p-values bear it out."""
+    if not rows:
+        return []
+    sections = len({row.section for row in rows})
+    words = f"{plural(len(rows), 'row')} in {plural(sections, 'section')} were tested"
+    if len(rows) == 1:
+        words = "1 row was tested"
+    called = [row.p_value for row in rows if row.developed]
+    if not all(p <= ALPHA for p in called):  # another level, or none is known
+        return [f"{words}."]
+    correction = "p corrected by Holm’s method within each section"
+    return [f"{words} at α = {ALPHA:g}, {correction}."]
 
 
 def _nothing(rows: Sequence[Row]) -> str:

@@ -12,6 +12,7 @@ import xarray as xr
 
 from .content import Node
 from .formats import plain_text
+from .labels import slug
 
 __all__ = ["KINDS", "FigureSpec", "Problem", "is_step", "read_specs", "select"]
 
@@ -93,10 +94,13 @@ def select(array: xr.DataArray, labels: Mapping[str, Any]) -> xr.DataArray:
 def read_specs(node: Node) -> list[FigureSpec]:
     """Return the figures of `node`; one that cannot be drawn keeps its place and says why."""
     specs: list[FigureSpec] = []
+    taken: list[str] = []
     for number, raw in enumerate(node.figures, start=1):
+        key = plain_text(raw.get("id") or number)
+        taken.append(slug(key, taken))
         spec = FigureSpec(
-            id=f"{node.id}-figure-{number}",
-            key=plain_text(raw.get("id") or number),
+            id=f"{node.id.removeprefix('section-')}/{taken[-1]}",
+            key=key,
             node=node,
             kind=str(raw.get("kind", "")),
             title=plain_text(raw.get("title") or raw.get("id") or "Figure"),

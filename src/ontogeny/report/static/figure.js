@@ -86,17 +86,26 @@ class Figure {
 
   drawHairlines() {
     for (const line of findAll(".hairline", this.plot)) line.remove();
-    this.lines =
-      this.picture.xAxis?.kind === "step"
-        ? this.picture.frame.boxes.map((box) => {
-            const line = make("div", { className: "hairline" });
-            line.style.top = `${box.y}px`;
-            line.style.height = `${box.height}px`;
-            this.plot.append(line);
-            return line;
-          })
-        : [];
+    this.lines = this.hairlinesAlong("xAxis", "", (line, box) => {
+      line.style.top = `${box.y}px`;
+      line.style.height = `${box.height}px`;
+    });
+    this.across = this.hairlinesAlong("yAxis", " across", (line, box) => {
+      line.style.left = `${box.x}px`;
+      line.style.width = `${box.width}px`;
+    });
     this.moveHairlines();
+  }
+
+  // One hairline in each panel, if the axis counts steps.
+  hairlinesAlong(axis, more, place) {
+    if (this.picture[axis]?.kind !== "step") return [];
+    return this.picture.frame.boxes.map((box) => {
+      const line = make("div", { className: `hairline${more}` });
+      place(line, box);
+      this.plot.append(line);
+      return line;
+    });
   }
 
   // The visible part of the x axis, which zooming changes.
@@ -112,6 +121,12 @@ class Figure {
       const box = this.picture.frame.boxes[i];
       line.hidden = share < 0 || share > 1;
       line.style.transform = `translateX(${box.x + share * box.width - 0.75}px)`;
+    });
+    const [bottom, top] = this.plot.layout?.yaxis?.range ?? [0, 1];
+    this.across.forEach((line, i) => {
+      const box = this.picture.frame.boxes[i];
+      const up = (currentPlace() - bottom) / (top - bottom);
+      line.style.transform = `translateY(${box.y + (1 - up) * box.height - 0.75}px)`;
     });
     find(".readout", this.element).replaceChildren(...this.readout());
   }

@@ -97,4 +97,5 @@ startDownloads();
 startRail();
 startTables();
 startPrint();
+startLinks();
 document.documentElement.dataset.ready = "true";

@@ -9,6 +9,8 @@ function startSlider() {
   slider.setAttribute("aria-valuemin", DATA.steps[0]);
   slider.setAttribute("aria-valuemax", DATA.steps.at(-1));
   const redraw = () => {
+    for (const button of findAll("#scale button"))
+      button.setAttribute("aria-pressed", String(button.dataset.scale === state.scale));
     drawTrack(svg, slider.clientWidth, slider.clientHeight);
     moveHandle(slider, svg);
   };
@@ -24,10 +26,7 @@ function startSlider() {
   listen((changed) => (changed.has("scale") ? redraw() : moveHandle(slider, svg)));
   addEventListener("resize", redraw);
   for (const button of findAll("#scale button")) {
-    button.addEventListener("click", () => {
-      for (const b of findAll("#scale button")) b.setAttribute("aria-pressed", String(b === button));
-      change({ scale: button.dataset.scale });
-    });
+    button.addEventListener("click", () => change({ scale: button.dataset.scale }));
   }
   startPlay(document.getElementById("play"));
   redraw();

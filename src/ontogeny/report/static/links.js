@@ -1,0 +1,100 @@
+// Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
+
+const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
+const FIRST_VIEW = { step: DATA.steps.length - 1, scale: "log", layers: null };
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function readHash() {
+  const [place, query = ""] = location.hash.slice(1).split("?");
+  const view = new Map(query.split("&").filter(Boolean).map((part) => part.split("=")));
+  return { place: decoded(place), view };
+}
+
+// A link with a view restores all of it; one without leaves the reader's own.
+function showLinkedView(view) {
+  if (!view.size) return;
+  const wanted = Number(view.get("step"));
+  const layers = (view.get("layers") ?? "").split(",").map((label) => DATA.layers.indexOf(decoded(label)));
+  const known = new Set(layers.filter((i) => i >= 0));
+  change({
+    step: view.has("step") && Number.isFinite(wanted) ? nearest(DATA.steps, wanted) : FIRST_VIEW.step,
+    scale: view.get("axis") === "linear" ? "linear" : FIRST_VIEW.scale,
+    layers: known.size ? known : FIRST_VIEW.layers,
+  });
+}
+
+function linkTo(place) {
+  const parts = [];
+  if (state.step !== FIRST_VIEW.step) parts.push(`step=${DATA.steps[state.step]}`);
+  if (state.layers !== null) {
+    const chosen = [...state.layers].sort((a, b) => a - b);
+    parts.push(`layers=${chosen.map((i) => encodeURIComponent(DATA.layers[i])).join(",")}`);
+  }
+  if (state.scale !== FIRST_VIEW.scale) parts.push(`axis=${state.scale}`);
+  const hash = place + (parts.length ? `?${parts.join("&")}` : "");
+  return location.href.split("#")[0] + (hash && `#${hash}`);
+}
+
+function clearLinked() {
+  for (const element of findAll(".linked")) element.classList.remove("linked");
+}
+
+// Open, highlight and show what a link names: a section, a figure, or a row of the chart.
+function showPlace(place) {
+  clearLinked();
+  const named = place && document.getElementById(place);
+  if (!named) return;
+  named.classList.add("linked");
+  const row = DATA.rows.findIndex((each) => each.id === place);
+  const drawn = findAll(`.chart .row[data-row="${row}"]`);
+  for (const element of drawn) element.classList.add("linked");
+  const target = drawn.find((element) => element.getClientRects().length) ?? named;
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
+    fold.open = true;
+  const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
+  show();
+  // Figures that come into view are drawn then, which may move the place once more.
+  requestAnimationFrame(() => requestAnimationFrame(show));
+}
+
+async function copyLink(button) {
+  const link = linkTo(button.dataset.link);
+  try {
+    await navigator.clipboard.writeText(link);
+    button.textContent = "Link copied";
+  } catch {
+    history.replaceState(null, "", link);
+    button.textContent = "Link is in the address bar";
+  }
+  setTimeout(() => (button.textContent = "Copy link"), 2000);
+}
+
+function startLinks() {
+  let place = "";
+  let timer = 0;
+  const follow = () => {
+    const hash = readHash();
+    place = hash.place;
+    showLinkedView(hash.view);
+    showPlace(place);
+    history.replaceState(null, "", linkTo(place));
+  };
+  listen(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => history.replaceState(null, "", linkTo(place)), HASH_PAUSE);
+  });
+  addEventListener("hashchange", follow);
+  document.addEventListener("pointerdown", clearLinked);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-link]");
+    if (button) copyLink(button);
+  });
+  if (location.hash) follow();
+}
