@@ -15,6 +15,7 @@ from matplotlib.collections import PolyCollection, QuadMesh
 
 import report_examples as examples
 from ontogeny import report
+from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.content import read_content
@@ -256,3 +257,10 @@ def test_unknown_formats_are_refused_before_anything_is_written(tmp_path, format
     with pytest.raises(ArgumentError, match=re.escape(words)):
         report.write_figures(examples.plain_tree(), tmp_path / "new", formats=formats)
     assert not (tmp_path / "new").exists()
+
+
+def test_the_command_names_the_formats_it_knows_before_it_opens_anything(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(tmp_path), "--figures", str(tmp_path / "f"), "--formats", "pdf,jpeg"])
+    assert stop.value.code == 1
+    assert "'pdf', 'svg', 'png'; got 'jpeg'" in capsys.readouterr().err
