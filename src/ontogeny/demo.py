@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -85,7 +86,9 @@ def run_demo(
     """
     place, progress = Path(folder), progress or Silent()
     _check_folder(place, quick)
-    if not (place / "run").is_dir():
+    if (place / "run").is_dir():
+        _check_size(place, quick)
+    else:
         _train(place, quick, progress, training)
     sizes: dict[str, Any] = {"texts": 150, "tokens": 3000, "concepts": 20}
     if quick:
@@ -93,7 +96,9 @@ def run_demo(
     study_file = place / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
-        study_file.write_text(STUDY.format(title=title, **sizes), encoding="utf-8")
+        partial = study_file.with_name(".study.toml.partial")
+        partial.write_text(STUDY.format(title=title, **sizes), encoding="utf-8")
+        partial.replace(study_file)
     study = read_study(study_file)
     progress.note(f"audit: {study.trajectory.audit()}")
     with ThreadPoolExecutor(_WORKERS) as executor:
@@ -103,10 +108,23 @@ def run_demo(
 
 def _check_folder(place: Path, quick: bool) -> None:
     ours = {"run", "study.toml", "study", "report.html", _PARTIAL}
-    others = {p.name for p in place.iterdir()} - ours if place.is_dir() else set()
+    found = {p.name for p in place.iterdir()} if place.is_dir() else set()
+    others = {name for name in found - ours if not name.startswith(".")}
     if others or (place.exists() and not place.is_dir()):
         raise ArgumentError(
             f"{place} holds other files ({', '.join(sorted(others)[:3]) or 'it is a file'}); "
+            "give a new folder with --output."
+        )
+
+
+def _check_size(place: Path, quick: bool) -> None:
+    from .training import RunSettings
+
+    log = json.loads((place / "run" / "training_log.json").read_text(encoding="utf-8"))
+    wanted = RunSettings.quick() if quick else RunSettings()
+    if log["settings"]["steps"] != wanted.steps:
+        raise ArgumentError(
+            f"{place} holds a demo of another size ({log['settings']['steps']} steps); "
             "give a new folder with --output."
         )
 

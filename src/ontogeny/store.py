@@ -173,10 +173,14 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
             length = int.from_bytes(file.read(8), "little")
             layout = json.loads(file.read(length))
         header = json.loads(layout.pop("__metadata__")["cell"])
-    except (OSError, ValueError, KeyError, MemoryError, OverflowError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
         raise StoreError(f"{path} is not a readable cell: {error}") from error
     end = max((spec["data_offsets"][1] for spec in layout.values()), default=0)
-    if header.get("format") != _FORMAT or path.stat().st_size != 8 + length + end:
+    if (
+        not isinstance(header, dict)
+        or header.get("format") != _FORMAT
+        or path.stat().st_size != 8 + length + end
+    ):
         raise StoreError(f"{path} is not a whole cell of this version.")
     return header, layout, 8 + length
 

@@ -35,10 +35,15 @@ def executor_for(workers: int, scheduler: str | None) -> Iterator[Executor | Non
 @contextmanager
 def _processes(workers: int) -> Iterator[Executor]:
     import multiprocessing
+    import signal
     from concurrent.futures import ProcessPoolExecutor
 
     # Forking a process that holds OpenMP threads can hang; a fresh one is safe everywhere.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    # Ctrl-C reaches the workers as well; this process alone answers it.
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
     try:
         yield pool
     except BaseException:

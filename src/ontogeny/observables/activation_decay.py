@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 import xarray as xr
 
@@ -32,6 +33,8 @@ class ActivationDecay(Observable):
         Glob or globs over module paths.
     on, tokens, max_tokens, random_state
         Which tokens; see `ontogeny.needs.Activations`.
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class ActivationDecay(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
+    label: str | None = None
 
     kind: ClassVar[str] = "activation-decay"
 
@@ -65,8 +69,7 @@ class ActivationDecay(Observable):
             low=(data.rotation_removed - spread).clip(min=0), high=data.rotation_removed + spread
         )
         values = data.rotation_removed.transpose("layer", "step").values
-        error = data.stderr.transpose("layer", "step").values
-        floor = 1.96 * (error**2 + error[:, :1] ** 2) ** 0.5 + MEASURABLE
+        floor = _floor(data.stderr.transpose("layer", "step").values)
         layers = [str(layer) for layer in data.layer.values]
         data = data.assign(
             development_rows(
@@ -103,6 +106,14 @@ def _distances(here: torch.Tensor, there: torch.Tensor) -> dict[str, Any]:
         "stderr": spread / norm,
         "norm": float(A.square().sum().sqrt()),
     }
+
+
+def _floor(error: np.ndarray) -> np.ndarray:
+    """Return the noise of a change since the first step, (layers, steps); 0 at gaps."""
+    there = np.isfinite(error)
+    first = np.take_along_axis(error, there.argmax(axis=1)[:, None], axis=1)
+    floor = 1.96 * np.sqrt(error**2 + first**2) + MEASURABLE
+    return np.where(there, floor, 0.0)
 
 
 _SECTION = Section(

@@ -27,6 +27,8 @@ class AttentionEntropy(Observable):
         Glob over attention modules; by default all that return attention weights.
     on
         Input set; the first by default.
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class AttentionEntropy(Observable):
 
     layers: str | tuple[str, ...] = "*"
     on: str | None = None
+    label: str | None = None
 
     kind: ClassVar[str] = "attention-entropy"
 

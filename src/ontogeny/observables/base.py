@@ -28,8 +28,11 @@ class Reading(Protocol):
     """Training step of the checkpoint."""
     reference_step: int
     """Step that references are taken from."""
-    noise: bool
-    """Whether noise floors are to be measured at this step (about five steps of a study)."""
+
+    @property
+    def noise(self) -> bool:
+        """Whether noise floors are to be measured at this step (about five steps of a study)."""
+        ...
 
     def __getitem__(self, need: Need) -> Any:
         """Return the value of a declared need."""
@@ -105,13 +108,15 @@ class Observable(abc.ABC):
 
     kind: ClassVar[str] = ""
     version: ClassVar[int] = 1
+    uses_noise: ClassVar[bool] = False
+    """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     """Names of nodes that `summarise` also reads."""
 
     @property
     def name(self) -> str:
         """Name of the node in the result; two observables of a study must differ in it."""
-        return self.kind
+        return getattr(self, "label", None) or self.kind
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields as plain data."""

@@ -33,6 +33,8 @@ class ConceptDistances(Observable):
         Name of the `Concepts` node.
     measures
         Names of distances and correlations, see `ontogeny.distances.pairwise`.
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -43,6 +45,8 @@ class ConceptDistances(Observable):
     of: str
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
+    label: str | None = None
+
     kind: ClassVar[str] = "concept-distances"
 
     def __post_init__(self) -> None:
@@ -52,8 +56,8 @@ class ConceptDistances(Observable):
 
     @property
     def name(self) -> str:
-        """The name of the concepts with ``-distances``."""
-        return f"{self.of}-distances"
+        """The label, or the name of the concepts with ``-distances``."""
+        return self.label or f"{self.of}-distances"
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]

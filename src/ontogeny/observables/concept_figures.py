@@ -29,7 +29,7 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
             layers,
             data.step.values,
             headline.transpose("layer", "step").values,
-            floor=spread.values + MEASURABLE,
+            floor=np.nan_to_num(spread.values) + MEASURABLE,
             reference_index=reference_index(data),
             settled=data.refit_high.sel(distance=main, alignment="rotation removed")
             .transpose("layer", "step")

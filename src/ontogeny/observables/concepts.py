@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -72,6 +71,7 @@ class Concepts(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concepts"
+    uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("extractor", self.extractor, concepts.names())
@@ -209,10 +209,7 @@ class Concepts(Observable):
     ) -> tuple[Any, torch.Tensor]:
         estimator = self._estimator(seed)
         initial = start if self.init == "reference" else None
-        with warnings.catch_warnings():
-            # Whether it converged is kept beside the result and counted on the page.
-            warnings.filterwarnings("ignore", category=_convergence_warning())
-            estimator.fit(A, init_dictionary=initial)
+        estimator.fit(A, init_dictionary=initial)
         return estimator, estimator.components_.T
 
     def _dictionary(self, A: torch.Tensor, start: torch.Tensor | None) -> xr.DataArray:
@@ -252,9 +249,3 @@ def _trimmed(state: xr.Dataset, path: str, features: int) -> np.ndarray:
     if str(layer.status.item()) != "done":
         raise ArgumentError(f"its reference step {layer.status.item()}")
     return layer.dictionary.values[:features]
-
-
-def _convergence_warning() -> type[Warning]:
-    from sklearn.exceptions import ConvergenceWarning
-
-    return ConvergenceWarning

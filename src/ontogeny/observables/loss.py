@@ -29,6 +29,8 @@ class Loss(Observable):
         ``"auto"``, ``"causal"`` or ``"masked"``.
     mask_fraction, random_state
         Which tokens are masked, the same at every step.
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Loss(Observable):
     objective: str = "auto"
     mask_fraction: float = 0.15
     random_state: int = 0
+    label: str | None = None
 
     kind: ClassVar[str] = "loss"
 

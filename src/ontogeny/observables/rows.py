@@ -158,6 +158,8 @@ def statement(data: xr.Dataset, subject: str) -> list[str]:
     count = data.sizes["row"]
     if not len(developed):
         what = subject.replace(" of {layer}", "").replace(" in {layer}", "")
+        if not np.isfinite(data.p_value.values).any():
+            return [f"{what}: fewer than 6 usable steps are too few to tell whether it changed."]
         return [f"{what}: no change above the noise floor and chance in {_rows(count)}."]
     if count == 1:
         return [_half(data, 0, subject)]

@@ -38,6 +38,8 @@ class WeightRank(Observable):
         Draws of each null for the whole run (a quarter of them for each growing window).
     random_state
         Seed of the nulls.
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class WeightRank(Observable):
     variance: float = 0.9
     draws: int = 200
     random_state: int = 0
+    label: str | None = None
 
     kind: ClassVar[str] = "weight-rank"
 
@@ -140,11 +143,11 @@ class WeightRank(Observable):
     def _motion(self, data: xr.Dataset) -> dict[str, Any]:
         """Return chart rows of motion: distance of each module's matrices to the last step."""
         modules = [str(b).rsplit(".", 2)[0] for b in data.block.values]
-        squares = (data.to_last**2).assign_coords(block=modules).groupby("block").sum()
+        squares = (data.to_last**2).assign_coords(block=modules).groupby("block").sum(skipna=False)
         distance = np.sqrt(squares).transpose("block", "step")
         order = [m for m in dict.fromkeys(modules) if m in set(distance.block.values)]
         distance = distance.sel(block=order)
-        scale = distance.max("step").values
+        scale = np.nan_to_num(distance.max("step").values)
         return development_rows(
             [f"{module} · weights" for module in order],
             order,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,11 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
         if not isinstance(observable, Observable):
             raise ArgumentError(
                 f"observables must hold Observable instances; got {type(observable).__name__}."
+            )
+        if not re.fullmatch(r"\w[\w.-]*", observable.name):
+            raise ArgumentError(
+                f"an observable is called {observable.name!r}; letters, digits, '-', '_' and '.' "
+                "make a name."
             )
         if observable.name in names:
             raise ArgumentError(

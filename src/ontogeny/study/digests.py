@@ -41,7 +41,8 @@ class DigestCache:
         self._changed = False
         if path is not None and path.exists():
             try:
-                self._known = json.loads(path.read_text())
+                known = json.loads(path.read_text())
+                self._known = known if isinstance(known, dict) else {}
             except ValueError:  # a damaged cache costs time, never a result
                 self._known = {}
 

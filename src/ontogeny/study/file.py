@@ -44,6 +44,8 @@ def read_study(path: str | Path) -> Study:
         return _study(content, path.parent)
     except OntogenyError as error:
         raise type(error)(f"{path}: {error}") from error
+    except (TypeError, ValueError) as error:  # a value of a kind that no door has thought of
+        raise ArgumentError(f"{path}: a value is of the wrong kind: {error}") from error
 
 
 def _study(content: Mapping[str, Any], base: Path) -> Study:

@@ -42,8 +42,9 @@ _WORK: Callable[..., Done] = run_task
 
 
 def _collect(calls: Sequence[tuple[Callable[..., object], tuple[object, ...]]]) -> Iterator[Done]:
-    futures: list = [submit(*arguments) for submit, arguments in calls]
+    futures: list = []
     try:
+        futures += (submit(*arguments) for submit, arguments in calls)
         for future in as_completed(futures):
             yield future.result()
     except BrokenProcessPool as error:

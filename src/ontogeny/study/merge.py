@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from filelock import FileLock
 
 from .._version import __version__
 from ..errors import StoreError
@@ -72,15 +73,15 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     """Write the tree beside the old result, then swap it in whole."""
     path = result_path(folder)
     log.debug("phase=merging")
-    for left in folder.glob(".result-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    token = uuid.uuid4().hex[:8]
-    new, old = folder / f".result-{token}.new", folder / f".result-{token}.old"
-    tree.to_zarr(new, zarr_format=2, consolidated=True)
-    if path.exists():
-        path.rename(old)
-    new.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+    with FileLock(folder / ".merge.lock"):  # several runs may share a folder
+        token = uuid.uuid4().hex[:8]
+        new, old = folder / f".result-{token}.new", folder / f".result-{token}.old"
+        tree.to_zarr(new, zarr_format=2, consolidated=True)
+        if path.exists():
+            path.rename(old)
+        new.rename(path)
+        for left in folder.glob(".result-*"):  # also what a killed run left
+            shutil.rmtree(left, ignore_errors=True)
     return path
 
 

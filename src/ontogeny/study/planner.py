@@ -5,6 +5,7 @@ A cell is reused only if every component of its fingerprint is what it would be 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ..needs import Activations, Attention, Losses, Model, Need, Reference, Seri
 from ..observables import Observable
 from ..store import difference, read_cell, read_header
 from ..trajectory import Checkpoint, Trajectory
-from .digests import DigestCache, whole_digest
+from .digests import DigestCache, combine, whole_digest
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
@@ -41,6 +42,7 @@ class Planner:
         self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
         self.settings, self.probe, self.folder, self.digests = settings, probe, folder, digests
         self._by_name = {o.name: o for o in observables}
+        self._models: dict[int, str] = {}
 
     def plan(self) -> Plan:
         """Return the plan as things stand; states that are not current make their cells stale."""
@@ -80,12 +82,14 @@ class Planner:
                 str(c.step): self._digest(c, [str(key).partition("#")[0]]) for c in self.trajectory
             }
             fingerprint["vocabulary"] = vocabulary_size(self.trajectory)
+            fingerprint["model"] = self._model(int(self.trajectory.steps[0]))
         else:
             own = [n for n in observable.needs() if not isinstance(n, Reference)]
             fingerprint["weights"] = self._weights(int(key), own)
             fingerprint["inputs"] = self._inputs(observable.needs())
-            fingerprint["reading"] = self.settings.reading()
-            fingerprint["noise"] = key in self.settings.noise_steps
+            fingerprint["reading"] = self._reading(int(key))
+            if observable.uses_noise:
+                fingerprint["noise"] = key in self.settings.noise_steps
         fingerprint["threads"] = self.settings.threads
         references = [n for n in observable.needs() if isinstance(n, Reference)]
         if references or has_state(observable):
@@ -113,11 +117,11 @@ class Planner:
         if waits:
             fingerprint["series"] = "to be computed"
         elif self.folder is not None:
-            paths = (
-                cell_path(self.folder, observable.source.node, int(step))
+            node = observable.source.node
+            fingerprint["series"] = {
+                str(step): read_header(cell_path(self.folder, node, int(step)))["checksum"]
                 for step in self.trajectory.steps
-            )
-            fingerprint["series"] = [read_header(path)["checksum"] for path in paths]
+            }
         path = None if self.folder is None else cell_path(self.folder, observable.name, key)
         return self._judge(observable.name, key, fingerprint, path)
 
@@ -126,7 +130,7 @@ class Planner:
             "need": repr(need.need),
             "weights": self._weights(self.settings.reference_step, [need.need]),
             "inputs": self._inputs([need]),
-            "reading": self.settings.reading(),
+            "reading": self._reading(self.settings.reference_step),
         }
         path = None if self.folder is None else reference_path(self.folder, need)
         return self._judge("reference", self.settings.reference_step, fingerprint, path)
@@ -136,7 +140,7 @@ class Planner:
         fingerprint["reference_step"] = self.settings.reference_step
         fingerprint["weights"] = self._weights(self.settings.reference_step, observable.needs())
         fingerprint["inputs"] = self._inputs(observable.needs())
-        fingerprint["reading"] = self.settings.reading()
+        fingerprint["reading"] = self._reading(self.settings.reference_step)
         path = None if self.folder is None else state_path(self.folder, observable.name)
         extra = self._looked_at(path)
         entry = self._judge(observable.name, "state", {**fingerprint, **extra}, path)
@@ -177,6 +181,21 @@ class Planner:
             known = self.probe.reads.get(plain)
             names = None if names is None or known is None else names | known
         return self._digest(self.trajectory[step], names)
+
+    def _reading(self, step: int) -> dict[str, Any]:
+        return {**self.settings.reading(), "model": self._model(step)}
+
+    def _model(self, step: int) -> str:
+        """Return a digest of what a checkpoint's model is, beside its weights."""
+        if step not in self._models:
+            try:
+                configuration = self.trajectory[step].configuration()
+            except CheckpointError as error:
+                configuration = {"unreadable": str(error)}
+            content = {"class": self.probe.model_class, "attention": self.probe.attention}
+            content["configuration"] = json.dumps(configuration, sort_keys=True, default=str)
+            self._models[step] = combine(content)
+        return self._models[step]
 
     def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
         try:

@@ -45,6 +45,8 @@ class Probe:
     batch_difference: float
     """Largest relative difference between a text alone and in a padded batch."""
     model_class: str
+    attention: str
+    """Attention implementation of the model, as transformers names it; empty elsewhere."""
     parameters: int
 
 
@@ -102,6 +104,7 @@ def probe(
         positions=positions,
         batch_difference=difference,
         model_class=type(model).__name__,
+        attention=str(getattr(getattr(model, "config", None), "_attn_implementation", "")),
         parameters=sum(p.numel() for p in model.parameters()),
     )
 

@@ -42,10 +42,16 @@ class ReadStep:
     ) -> None:
         self.step = step
         self.reference_step = job.settings.reference_step
-        self.noise = step in job.settings.noise_steps
         self._job = job
         self._observable = observable
         self._values = values
+
+    @property
+    def noise(self) -> bool:
+        """Whether noise floors are to be measured at this step."""
+        if not self._observable.uses_noise:
+            raise ArgumentError(f"{self._observable.name} must set uses_noise to read noise.")
+        return self.step in self._job.settings.noise_steps
 
     def __getitem__(self, need: Need) -> Any:
         if need not in self._observable.needs():

@@ -93,6 +93,8 @@ def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) ->
     """
     if frozen and all(step in steps for step in frozen):
         return tuple(int(s) for s in frozen)
+    if not isinstance(count, int) or count < 1:
+        raise ArgumentError(f"noise must be a whole number of at least 1; got {count!r}.")
     positions = np.unique(
         np.linspace(0, len(steps) - 1, min(count, len(steps))).round().astype(int)
     )

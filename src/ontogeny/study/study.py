@@ -29,7 +29,7 @@ from .probe import Probe, probe
 from .progress import Progress, Silent
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
-from .work import Job
+from .work import Job, release_skeleton
 
 __all__ = ["Study"]
 
@@ -148,15 +148,23 @@ class Study:
         finally:
             progress.finish()
             digests.save()
+            release_skeleton()
         for line in problems[:_SHOWN]:
             progress.note(line)
         if len(problems) > _SHOWN:
             progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
-        return self._merge(place, planner, problems)
+        tree = self._merge(place, planner, problems)
+        for finding in json.loads(tree.attrs["findings"]):
+            progress.note(f"audit: {finding['message']}")
+        return tree
 
     def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
         keys = {o.name: planner.keys(o) for o in self.observables}
         tree = merge(place, self.observables, keys, self._attributes(planner, problems))
+        failed = [
+            f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
+        ]
+        tree.attrs["problems"] = json.dumps([*problems, *failed])
         write_result(place, tree)
         return tree
 
@@ -214,13 +222,17 @@ class Study:
         steps = [int(s) for s in self.trajectory.steps]
         return Settings(
             reference_step=resolve_reference(self._reference, steps, frozen),
-            noise_steps=noise_steps(steps, self._noise, frozen.get("noise_steps", ())),
+            noise_steps=noise_steps(
+                steps,
+                self._noise,
+                frozen.get("noise_steps", ()) if frozen.get("noise") == self._noise else (),
+            ),
             **self._options,
         )
 
     def _prepare_folder(self, place: Path) -> Settings:
         frozen = _frozen(place)
-        if not frozen and place.is_dir() and any(place.iterdir()):
+        if not frozen and place.is_dir() and any(p.name[0] != "." for p in place.iterdir()):
             raise StoreError(
                 f"{place} holds files that are no study; give an empty or a new folder."
             )
@@ -232,6 +244,7 @@ class Study:
                 "title": self.title,
                 "reference": self._reference,
                 "reference_step": settings.reference_step,
+                "noise": self._noise,
                 "noise_steps": list(settings.noise_steps),
                 "steps": [int(s) for s in self.trajectory.steps],
             },
@@ -243,9 +256,12 @@ def _frozen(place: Path | None) -> dict[str, Any]:
     if place is None or not settings_path(place).exists():
         return {}
     try:
-        return json.loads(settings_path(place).read_text())
+        frozen = json.loads(settings_path(place).read_text())
     except ValueError as error:
         raise StoreError(f"{settings_path(place)} is damaged: {error}") from error
+    if not isinstance(frozen, dict) or not frozen:
+        raise StoreError(f"{settings_path(place)} is damaged: it holds no settings.")
+    return frozen
 
 
 def _digest_path(place: Path | None) -> Path | None:

@@ -1,8 +1,14 @@
-"""Threads are pinned while numbers are computed: their count changes the last bits."""
+"""What holds for a whole process while tasks run in it, whichever thread they are in.
+
+Threads are pinned: their number changes the last bits. That a fit did not converge is kept in the
+result and counted on the page, so it is not warned about as well; Python's warning filters belong
+to the process, and a thread that set its own would take those of the others away.
+"""
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +17,7 @@ __all__ = ["pinned"]
 _lock = threading.Lock()
 _holders = 0
 _limits = None
+_filters: warnings.catch_warnings | None = None
 _before = 1
 
 
@@ -27,7 +34,7 @@ def pinned(threads: int) -> Iterator[None]:
     ...     torch.get_num_threads()
     1
     """
-    global _holders, _limits, _before
+    global _holders, _limits, _filters, _before
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -35,6 +42,9 @@ def pinned(threads: int) -> Iterator[None]:
         if _holders == 0:
             _before = torch.get_num_threads()
             _limits = threadpool_limits(limits=threads)
+            _filters = warnings.catch_warnings()
+            _filters.__enter__()
+            warnings.filterwarnings("ignore", message=".*converge")
         _holders += 1
         torch.set_num_threads(threads)
     try:
@@ -42,6 +52,7 @@ def pinned(threads: int) -> Iterator[None]:
     finally:
         with _lock:
             _holders -= 1
-            if _holders == 0 and _limits is not None:
+            if _holders == 0 and _limits is not None and _filters is not None:
+                _filters.__exit__(None, None, None)
                 _limits.restore_original_limits()
                 torch.set_num_threads(_before)

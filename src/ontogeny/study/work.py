@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import xarray as xr
 
 from .._version import __version__
-from ..errors import CheckpointError, OntogenyError, StoreError
+from ..errors import CheckpointError, StoreError
 from ..inputs import Inputs
 from ..needs import Model, Need, Reference, Series, Weights
 from ..observables import Observable
@@ -167,6 +167,11 @@ def _skeleton(job: Job, trajectory: Trajectory) -> Any:
     return _local.skeleton
 
 
+def release_skeleton() -> None:
+    """Let go of this thread's model."""
+    _local.token = _local.skeleton = None
+
+
 def own_needs(observable: Observable) -> list[Need]:
     """Return the needs that are read of every checkpoint itself."""
     return [n for n in observable.needs() if not isinstance(n, Reference)]
@@ -208,7 +213,7 @@ def _observe_step(job: Job, task: StepTask, report: Done) -> None:
     except CheckpointError as error:
         _write_all(job, task, f"missing: {_line(error)}", report)
         return
-    except OntogenyError as error:
+    except Exception as error:  # what one need cannot have must not cost the others theirs
         log.debug("reading together failed (%s); reading one by one", error)
         values = None
     for name in names:
