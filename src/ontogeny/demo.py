@@ -16,6 +16,7 @@ from .study.progress import Silent
 __all__ = ["STUDY", "run_demo"]
 
 _WORKERS = 2
+_STEPS = 700  # fewer than the default run: the whole demo is to take four minutes on two cores
 
 STUDY = """\
 title = "{title}"
@@ -118,15 +119,18 @@ def _check_folder(place: Path, quick: bool) -> None:
 
 
 def _check_size(place: Path, quick: bool) -> None:
-    from .training import RunSettings
-
     log = json.loads((place / "run" / "training_log.json").read_text(encoding="utf-8"))
-    wanted = RunSettings.quick() if quick else RunSettings()
-    if log["settings"]["steps"] != wanted.steps:
+    if log["settings"]["steps"] != _steps(quick):
         raise ArgumentError(
             f"{place} holds a demo of another size ({log['settings']['steps']} steps); "
             "give a new folder with --output."
         )
+
+
+def _steps(quick: bool) -> int:
+    from .training import RunSettings
+
+    return RunSettings.quick().steps if quick else _STEPS
 
 
 def _train(
@@ -140,7 +144,7 @@ def _train(
     progress.note("training a small model on Python's documentation")
     partial = place / _PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
-    record_training_run(partial, quick=quick, progress=training)
+    record_training_run(partial, quick=quick, steps=_steps(quick), progress=training)
     partial.rename(place / "run")
 
 
