@@ -80,6 +80,9 @@ def test_workers_hold_their_revisions(hub, whole, tmp_path):
 def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
     plan = study(hub.url, tmp_path / "cache").plan(tmp_path / "s")
     assert plan.to_do == 2 * len(STEPS) + 4
+    # two fused projections of 48 x 16 and two matrices of 32 x 16, in float32, at every step
+    assert plan.retained_bytes == (2 * 48 * 16 + 2 * 32 * 16) * 4 * len(STEPS)
+    assert "to keep in the folder" in str(plan)
     assert len(_snapshots(tmp_path / "cache")) == 1
 
 

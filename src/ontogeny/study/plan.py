@@ -45,6 +45,8 @@ class Plan:
     """Largest activations held at once for one checkpoint."""
     weight_bytes: int = 0
     """Weights that will be read."""
+    retained_bytes: int = 0
+    """Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -77,6 +79,10 @@ class Plan:
             f"inputs in {self.batches} batches"
         )
         lines.append(f"to hold: {_bytes(self.activation_bytes)} of activations at once")
+        if self.retained_bytes:
+            lines.append(
+                f"to keep in the folder if Hub revisions are bounded: {_bytes(self.retained_bytes)}"
+            )
         lines += [f"changed: {line}" for line in self.changes()]
         return "\n".join([*lines, *self.notes])
 

@@ -244,6 +244,7 @@ class Planner:
                 plan.activation_bytes, sum(self.probe.bytes.get(n, 0) for n in held)
             )
         blocks = any(e.to_do and self._by_name[e.node].over_blocks for e in plan.entries)
+        plan.retained_bytes = sum(self.probe.block_bytes.values()) * len(plan.steps) * blocks
         size = self.probe.parameters * 4
         plan.weight_bytes = size * (len(per_step) + len(plan.steps) * blocks)
 

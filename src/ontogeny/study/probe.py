@@ -6,6 +6,7 @@ It also refuses a model whose result for a text depends on what the text is batc
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ class Probe:
     """Tensor names that each need depends on; None where they cannot be told apart: all."""
     blocks: Mapping[str, tuple[str, ...]]
     """Weight blocks of each observable that is mapped over blocks, by node name."""
+    block_bytes: Mapping[str, int]
+    """Size in float32 of the stored tensors that weight blocks are read from."""
     bytes: Mapping[Activations, int]
     """Size of each activation reading in float32."""
     layers: Mapping[Activations, tuple[str, ...]]
@@ -86,6 +89,7 @@ def probe(
     sizes = {n: _size(model, n, inputs) for n in layers}
     with checkpoint.open() as reader:
         names = list(reader.names())
+        tensor_bytes = {name: 4 * math.prod(reader.shape(name)) for name in names}
         blocks = {
             o.name: tuple(
                 block
@@ -99,6 +103,11 @@ def probe(
     return Probe(
         reads=_reads(model, forward, inputs, settings, skeleton.file_names(), set(names)),
         blocks=blocks,
+        block_bytes={
+            name: tensor_bytes[name]
+            for each in blocks.values()
+            for name in (block.partition("#")[0] for block in each)
+        },
         bytes=sizes,
         layers=layers,
         positions=positions,
