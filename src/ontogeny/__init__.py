@@ -33,10 +33,13 @@ _MODULES = (
     "needs",
     "observables",
     "report",
+    "reproduce",
+    "semantics",
     "study",
     "tasks",
     "training",
     "trajectory",
+    "updates",
 )
 
 __all__ = ["__version__", *_ATTRIBUTES, *_MODULES]

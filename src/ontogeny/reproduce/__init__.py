@@ -1,0 +1,1 @@
+"""One recipe for each figure and table of the papers."""

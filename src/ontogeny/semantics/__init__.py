@@ -1,0 +1,1 @@
+"""Geometry that next-token prediction builds: support matrix, SVD concepts, orthants, UFM."""

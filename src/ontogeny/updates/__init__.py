@@ -1,0 +1,1 @@
+"""What an optimiser step does: gradients of a loss, SGD commutators, projections."""
