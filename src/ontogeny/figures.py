@@ -500,13 +500,13 @@ _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 def show_token(token: str) -> str:
     r"""Return a token as people read it: the mark of a leading space as ``#``, controls escaped.
 
-        The mark is a space itself, or what tokenizers write for it: ``Ġ`` (byte-level BPE) or ``▁``
-        (SentencePiece). Control, formatting and unassigned characters, among them those that turn the
-        direction of text, are written as escapes; the joiners that scripts need stay.
+    The mark is a space itself, or what tokenizers write for it: ``Ġ`` (byte-level BPE) or ``▁``
+    (SentencePiece). Control, formatting and unassigned characters, among them those that turn
+    the direction of text, are written as escapes; the joiners that scripts need stay.
 
-        Examples
-        --------
-        >>> show_token("\u0120cat"), show_token(" cat"), show_token("a\nb"), show_token("\u202ebad")
+    Examples
+    --------
+    >>> show_token("\u0120cat"), show_token(" cat"), show_token("a\nb"), show_token("\u202ebad")
     ('#cat', '#cat', 'a\\nb', '\\u202ebad')
     """
     return "".join(map(_shown, _SPACE_MARK.sub("#", token, count=1)))
