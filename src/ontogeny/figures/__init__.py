@@ -1,0 +1,33 @@
+"""Figure specifications: what to draw, as plain data that any renderer can follow.
+
+An observable's ``summarise`` attaches these to its dataset; the report renders them by ``kind``
+and needs neither the observable's package nor a model (decision 15). Every name in a specification
+is a variable or a dimension of the dataset that it is attached to.
+"""
+
+from __future__ import annotations
+
+from .attach import attach
+from .base import Figure, Section
+from .panels import Band, Boundary, Curves, Heatmap, NullComparison
+from .points import Scatter
+from .tables import Column, Footer, Pair, Table
+from .words import Words, show_token
+
+__all__ = [
+    "Band",
+    "Boundary",
+    "Column",
+    "Curves",
+    "Figure",
+    "Footer",
+    "Heatmap",
+    "NullComparison",
+    "Pair",
+    "Scatter",
+    "Section",
+    "Table",
+    "Words",
+    "attach",
+    "show_token",
+]

@@ -1,0 +1,85 @@
+"""Figure specifications put on a dataset, checked against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import xarray as xr
+
+from ..errors import ArgumentError, check_choice
+from .base import Figure, Section
+from .tables import Table
+
+__all__ = ["ROLES", "attach"]
+
+ROLES = ("development", "motion", "track", "regimes")
+
+
+def attach(
+    dataset: xr.Dataset,
+    section: Section,
+    figures: Sequence[Figure],
+    statements: Sequence[str] = (),
+    role: str = "development",
+) -> xr.Dataset:
+    """Return `dataset` with its section, figures and sentences as JSON attributes.
+
+    `role` says what the rows of the node mean in the developmental chart: ``"development"`` (they
+    count in the page's verdict), ``"motion"`` (weights move; says nothing of function by itself),
+    ``"track"`` (also the loss curve under the step slider) or ``"regimes"`` (as development; the
+    shared boundaries of its curves are drawn through the chart and all figures over steps).
+
+    Raises
+    ------
+    ArgumentError
+        If a figure names a variable or dimension that `dataset` lacks, a table's column has a
+        dimension beyond its rows, or `role` is unknown.
+
+    Examples
+    --------
+    >>> from ontogeny.figures import Curves
+    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]})
+    >>> figure = Curves("loss", "Loss on fixed text", value="loss", series=None)
+    >>> sorted(attach(data, Section("Loss", "Mean loss."), [figure]).attrs)
+    ['figures', 'role', 'section', 'statements']
+    """
+    check_choice("role", role, ROLES)
+    for figure in figures:
+        _check_names(figure, dataset)
+        _check_dimensions(figure, dataset)
+    return dataset.assign_attrs(
+        section=json.dumps(asdict(section)),
+        figures=json.dumps([f.to_dict() for f in figures]),
+        statements=json.dumps(list(statements)),
+        role=role,
+    )
+
+
+def _check_names(figure: Figure, dataset: xr.Dataset) -> None:
+    known = set(dataset.variables) | set(dataset.dims)
+    missing = [name for name in figure.names() if name is not None and name not in known]
+    if missing:
+        raise ArgumentError(
+            f"figure {figure.id!r} names {missing} which the dataset does not have; "
+            f"it has {sorted(map(str, known))}."
+        )
+
+
+def _check_dimensions(figure: Figure, dataset: xr.Dataset) -> None:
+    """Refuse what a table has no room for: dimensions neither of its rows nor selected."""
+    if not isinstance(figure, Table):
+        return
+    under = {name for line in figure.footer for name in line.cells.values()}
+    rows = {figure.rows, figure.group}
+    for name in figure.names():
+        if name not in dataset.variables or name in dataset.dims:
+            continue
+        shown = set(figure.select) | (set() if name in under else rows)
+        extra = [str(d) for d in dataset[name].dims if d not in shown]
+        if extra:
+            raise ArgumentError(
+                f"{name!r} in the table {figure.id!r} has dimensions {extra} that the table does "
+                f"not show; name one label of each in select."
+            )

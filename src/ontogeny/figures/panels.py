@@ -1,0 +1,122 @@
+"""Small multiples: curves, heatmaps, and dots beside their null models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..errors import ArgumentError
+from .base import Figure
+
+__all__ = ["Band", "Boundary", "Curves", "Heatmap", "NullComparison"]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A grey band with its label: what refitting, resampling or pure chance gives."""
+
+    lower: str
+    upper: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A step at which one regime ends and the next begins, as names of variables.
+
+    Parameters
+    ----------
+    step
+        The boundary in training steps: without dimensions for all lines, or over the dimension
+        of the lines or of the panels. NaN where there is none.
+    low, high
+        Ends of its interval in training steps; both or none.
+    noise_ratio
+        Noise after the boundary over noise before it: the noisier side is shaded (the later one
+        above 1, the earlier one below 1); without it only the interval is.
+    label
+        Written beside the line.
+    """
+
+    step: str
+    low: str | None = None
+    high: str | None = None
+    noise_ratio: str | None = None
+    label: str = "regime boundary"
+
+    def __post_init__(self) -> None:
+        if (self.low is None) != (self.high is None):
+            raise ArgumentError(
+                f"low and high of the boundary {self.step!r} must be given both or not at all; "
+                f"got low={self.low!r}, high={self.high!r}."
+            )
+
+
+@dataclass(frozen=True)
+class Curves(Figure):
+    """Lines over `x`, one for each label of `series`.
+
+    `interval` names the variables of the uncertainty of every line, `band` one grey band
+    (shared, or one per facet or series) that shows the null or the noise floor.
+    `x_scale` ``"step"`` is logarithmic with step 0 set apart and can be switched to linear.
+    `reference` is drawn dashed in the same colours, with `reference_label` in words: a theory's
+    curves over the measured ones. `boundaries` are drawn as lines with their interval over steps.
+    """
+
+    x: str = "step"
+    series: str | None = "layer"
+    interval: tuple[str, str] | None = None
+    bands: Sequence[Band] = ()
+    x_scale: str = "step"
+    y_scale: str = "linear"
+    reference: str | None = None
+    reference_label: str = "theory"
+    boundaries: Sequence[Boundary] = ()
+
+    kind = "curves"
+
+    def names(self) -> Iterator[str | None]:
+        """Give every variable and dimension that the figure names."""
+        yield from super().names()
+        yield from (self.x, self.series, self.reference, *(self.interval or ()))
+        yield from (name for band in self.bands for name in (band.lower, band.upper))
+        for each in self.boundaries:
+            yield from (each.step, each.low, each.high, each.noise_ratio)
+
+
+@dataclass(frozen=True)
+class Heatmap(Figure):
+    """One value for each pair of labels of `x` and `y`.
+
+    With `square` cells are as wide as high, as in a confusion matrix. A `facet` over steps shows
+    at most 8 of them, evenly chosen, first and last among them.
+    """
+
+    x: str = "step"
+    y: str = "layer"
+    series: str | None = None
+    square: bool = False
+
+    kind = "heatmap"
+
+    def names(self) -> Iterator[str | None]:
+        """Give every variable and dimension that the figure names."""
+        yield from super().names()
+        yield from (self.x, self.y, self.series)
+
+
+@dataclass(frozen=True)
+class NullComparison(Figure):
+    """One dot for each label of `rows`, beside the bands of its null models."""
+
+    rows: str = "block"
+    bands: Sequence[Band] = ()
+    interval: tuple[str, str] | None = None
+
+    kind = "null"
+
+    def names(self) -> Iterator[str | None]:
+        """Give every variable and dimension that the figure names."""
+        yield from super().names()
+        yield from (self.rows, *(self.interval or ()))
+        yield from (name for band in self.bands for name in (band.lower, band.upper))

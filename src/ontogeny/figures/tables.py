@@ -1,0 +1,107 @@
+"""Tables: numbers in rows and columns, with their uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import ArgumentError, check_choice
+from .base import Figure
+
+__all__ = ["Column", "Footer", "Pair", "Table"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    value
+        The variable: numbers, truth values or texts over the table's rows.
+    label
+        Head of the column; the variable's ``long_name`` if empty. Its ``units`` follow.
+    sd
+        Standard deviation or standard error, written behind the value in brackets; it sets how
+        many digits are written.
+    interval
+        Lower and upper end, written behind the value; sets the digits where there is no `sd`.
+    over
+        Head above neighbouring columns that share it.
+    """
+
+    value: str
+    label: str = ""
+    sd: str | None = None
+    interval: tuple[str, str] | None = None
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns, by their values' names, of whose cells the better one is shaded in each row."""
+
+    first: str
+    second: str
+    better: str = "higher"
+
+    def __post_init__(self) -> None:
+        check_choice("better", self.better, ("higher", "lower"))
+
+
+@dataclass(frozen=True)
+class Footer:
+    """One line under a table: variables without row, by the column that they stand in.
+
+    ``Footer("sum of differences", {"late_mean": "difference"})`` writes the variable
+    ``difference`` under the column whose value is ``late_mean``.
+    """
+
+    label: str
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Table(Figure):
+    """Numbers in rows and columns: a row for each label of `rows`, or of `group` and `rows`.
+
+    All variables have no dimension but `rows`, `group` and those of `select`; those of `footer`
+    have not even these. `value` and `relative` are not used. Digits follow the uncertainty, units
+    stand in the heads, of a pair the better cell is shaded. Rows where every column is NaN or
+    empty are left out.
+
+    Examples
+    --------
+    >>> early = Column("early", "early", sd="early_sd", over="syntactic")
+    >>> late = Column("late", "late", sd="late_sd", over="syntactic")
+    >>> total = Footer("sum of differences", {"late": "difference"})
+    >>> pair = Pair("early", "late")
+    >>> Table("t", "Scores", columns=[early, late], pairs=[pair], footer=[total]).kind
+    'table'
+    """
+
+    value: str = ""
+    columns: Sequence[Column] = ()
+    rows: str = "layer"
+    group: str | None = None
+    pairs: Sequence[Pair] = ()
+    footer: Sequence[Footer] = ()
+
+    kind = "table"
+
+    def __post_init__(self) -> None:
+        known = [column.value for column in self.columns]
+        if not known:
+            raise ArgumentError(f"columns of the table {self.id!r} must not be empty.")
+        named = [name for pair in self.pairs for name in (pair.first, pair.second)]
+        named += [name for line in self.footer for name in line.cells]
+        for name in named:
+            check_choice(f"a column of a pair or footer of the table {self.id!r}", name, known)
+
+    def names(self) -> Iterator[str | None]:
+        """Give every variable and dimension that the figure names."""
+        yield from super().names()
+        yield from (self.rows, self.group)
+        for column in self.columns:
+            yield from (column.value, column.sd, *(column.interval or ()))
+        yield from (name for line in self.footer for name in line.cells.values())
