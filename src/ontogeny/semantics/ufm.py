@@ -1,0 +1,378 @@
+"""The unconstrained features model of next-token prediction, trained by gradient descent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..arrays import Array, matrix, namespace, to_numpy
+from ..errors import ArgumentError, NonFiniteError, check_choice
+from .gradient_flow import closed_form, half_times
+from .learning_order import first_crossing
+from .objectives import Objective, make_objective
+from .subspaces import leading_directions, subspace_overlap
+
+__all__ = ["train_ufm"]
+
+OVERLAPS = (1, 3, 5, 10, 20, 50)
+_MOST_STEPS = 1_000_000
+
+
+def train_ufm(
+    S_centred: Array,
+    d: int,
+    loss: str = "square",
+    init: str = "aligned",
+    *,
+    P: Array | None = None,
+    pi: Array | None = None,
+    ridge: float = 0.0,
+    delta: float = 8.0,
+    duration: float | None = None,
+    step_size: float = 0.02,
+    integrator: str = "heun",
+    records: int = 200,
+    gram_times: Sequence[float] = (),
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Train word embeddings W (V, d) and context embeddings H (d, m) freely and record how.
+
+    Minimises Σ_j w_j loss_j(W h_j) + (ridge/2)(‖W‖² + ‖H‖²), where loss_j is (1/2)‖s̃_j − W h_j‖²
+    (``"square"``) or the cross-entropy of softmax(W h_j) with the column p_j of `P`
+    (``"cross_entropy"``), and w_j = m π_j, so that equal context weights are the same as none.
+
+    Parameters
+    ----------
+    S_centred
+        Centred support matrix S̃ = (I − 11ᵀ/V) S, (V, m), NumPy or PyTorch (also on a GPU).
+    d
+        Embedding dimension, above or below V.
+    loss
+        ``"square"`` or ``"cross_entropy"``.
+    init
+        ``"aligned"``: W(0) = e^−δ U Rᵀ and H(0) = e^−δ R Vᵀ with the singular vectors of S̃, the
+        start of `closed_form`. ``"random"``: Gaussian, with the same expected norms.
+    P
+        Next-word distributions (V, m), columns sum to 1, for the cross-entropy; by default uniform
+        on the support that `S_centred` shows.
+    pi
+        Context weights (m,), not negative; scaled to mean 1.
+    ridge
+        Weight of the ridge penalty; λ of the paper's Σ_j π_j loss_j is ridge / m.
+    delta
+        Minus the logarithm of the initial scale.
+    duration
+        Time of the flow. Default: until the slowest concept of the square loss is learned; for
+        the cross-entropy, whose logits grow without end, 30 times the half-time of its first.
+    step_size
+        Step of the integrator in units of 1/σ_1, the fastest growth rate.
+    integrator
+        ``"heun"`` follows the flow to second order; ``"euler"`` is plain gradient descent, which
+        lags behind the flow by about δ × step_size / 4.
+    records
+        Number of times recorded, evenly spaced, first and last included.
+    gram_times
+        Times at which W Wᵀ (V, V) and Hᵀ H (m, m) are kept, each at the nearest step.
+    random_state
+        Seed of R and of the random start.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along ``time`` (with ``iteration``) and ``concept`` (1 to min(d, rank), by σ):
+        ``projection`` u_iᵀ L v_i, ``singular_value`` of L = W H, ``theory`` σ_i a_i(t) (square
+        loss without weights and ridge), ``sigma``, ``half_time`` (when the projection reaches
+        half of σ_i, or of its own last value for the cross-entropy) and ``theory_half_time``;
+        ``loss`` (with the penalty), ``logit_norm`` ‖L‖, ``complement_norm`` ‖L − UUᵀLVVᵀ‖,
+        ``mixing_norm`` (what of UᵀLV is off its diagonal), ``cosine`` of L with S̃;
+        ``overlap(time, matrix, k)`` of the leading logit directions with those of S̃, centred P
+        and, with `pi`, both weighted by it; ``word_gram``, ``context_gram`` at ``gram_time``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, S̃ is not centred, or the training would need more than a
+        million steps.
+    NonFiniteError
+        If the training diverges.
+
+    Notes
+    -----
+    Zhao and Thrampoulidis 2025, Eq. (NTP-UFM), sec. 4.4, App. D, Figs 12, 13, 18, 19. With the
+    aligned start the square loss follows `closed_form`; a small random start keeps the order of
+    the concepts, but its curves are shifted in time. Under the cross-entropy the first
+    directions are those of the centred P weighted by π, and S̃ takes over later: see ``overlap``.
+
+    Examples
+    --------
+    >>> S = np.array([[1.0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]])
+    >>> run = train_ufm(S - S.mean(axis=0), d=4, delta=6.0)
+    >>> bool((abs(run.projection - run.theory) < 0.01 * run.sigma).all())
+    True
+    """
+    check_choice("init", init, ("aligned", "random"))
+    check_choice("integrator", integrator, ("heun", "euler"))
+    S = _centred("S_centred", S_centred)
+    _check_sizes(d, delta, step_size, ridge, records)
+    objective = make_objective(S, loss, P, pi, float(ridge))
+    basis = _basis(S, d)
+    rates = objective.growth_rates()
+    total = _duration(duration, objective, basis, rates, delta, init)
+    steps = max(math.ceil(total * rates[0] / step_size), 2)
+    if steps > _MOST_STEPS:
+        raise ArgumentError(
+            f"this would take {steps:,} steps (duration {total:.3g} at the growth rate "
+            f"{rates[0]:.3g}); give a shorter duration or a larger step_size."
+        )
+    W, H = _start(basis, d, S, delta, init, random_state)
+    kept = np.unique(np.linspace(0, steps, min(records, steps + 1)).round().astype(int))
+    recorder = _Recorder(objective, basis, _nearest(gram_times, total, steps))
+    eta = total / steps
+    for i in range(steps + 1):
+        if i in recorder.grams or recorder.is_next(i, kept):
+            recorder.take(i, eta * i, W, H, i in recorder.grams)
+        if i < steps:
+            W, H = _advance(objective, W, H, eta, integrator)
+    data = recorder.result()
+    data = _with_theory(data, objective, basis, delta)
+    return data.assign_attrs(
+        loss=loss,
+        init=init,
+        integrator=integrator,
+        d=d,
+        delta=delta,
+        ridge=float(ridge),
+        step=eta,
+        steps=steps,
+        random_state=random_state,
+    )
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """The concepts of S̃ that fit into d dimensions: U (V, r), sigma (r,), V (m, r)."""
+
+    U: Array
+    sigma: Array
+    V: Array
+
+
+def _basis(S: Array, d: int) -> _Basis:
+    xp = namespace(S)
+    U, sigma, Vt = xp.linalg.svd(S, full_matrices=False)
+    if float(sigma[0]) == 0:
+        raise ArgumentError(
+            "S_centred is zero: every word follows every context, nothing to learn."
+        )
+    rank = int(xp.sum(xp.astype(sigma > 1e-6 * sigma[0], xp.int64)))
+    r = min(d, rank)
+    return _Basis(U[:, :r], sigma[:r], Vt[:r, :].T)
+
+
+def _centred(name: str, S: Array) -> Array:
+    S = matrix(name, S)
+    xp = namespace(S)
+    worst = float(xp.max(xp.abs(xp.mean(S, axis=0))))
+    if worst > 1e-5 * float(xp.max(xp.abs(S))) + 1e-300:
+        raise ArgumentError(
+            f"{name} must have columns of mean 0 (the support matrix minus its column means); "
+            f"a column has mean {worst:.3g}."
+        )
+    return S
+
+
+def _check_sizes(d: int, delta: float, step_size: float, ridge: float, records: int) -> None:
+    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
+        raise ArgumentError(f"d must be a whole number, at least 1; got {d!r}.")
+    if not math.isfinite(delta):
+        raise ArgumentError(f"delta must be finite; got {delta}.")
+    if not 0 < step_size <= 0.5:
+        raise ArgumentError(f"step_size must lie in (0, 0.5]; got {step_size}.")
+    if not (ridge >= 0 and math.isfinite(ridge)):
+        raise ArgumentError(f"ridge must not be negative; got {ridge}.")
+    if records < 2:
+        raise ArgumentError(f"records must be at least 2; got {records}.")
+
+
+def _duration(
+    duration: float | None,
+    objective: Objective,
+    basis: _Basis,
+    rates: np.ndarray,
+    delta: float,
+    init: str,
+) -> float:
+    if duration is not None:
+        if not (duration > 0 and math.isfinite(duration)):
+            raise ArgumentError(f"duration must be positive; got {duration}.")
+        return float(duration)
+    if objective.loss == "cross_entropy":
+        return 30 * max(delta, 1.0) / rates[0]
+    slowest = rates[: len(basis.sigma)].min() - objective.ridge
+    if slowest <= 0:
+        raise ArgumentError(
+            f"ridge={objective.ridge:g} keeps a concept from being learned (its growth rate is "
+            f"{slowest + objective.ridge:.3g}), so duration has no default; give one."
+        )
+    learned = (delta + 0.5 * math.log(max(slowest, 1e-300)) + 5) / slowest
+    return max(learned, 5 / slowest) * (1.5 if init == "random" else 1.0)
+
+
+def _start(
+    basis: _Basis, d: int, S: Array, delta: float, init: str, random_state: int
+) -> tuple[Array, Array]:
+    xp = namespace(S)
+    rng = np.random.default_rng(random_state)
+    scale, r = math.exp(-delta), len(basis.sigma)
+    where = {"dtype": S.dtype, "device": getattr(S, "device", None)}
+    if init == "aligned":
+        R = xp.asarray(np.linalg.qr(rng.standard_normal((d, r)))[0], **where)
+        return scale * basis.U @ R.T, scale * R @ basis.V.T
+    words, contexts = S.shape
+    W = rng.standard_normal((words, d)) * scale * math.sqrt(r / (words * d))
+    H = rng.standard_normal((d, contexts)) * scale * math.sqrt(r / (contexts * d))
+    return xp.asarray(W, **where), xp.asarray(H, **where)
+
+
+def _advance(
+    objective: Objective, W: Array, H: Array, eta: float, integrator: str
+) -> tuple[Array, Array]:
+    dW, dH = objective.gradient(W, H)
+    if integrator == "euler":
+        return W - eta * dW, H - eta * dH
+    eW, eH = objective.gradient(W - eta * dW, H - eta * dH)
+    return W - eta / 2 * (dW + eW), H - eta / 2 * (dH + eH)
+
+
+def _nearest(times: Sequence[float], total: float, steps: int) -> frozenset[int]:
+    for time in times:
+        if not 0 <= time <= total:
+            raise ArgumentError(
+                f"gram_times must lie in 0 to {total:.4g}, the duration; got {time}."
+            )
+    return frozenset(round(time / total * steps) for time in times)
+
+
+class _Recorder:
+    """What is kept of the training at chosen iterations."""
+
+    def __init__(self, objective: Objective, basis: _Basis, grams: frozenset[int]) -> None:
+        self.objective, self.basis, self.grams = objective, basis, grams
+        self.ks = [k for k in OVERLAPS if k <= len(basis.sigma)]
+        self.directions = {
+            name: leading_directions(M, self.ks[-1]) for name, M in objective.candidates().items()
+        }
+        self._rows: list[dict[str, Any]] = []
+        self._grams: list[tuple[float, np.ndarray, np.ndarray]] = []
+        self._position = 0
+
+    def is_next(self, i: int, kept: np.ndarray) -> bool:
+        """Return whether iteration `i` is the next to be recorded, and move on if so."""
+        if self._position < len(kept) and kept[self._position] == i:
+            self._position += 1
+            return True
+        return False
+
+    def take(self, i: int, time: float, W: Array, H: Array, gram: bool) -> None:
+        """Record iteration `i`."""
+        L, S = W @ H, self.objective.S
+        xp = namespace(L)
+        loss = self.objective.value(W, H)
+        if not math.isfinite(loss):
+            raise NonFiniteError(
+                f"the training diverged at iteration {i}; a smaller step_size may help."
+            )
+        inner = (self.basis.U.T @ W) @ (H @ self.basis.V)
+        along = xp.linalg.diagonal(inner)
+        norm = float(xp.linalg.vector_norm(L))
+        Q = leading_directions(L, self.ks[-1])
+        self._rows.append(
+            {
+                "iteration": i,
+                "time": time,
+                "loss": loss,
+                "projection": to_numpy(along),
+                "singular_value": to_numpy(xp.linalg.svdvals(L))[: len(along)],
+                "logit_norm": norm,
+                "complement_norm": float(
+                    xp.linalg.vector_norm(L - self.basis.U @ inner @ self.basis.V.T)
+                ),
+                "mixing_norm": float(
+                    xp.linalg.vector_norm(inner - along * xp.eye(len(along), dtype=along.dtype))
+                ),
+                "cosine": float(xp.sum(L * S)) / (norm * float(xp.linalg.vector_norm(S)) or 1.0),
+                "overlap": [subspace_overlap(U, Q, self.ks) for U in self.directions.values()],
+            }
+        )
+        if gram:
+            self._grams.append((time, to_numpy(W @ W.T), to_numpy(H.T @ H)))
+
+    def result(self) -> xr.Dataset:
+        """Return all records as one dataset."""
+        dims: dict[str, tuple[str, ...]] = {
+            "projection": ("time", "concept"),
+            "singular_value": ("time", "concept"),
+            "overlap": ("time", "matrix", "k"),
+        }
+        columns = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        data = xr.Dataset(
+            {
+                name: (dims.get(name, ("time",)), values)
+                for name, values in columns.items()
+                if name not in ("time", "iteration")
+            },
+            coords={
+                "time": columns["time"],
+                "iteration": ("time", columns["iteration"]),
+                "concept": np.arange(1, len(self.basis.sigma) + 1),
+                "matrix": list(self.directions),
+                "k": self.ks,
+            },
+        )
+        data = data.assign(sigma=("concept", to_numpy(self.basis.sigma).astype(np.float64)))
+        if self._grams:
+            times, words, contexts = zip(*self._grams, strict=True)
+            data = data.assign(
+                word_gram=(("gram_time", "word", "word_"), np.array(words)),
+                context_gram=(("gram_time", "context", "context_"), np.array(contexts)),
+            ).assign_coords(gram_time=list(times))
+        return data
+
+
+def _with_theory(data: xr.Dataset, objective: Objective, basis: _Basis, delta: float) -> xr.Dataset:
+    times, series = data.time.values, data.projection.values.T
+    sigma = data.sigma.values
+    level = sigma if objective.loss == "square" else series[:, -1]
+    data = data.assign(half_time=("concept", first_crossing(times, series, level / 2)))
+    if objective.loss == "square" and objective.is_plain:
+        data = data.assign(theory=(("time", "concept"), sigma * closed_form(sigma, delta, times)))
+        if (sigma * math.exp(2 * delta) > 2).all():
+            data = data.assign(theory_half_time=("concept", half_times(sigma, delta)))
+    return _labelled(data)
+
+
+_LABELS = {
+    "projection": ("projection of the logits on the concept", "uᵢᵀ L vᵢ"),
+    "singular_value": ("singular value of the logits", "σᵢ(L)"),
+    "theory": ("closed form", "σᵢ aᵢ(t)"),
+    "sigma": ("singular value of the centred support matrix", "σᵢ"),
+    "complement_norm": ("norm of the logits outside the concepts", "‖L − UUᵀLVVᵀ‖"),
+    "mixing_norm": ("norm of what mixes the concepts", "‖off-diagonal of UᵀLV‖"),
+    "cosine": ("cosine of the logits with the centred support matrix", "cos(L, S̃)"),
+    "overlap": ("overlap of the k leading directions", "‖UₖᵀQₖ‖²/k"),
+    "logit_norm": ("norm of the logits", "‖L‖"),
+    "loss": ("loss with its penalty", ""),
+}
+
+
+def _labelled(data: xr.Dataset) -> xr.Dataset:
+    for name, (label, symbol) in _LABELS.items():
+        if name in data:
+            data[name].attrs.update(long_name=label, symbol=symbol)
+    data.time.attrs.update(long_name="time of the flow", units="1")
+    return data
