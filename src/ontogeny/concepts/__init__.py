@@ -6,6 +6,7 @@ All of them are scikit-learn transformers; NumPy arrays and PyTorch tensors are 
 from __future__ import annotations
 
 from .base import Extractor
+from .cav import CAV
 from .convex import ConvexNMF
 from .ica import ICA
 from .kmeans import KMeans
@@ -20,6 +21,7 @@ from .stream import fit_batches, sample_rows
 from .structure import Structure, canonical_form, structure
 
 __all__ = [
+    "CAV",
     "ConvexNMF",
     "DictionaryLearning",
     "Extractor",
