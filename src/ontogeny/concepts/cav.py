@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,47 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch.nn.functional import softplus
 
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError, check_choice
+from .directions import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 
-__all__ = ["CAV", "Fits"]
+__all__ = ["CAV"]
 
 SOLVERS = ("lbfgs", "adam", "mean-difference")
 _ITERATIONS = {"lbfgs": 1000, "adam": 2500, "mean-difference": 1}
-
-
-@dataclass(frozen=True)
-class Fits:
-    """Several directions on the same activations.
-
-    Parameters
-    ----------
-    coef
-        (K, m) float64 minimisers, not normalised.
-    intercept
-        (K,) thresholds; zero without an intercept.
-    converged
-        (K,) whether each met the tolerance.
-    n_iter
-        (K,) iterations.
-    """
-
-    coef: np.ndarray
-    intercept: np.ndarray
-    converged: np.ndarray
-    n_iter: np.ndarray
-
-    @property
-    def directions(self) -> np.ndarray:
-        """(K, m) the same with unit norm; a zero vector, which has no direction, stays zero."""
-        return _unit(self.coef)
-
-    def decide(self, A: np.ndarray) -> np.ndarray:
-        """Return (K, n): True where a sample of `A` (n, m) lies on the positive side."""
-        return (self.coef @ A.T + self.intercept[:, None]) > 0
 
 
 class CAV(ClassifierMixin, BaseEstimator):
@@ -273,10 +241,10 @@ class CAV(ClassifierMixin, BaseEstimator):
     def _solve(self, A: np.ndarray, signs: np.ndarray, weights: np.ndarray | None) -> Fits:
         """Return the fits for each row of `signs` (K, n) and `weights` (K, n)."""
         if self.solver == "mean-difference":
-            return _mean_differences(A, signs, weights, self.intercept)
+            return mean_differences(A, signs, weights, self.intercept)
         limit = self.max_iter or _ITERATIONS[self.solver]
         if self.solver == "adam":
-            return _adam(A, signs, weights, self.l2, self.intercept, self.learning_rate, limit)
+            return adam(A, signs, weights, self.l2, self.intercept, self.learning_rate, limit)
         solver = RidgeLogistic(A, self.l2, self.intercept)
         found = list(solver.solve_many(signs, weights, self.tol, limit))
         return Fits(
@@ -290,53 +258,6 @@ class CAV(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _mean_differences(
-    A: np.ndarray, signs: np.ndarray, weights: np.ndarray | None, intercept: bool
-) -> Fits:
-    counted = np.ones_like(signs) if weights is None else weights
-    shares = [counted * (signs == s) for s in (1, -1)]
-    above, below = ((w / w.sum(1, keepdims=True)) @ A for w in shares)
-    coef = above - below
-    middle = -((above + below) / 2 * coef).sum(1)
-    ones = np.ones(len(signs), dtype=int)
-    return Fits(coef, middle if intercept else np.zeros(len(signs)), ones.astype(bool), ones)
-
-
-def _adam(
-    A: np.ndarray,
-    signs: np.ndarray,
-    weights: np.ndarray | None,
-    l2: float,
-    intercept: bool,
-    learning_rate: float,
-    steps: int,
-) -> Fits:
-    """Run the report's schedule for all label vectors at once; Adam treats each entry alone."""
-    samples, labels = torch.from_numpy(A), torch.from_numpy(signs.T.copy())
-    counted = torch.ones_like(labels) if weights is None else torch.from_numpy(weights.T.copy())
-    counted = counted / counted.sum(0)
-    v = torch.zeros(A.shape[1], len(signs), dtype=torch.float64, requires_grad=True)
-    b = torch.zeros(len(signs), dtype=torch.float64, requires_grad=intercept)
-    optimizer = torch.optim.Adam([v, b] if intercept else [v], lr=learning_rate)
-    with torch.enable_grad():
-        for _ in range(steps):
-            optimizer.zero_grad()
-            losses = counted * softplus(-labels * (samples @ v + b))
-            (losses.sum() + l2 * v.square().sum()).backward()
-            optimizer.step()
-    count = len(signs)
-    coef = v.detach().numpy().T.copy()
-    # A fixed schedule is the fit by definition; how far it is from the minimum is the user's to ask
-    return Fits(coef, b.detach().numpy(), np.ones(count, dtype=bool), np.full(count, steps))
-
-
-def _unit(coef: np.ndarray) -> np.ndarray:
-    largest = np.abs(coef).max(-1, keepdims=True)
-    scaled = coef / np.where(largest > 0, largest, 1)
-    norm = np.linalg.norm(scaled, axis=-1, keepdims=True)
-    return np.asarray(scaled / np.where(norm > 0, norm, 1))
 
 
 def _count(name: str, value: Any) -> int:
