@@ -1,1 +1,70 @@
-"""Geometry that next-token prediction builds: support matrix, SVD concepts, orthants, UFM."""
+"""Geometry that next-token prediction builds: support matrix, SVD concepts, orthants, UFM.
+
+Arrays and text only; embeddings of models are read by :mod:`ontogeny.capture`.
+"""
+
+from __future__ import annotations
+
+from .clusters import Cluster as Cluster
+from .clusters import spectral_clusters as spectral_clusters
+from .concepts import ConceptBasis as ConceptBasis
+from .concepts import embedding_concepts as embedding_concepts
+from .concepts import svd_concepts as svd_concepts
+from .corpus import split_words as split_words
+from .corpus import token_stream as token_stream
+from .corpus import word_stream as word_stream
+from .corpus import WordStream as WordStream
+from .gradient_flow import closed_form as closed_form
+from .gradient_flow import half_times as half_times
+from .imbalance import loss_growth_rates as loss_growth_rates
+from .imbalance import step_imbalance as step_imbalance
+from .imbalance import StepImbalance as StepImbalance
+from .learning_order import first_crossing as first_crossing
+from .learning_order import learning_order as learning_order
+from .learning_order import LearningOrder as LearningOrder
+from .orthants import Orthant as Orthant
+from .orthants import orthants as orthants
+from .orthants import refinement_tree as refinement_tree
+from .orthants import RefinementTree as RefinementTree
+from .ridge import max_margin_logits as max_margin_logits
+from .ridge import MaxMargin as MaxMargin
+from .ridge import ridge_path as ridge_path
+from .subspaces import leading_directions as leading_directions
+from .subspaces import subspace_overlap as subspace_overlap
+from .support import Support as Support
+from .support import support_from_pairs as support_from_pairs
+from .support import support_matrix as support_matrix
+from .ufm import train_ufm as train_ufm
+
+__all__ = [
+    "Cluster",
+    "ConceptBasis",
+    "LearningOrder",
+    "MaxMargin",
+    "Orthant",
+    "RefinementTree",
+    "StepImbalance",
+    "Support",
+    "WordStream",
+    "closed_form",
+    "embedding_concepts",
+    "first_crossing",
+    "half_times",
+    "leading_directions",
+    "learning_order",
+    "loss_growth_rates",
+    "max_margin_logits",
+    "orthants",
+    "refinement_tree",
+    "ridge_path",
+    "spectral_clusters",
+    "split_words",
+    "step_imbalance",
+    "subspace_overlap",
+    "support_from_pairs",
+    "support_matrix",
+    "svd_concepts",
+    "token_stream",
+    "train_ufm",
+    "word_stream",
+]

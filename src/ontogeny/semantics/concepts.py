@@ -1,0 +1,369 @@
+"""Concepts: the singular vectors of the centred support matrix (row B2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
+
+from ..arrays import Array, is_array, matrix, to_numpy
+from ..errors import ArgumentError, NonFiniteError, check_choice
+from .support import Support
+
+__all__ = ["ConceptBasis", "embedding_concepts", "svd_concepts"]
+
+# A dense SVD up to this many entries, the Gram matrix up to this many rows, Lanczos beyond.
+DENSE_ENTRIES = 1_000_000
+GRAM_ROWS = 2000
+# Below this share of the largest singular value a direction is rounding, not a concept: the Gram
+# matrix holds squares, of which float64 keeps sixteen digits.
+NEGLIGIBLE = {"dense": 1e-12, "gram": 1e-6, "lanczos": 1e-7}
+# Entries this near to the largest one count as equal to it where signs are fixed, so that rounding
+# does not choose among ties.
+TIE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptBasis:
+    """Concepts: word analyzer vectors U, singular values, context analyzer vectors V.
+
+    Parameters
+    ----------
+    U
+        Word analyzer vectors, columns of shape (V, k).
+    sigma
+        Singular values, largest first, shape (k,).
+    V
+        Context analyzer vectors, columns of shape (m, k); None where there are no contexts.
+    words, contexts
+        Their names; None if unknown.
+
+    Examples
+    --------
+    >>> from ontogeny import semantics
+    >>> basis = svd_concepts(semantics.support_matrix("a b a c a b b", lengths=1), k=2)
+    >>> basis.U.shape, basis.V.shape
+    ((3, 2), (3, 2))
+    """
+
+    U: np.ndarray
+    sigma: np.ndarray
+    V: np.ndarray | None
+    words: Sequence[str] | None = None
+    contexts: Sequence[tuple[str, ...]] | None = None
+
+    @property
+    def k(self) -> int:
+        """Number of concepts."""
+        return self.U.shape[1]
+
+    def representations(self, W: Array, H: Array | None = None) -> tuple[Any, Any]:
+        """Return the concepts in the embedding space: W^T u_k and H v_k.
+
+        Parameters
+        ----------
+        W
+            Word embeddings of shape (V, d).
+        H
+            Context embeddings of shape (d, m).
+
+        Returns
+        -------
+        tuple of arrays of shape (d, k)
+            The second is None without H.
+
+        Raises
+        ------
+        ArgumentError
+            If the shapes do not fit.
+
+        Notes
+        -----
+        Zhao and Thrampoulidis (2025), sec. 4.2 and App. B. For W = U Sigma^1/2 R^T and
+        H = R Sigma^1/2 V^T both are sigma_k^1/2 R e_k (the paper prints sigma_k R e_k).
+
+        Examples
+        --------
+        >>> basis = ConceptBasis(np.eye(3)[:, :2], np.ones(2), None)
+        >>> basis.representations(np.arange(6.0).reshape(3, 2))[0]
+        array([[0., 2.],
+               [1., 3.]])
+        """
+        words = to_numpy(matrix("W", W))
+        if len(words) != len(self.U):
+            raise ArgumentError(f"W must have {len(self.U)} rows, one a word; got {len(words)}.")
+        if H is None:
+            return words.T @ self.U, None
+        contexts = to_numpy(matrix("H", H))
+        if self.V is None:
+            raise ArgumentError("H was given, but this basis has no context analyzer vectors.")
+        if contexts.shape[1] != len(self.V):
+            raise ArgumentError(
+                f"H must have {len(self.V)} columns, one a context; got {contexts.shape[1]}."
+            )
+        return words.T @ self.U, contexts @ self.V
+
+
+def svd_concepts(
+    support: Support | Array | sparse.sparray,
+    k: int = 20,
+    *,
+    of: str = "S",
+    weights: str | Array | None = None,
+    method: str = "auto",
+    random_state: int = 0,
+) -> ConceptBasis:
+    """Return the leading singular triplets of a matrix whose columns are centred.
+
+    Centring is implicit: a sparse matrix stays sparse. The largest entry of each u_k is positive
+    (the first of equal ones), and v_k follows.
+
+    Parameters
+    ----------
+    support
+        A :class:`Support`, or any matrix of shape (V, m), dense or sparse.
+    k
+        Number of concepts; fewer come back if the rank is lower.
+    of
+        ``"S"``, the support, or ``"P"``, the conditional probabilities, where a Support is given.
+    weights
+        Weights of the contexts, shape (m,), by which the columns are multiplied; ``"pi"`` takes
+        the share of each context in the text.
+    method
+        ``"dense"`` (SVD of the dense matrix), ``"gram"`` (eigenvectors of the smaller Gram
+        matrix) or ``"lanczos"`` (never dense); ``"auto"`` chooses by size.
+    random_state
+        Seed of the Lanczos start vector.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range, or every context allows every word, so that nothing is
+        left after centring.
+    NonFiniteError
+        If the matrix holds NaN or infinity.
+
+    Notes
+    -----
+    Zhao and Thrampoulidis (2025), Eq. (2) and (3): S~ = (I - 11^T / V) S = U Sigma V^T. A single
+    axis rarely means anything by itself; concept 1 is mostly word frequency. Singular vectors of
+    equal singular values are determined only up to rotation among each other.
+
+    Examples
+    --------
+    >>> basis = svd_concepts(np.array([[1.0, 0, 1], [0, 1, 1], [0, 0, 1]]), k=2)
+    >>> basis.sigma.round(3)
+    array([1.   , 0.577])
+    """
+    A, words, contexts = _matrix(support, of)
+    if weights is not None:
+        A = A @ sparse.diags_array(_weights(weights, support, A.shape[1]))
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
+    check_choice("method", method, ("auto", "dense", "gram", "lanczos"))
+    if method == "auto":
+        method = _method(A.shape, k)
+    k = min(int(k), *A.shape)
+    triplets = {"dense": _dense, "gram": _gram, "lanczos": _lanczos}[method]
+    U, sigma, V = triplets(_Centred(A), k, random_state)
+    kept = sigma > NEGLIGIBLE[method] * max(_scale(A), np.finfo(float).tiny)
+    if not kept.any():
+        raise ArgumentError(
+            f"the centred matrix {A.shape} is zero: every context allows every word, so no concept "
+            "tells words apart. Give more text, more words or longer contexts."
+        )
+    U, sigma, V = U[:, kept], sigma[kept], V[:, kept]
+    signs = _signs(U)
+    return ConceptBasis(U * signs, sigma, V * signs, words, contexts)
+
+
+def embedding_concepts(
+    W: Array,
+    H: Array | None = None,
+    k: int = 20,
+    *,
+    centred: bool = True,
+    words: Sequence[str] | None = None,
+    contexts: Sequence[tuple[str, ...]] | None = None,
+) -> ConceptBasis:
+    """Return the concepts that a model's own embeddings hold, without a support matrix.
+
+    W = U Sigma^1/2 R^T gives U and Sigma; the contexts follow by V = H^T R Sigma^-1/2.
+
+    Parameters
+    ----------
+    W
+        Word embeddings of shape (V, d): decoder or input embedding, rows beyond the tokenizer
+        left out.
+    H
+        Context embeddings of shape (d, m), of the same model. The columns of V are then not
+        orthonormal: H is not what the formula assumes, and shows how far the model is from it.
+    k
+        Number of concepts; fewer come back if the rank is lower.
+    centred
+        Whether the mean word embedding is subtracted, as the theory's S~ is centred. Uncentred,
+        the first axis is mostly the mean.
+    words, contexts
+        Their names.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes do not fit or W has no variance.
+
+    Notes
+    -----
+    Zhao and Thrampoulidis (2025), sec. 5.1 and App. F.2, row B10; the sign of R as in spec B.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> W, H = rng.normal(size=(30, 4)), rng.normal(size=(4, 50))
+    >>> basis = embedding_concepts(W, H, k=3)
+    >>> basis.U.shape, basis.V.shape
+    ((30, 3), (50, 3))
+    """
+    vectors = to_numpy(matrix("W", W)).astype(np.float64)
+    if centred:
+        vectors = vectors - vectors.mean(0)
+    U, roots, Rt = np.linalg.svd(vectors, full_matrices=False)
+    rank = int((roots > 1e-10 * max(np.abs(vectors).max(), roots[0])).sum())
+    if rank == 0:
+        raise ArgumentError("W has the same embedding in every row; it holds no concept.")
+    k = min(k, rank)
+    signs = _signs(U[:, :k])
+    U, R = U[:, :k] * signs, Rt[:k].T * signs
+    V = None
+    if H is not None:
+        hidden = to_numpy(matrix("H", H)).astype(np.float64)
+        if len(hidden) != len(R):
+            raise ArgumentError(
+                f"H must have {len(R)} rows, the columns of W; its shape is {hidden.shape}."
+            )
+        V = hidden.T @ (R / roots[:k])  # roots are the singular values of W: Sigma^1/2
+    return ConceptBasis(U, roots[:k] ** 2, V, words, contexts)
+
+
+class _Centred:
+    """The matrix minus its column means, as products that never form it."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.means = np.asarray(A.sum(0)).reshape(-1) / A.shape[0]
+        self.shape = A.shape
+
+    def times(self, X: np.ndarray) -> np.ndarray:
+        return self.A @ X - self.means @ X
+
+    def transposed_times(self, X: np.ndarray) -> np.ndarray:
+        return self.A.T @ X - np.multiply.outer(self.means, X.sum(0))
+
+    def is_zero(self) -> bool:
+        total = _scale(self.A) ** 2
+        return total - self.shape[0] * self.means @ self.means <= 1e-14 * total
+
+    def dense(self) -> np.ndarray:
+        return (self.A.toarray() if sparse.issparse(self.A) else self.A) - self.means
+
+
+def _dense(A: _Centred, k: int, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    U, sigma, Vt = np.linalg.svd(A.dense(), full_matrices=False)
+    return U[:, :k], sigma[:k], Vt[:k].T
+
+
+def _gram(A: _Centred, k: int, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvectors of the smaller Gram matrix; the other side and sigma by one product."""
+    rows, columns = A.shape
+    if rows <= columns:
+        U = _leading(_double_centred(_product(A.A)), k)
+        V = A.transposed_times(U)
+    else:
+        # 1^T S~ = 0, so S^T S~ = S~^T S~.
+        gram = _product(A.A.T) - rows * np.outer(A.means, A.means)
+        V = _leading(gram, k)
+        U = A.times(V)
+    image = V if rows <= columns else U
+    sigma = np.linalg.norm(image, axis=0)
+    image = image / np.maximum(sigma, np.finfo(float).tiny)
+    return (U, sigma, image) if rows <= columns else (image, sigma, V)
+
+
+def _product(A: Any) -> np.ndarray:
+    product = A @ A.T
+    return product.toarray() if sparse.issparse(product) else product
+
+
+def _double_centred(gram: np.ndarray) -> np.ndarray:
+    gram = gram - gram.mean(0)
+    return gram - gram.mean(1, keepdims=True)
+
+
+def _leading(gram: np.ndarray, k: int) -> np.ndarray:
+    return np.linalg.eigh((gram + gram.T) / 2)[1][:, ::-1][:, :k]
+
+
+def _lanczos(A: _Centred, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    operator = LinearOperator(
+        A.shape,
+        matvec=lambda x: A.times(x.reshape(-1)),
+        rmatvec=lambda x: A.transposed_times(x.reshape(-1)),
+        matmat=A.times,
+        rmatmat=A.transposed_times,
+        dtype=np.float64,
+    )
+    if k >= min(A.shape) or A.is_zero():  # what ARPACK cannot do
+        return _gram(A, k, seed)
+    start = np.random.default_rng(seed).normal(size=min(A.shape))
+    U, sigma, Vt = svds(operator, k=k, v0=start)
+    order = np.argsort(-sigma, kind="stable")
+    return U[:, order], sigma[order], Vt[order].T
+
+
+def _method(shape: tuple[int, int], k: int) -> str:
+    if shape[0] * shape[1] <= DENSE_ENTRIES:
+        return "dense"
+    return "gram" if min(shape) <= GRAM_ROWS or k >= min(shape) - 1 else "lanczos"
+
+
+def _matrix(support: Any, of: str) -> tuple[Any, Any, Any]:
+    if isinstance(support, Support):
+        check_choice("of", of, ("S", "P"))
+        return getattr(support, of), support.words, support.contexts
+    if sparse.issparse(support):
+        A = sparse.csr_array(support, dtype=np.float64)
+        if not np.isfinite(A.data).all():
+            raise NonFiniteError("support holds NaN or infinite values.")
+    else:
+        A = to_numpy(matrix("support", support)).astype(np.float64)
+    if 0 in A.shape:
+        raise ArgumentError(f"support must not be empty; its shape is {A.shape}.")
+    return A, None, None
+
+
+def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
+    if isinstance(weights, str):
+        check_choice("weights", weights, ("pi",))
+        if not isinstance(support, Support):
+            raise ArgumentError("weights='pi' needs a Support; give the weights of a matrix.")
+        return support.pi
+    given = np.asarray(to_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
+    if given.shape != (m,) or not np.isfinite(given).all() or (given < 0).any():
+        raise ArgumentError(
+            f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
+        )
+    return given
+
+
+def _scale(A: Any) -> float:
+    """Return the Frobenius norm of A before centring: what rounding is measured against."""
+    return float(np.linalg.norm(A.data if sparse.issparse(A) else A))
+
+
+def _signs(U: np.ndarray) -> np.ndarray:
+    size = np.abs(U)
+    first = (size >= (1 - TIE) * size.max(0)).argmax(0)
+    return np.where(U[first, np.arange(U.shape[1])] < 0, -1.0, 1.0)
