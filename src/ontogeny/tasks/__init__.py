@@ -1,4 +1,4 @@
-"""Text corpora and tokenizers: what the small training runs read.
+"""Data of the small training runs: texts and tokenizers, tasks with known structure.
 
 Examples
 --------
@@ -12,6 +12,16 @@ from __future__ import annotations
 
 from .corpus import python_documentation, split_texts
 from .files import text_files
+from .marker_stream import MarkerStream
+from .markers import MarkerBatch, MarkerTask
 from .tokenizer import train_tokenizer
 
-__all__ = ["python_documentation", "split_texts", "text_files", "train_tokenizer"]
+__all__ = [
+    "MarkerBatch",
+    "MarkerStream",
+    "MarkerTask",
+    "python_documentation",
+    "split_texts",
+    "text_files",
+    "train_tokenizer",
+]

@@ -1,4 +1,4 @@
-"""The one small training loop, its masked-language-modelling task, and the run of the demo.
+"""The one small training loop, its tasks, and the recorded runs of demo and reproductions.
 
 ::
 
@@ -6,23 +6,33 @@
     masked_language_modelling   random crops of a text, and the loss at their masked positions
     demo_model                  a small EuroBERT
     record_training_run         all of it on texts, with checkpoints: a folder to study
+    train_seeds                 many seeds of one training, recorded, resumable
+    record_marker_runs          that on the marker task (MarkerRun holds the settings)
 """
 
 from __future__ import annotations
 
 from .loop import TrainingLog, adamw_one_cycle, train
+from .marker_run import MarkerRun, readout_loss, record_marker_runs
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
 from .models import demo_model
 from .run import RunSettings, record_training_run
+from .seeds import OptimizerSettings, StackedModels, train_seeds
 
 __all__ = [
+    "MarkerRun",
     "MaskedBatch",
     "MaskedLanguageModelling",
+    "OptimizerSettings",
     "RunSettings",
+    "StackedModels",
     "TrainingLog",
     "adamw_one_cycle",
     "demo_model",
     "masked_language_modelling",
+    "readout_loss",
+    "record_marker_runs",
     "record_training_run",
     "train",
+    "train_seeds",
 ]

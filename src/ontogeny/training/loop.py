@@ -116,6 +116,7 @@ def train(
     loss: Loss,
     steps: int,
     *,
+    start: int = 0,
     optimizer: Optimizer | None = None,
     schedule: LRScheduler | None = None,
     on_step: Sequence[OnStep] = (),
@@ -141,6 +142,9 @@ def train(
         ``loss(model, batch)``, a scalar tensor.
     steps
         Number of updates, at least 1.
+    start
+        Updates that an earlier call has done, fewer than `steps`: the counting goes on there, and
+        the log begins there. Batches, optimizer and schedule are the caller's to restore.
     optimizer, schedule
         As PyTorch has them; the schedule is stepped after each update. Without an optimizer:
         `adamw_one_cycle`.
@@ -174,6 +178,8 @@ def train(
     array([1, 2, 3, 4, 5])
     """
     _check_steps(steps)
+    if not 0 <= start < steps:
+        raise ArgumentError(f"start must lie between 0 and steps - 1 = {steps - 1}; got {start}.")
     if not clip > 0:
         raise ArgumentError(f"clip must be positive; got {clip}.")
     if schedule is not None and optimizer is None:
@@ -191,7 +197,7 @@ def train(
                 model,
                 _stream(batches, random_state, torch.device(device)),
                 loss,
-                steps,
+                range(start, steps),
                 optimizer,
                 schedule,
                 on_step,
@@ -206,32 +212,35 @@ def _updates(
     model: nn.Module,
     stream: Iterator[Any],
     loss: Loss,
-    steps: int,
+    updates: range,
     optimizer: Optimizer,
     schedule: LRScheduler | None,
     on_step: Sequence[OnStep],
     clip: float,
     progress: Progress | None,
 ) -> TrainingLog:
-    losses, rates = np.empty(steps), np.empty(steps)
-    for call in on_step:
+    start, steps = updates.start, updates.stop
+    losses, rates = np.empty(len(updates)), np.empty(len(updates))
+    for call in on_step if start == 0 else ():
         call(0, model)
-    for i in range(steps):
+    for i in updates:
         try:
             batch = next(stream)
         except StopIteration:
             raise ArgumentError(
-                f"batches ended after {i} batches; {steps} steps need {steps}."
+                f"batches ended after {i - start} batches; {steps - start} steps need "
+                f"{steps - start}."
             ) from None
-        rates[i] = optimizer.param_groups[0]["lr"]
-        losses[i] = number = _update(model, batch, loss, optimizer, clip, step=i + 1)
+        rates[i - start] = optimizer.param_groups[0]["lr"]
+        number = _update(model, batch, loss, optimizer, clip, step=i + 1)
+        losses[i - start] = number
         if schedule is not None:
             schedule.step()
         for call in on_step:
             call(i + 1, model)
         if progress is not None:
             progress(i + 1, steps, number)
-    return TrainingLog(np.arange(1, steps + 1), losses, rates)
+    return TrainingLog(np.arange(start + 1, steps + 1), losses, rates)
 
 
 def _update(

@@ -5,6 +5,7 @@ transformers is imported when the first function that needs it runs.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 import threading
@@ -26,6 +27,8 @@ logger = logging.getLogger("ontogeny.trajectory")
 # from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
 # log level are process-wide as well.
 _PROCESS_WIDE = threading.RLock()
+
+_OWN = {"ReadoutTransformer": "ontogeny.training.readout_model"}
 
 
 def is_pretrained(model: object) -> bool:
@@ -70,13 +73,19 @@ def model_class(folder: Path) -> Any:
     names = configuration.get("architectures")
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
         raise CheckpointError(f"{folder / 'config.json'} names no architectures; pass model=.")
-    found = getattr(transformers, names[0], None)
+    found = getattr(transformers, names[0], None) or _own_class(names[0])
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise CheckpointError(
             f"transformers has no model class {names[0]!r} and code that comes with a checkpoint "
             f"is not run; pass model=.{suggestion(names[0], dir(transformers))}"
         )
     return found
+
+
+def _own_class(name: str) -> Any:
+    """Return a class of this package; by name, as training stands above this room."""
+    place = _OWN.get(name)
+    return None if place is None else getattr(importlib.import_module(place), name)
 
 
 def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = None) -> nn.Module:

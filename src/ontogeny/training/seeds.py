@@ -1,0 +1,431 @@
+"""Many seeds of one small run, recorded and resumable; on a GPU all of them in one program."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.optim import SGD, AdamW, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+from torch.utils import _pytree as pytree
+
+from ..errors import ArgumentError, StoreError, check_choice
+from ..trajectory import Recorder
+from .loop import Loss, Progress, TrainingLog, train
+
+__all__ = ["OptimizerSettings", "StackedModels", "train_seeds"]
+
+_SAVE_EVERY = 500  # steps between two states from which a stopped run goes on
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """How weights are updated.
+
+    Parameters
+    ----------
+    kind
+        ``"adamw"`` (all parameters decayed, as PyTorch's default does) or ``"sgd"``.
+    learning_rate
+        At the first step.
+    schedule
+        ``"cosine"`` (falls to zero at the last step) or ``"constant"``.
+    betas, weight_decay
+        Of AdamW.
+    momentum
+        Of SGD.
+
+    Examples
+    --------
+    >>> OptimizerSettings("sgd", 0.1).schedule
+    'cosine'
+    """
+
+    kind: str = "adamw"
+    learning_rate: float = 1e-3
+    schedule: str = "cosine"
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, ("adamw", "sgd"))
+        check_choice("schedule", self.schedule, ("cosine", "constant"))
+        if not self.learning_rate > 0:
+            raise ArgumentError(f"learning_rate must be positive; got {self.learning_rate}.")
+
+    def build(self, module: nn.Module, steps: int, start: int) -> tuple[Optimizer, LambdaLR]:
+        """Return the optimizer and its schedule, which is at step `start`."""
+        rate, parameters = self.learning_rate, list(module.parameters())
+        optimizer: Optimizer
+        if self.kind == "adamw":
+            optimizer = AdamW(
+                parameters, rate, betas=self.betas, weight_decay=self.weight_decay, fused=True
+            )
+        else:
+            optimizer = SGD(parameters, rate, momentum=self.momentum)
+        cosine = self.schedule == "cosine"
+
+        def share(step: int) -> float:
+            done = (step + start) / steps
+            return (1 + math.cos(math.pi * min(done, 1))) / 2 if cosine else 1.0
+
+        return optimizer, LambdaLR(optimizer, share)
+
+
+class StackedModels(nn.Module):
+    """Models of one architecture with their parameters stacked, (seeds, ...), as one module.
+
+    Updating the stack updates each model as if it were alone, since AdamW and SGD work on every
+    number by itself. One model is run as it is, several by ``torch.vmap``.
+
+    Parameters
+    ----------
+    models
+        At least one; all of one architecture. Buffers are those of the first.
+    loss
+        ``loss(model, batch)``, the scalar loss of one model.
+
+    Raises
+    ------
+    ArgumentError
+        If the models' parameters differ in name or shape.
+
+    Examples
+    --------
+    >>> pair = StackedModels([nn.Linear(2, 1), nn.Linear(2, 1)], lambda m, x: m(x).square().mean())
+    >>> pair(torch.ones(2, 5, 2)).shape
+    torch.Size([2])
+    """
+
+    def __init__(self, models: Sequence[nn.Module], loss: Loss) -> None:
+        super().__init__()
+        shapes = [{n: p.shape for n, p in m.named_parameters()} for m in models]
+        if not models or any(each != shapes[0] for each in shapes):
+            raise ArgumentError("models must be at least one, all with the same parameters.")
+        named = [dict(m.named_parameters()) for m in models]
+        self._names = list(shapes[0])
+        self.stacked = nn.ParameterList(
+            torch.stack([each[name].detach() for each in named]) for name in self._names
+        )
+        # In a tuple, so that the template's own parameters are none of this module's.
+        self._template = (models[0],)
+        self._loss = (_LossOf(models[0], loss),)
+        self.count = len(models)
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the loss of each model, (seeds,), on its own batch (leaves (seeds, ...))."""
+        if self.count == 1:
+            alone = [p.squeeze(0) for p in self.stacked]
+            first = pytree.tree_map(lambda leaf: leaf[0], batch)
+            return self._of_one(alone, first)[None]
+        return torch.vmap(self._of_one)(list(self.stacked), batch)
+
+    def _of_one(self, parameters: list[Tensor], batch: Any) -> Tensor:
+        named = {f"model.{n}": p for n, p in zip(self._names, parameters, strict=True)}
+        return functional_call(self._loss[0], named, (batch,))
+
+    def model(self, index: int) -> nn.Module:
+        """Return the template module, holding the weights of one model until the next call."""
+        template = self._template[0]
+        own = dict(template.named_parameters())
+        with torch.no_grad():
+            for name, stack in zip(self._names, self.stacked, strict=True):
+                own[name].copy_(stack[index])
+        return template
+
+
+class _LossOf(nn.Module):
+    def __init__(self, model: nn.Module, loss: Loss) -> None:
+        super().__init__()
+        self.model = model
+        self._call = loss
+
+    def forward(self, batch: Any) -> Tensor:
+        return self._call(self.model, batch)
+
+
+def train_seeds(
+    folder: str | PathLike[str],
+    build: Callable[[int], nn.Module],
+    batches: Callable[[int], Callable[[int], Any]],
+    loss: Loss,
+    steps: int,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    optimizer: OptimizerSettings | None = None,
+    every: int | Sequence[int] = 100,
+    vectorise: bool | None = None,
+    device: str | torch.device = "cpu",
+    settings: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Train one model for each seed and record its checkpoints; a stopped run goes on.
+
+    ``folder/seed-<seed>/`` is a trajectory with ``training_log.json`` beside the checkpoints. The
+    optimizer's state is saved every 500 steps, so that a stopped training goes on from there and
+    ends with the same bits (on one machine, with the same number of threads).
+
+    Parameters
+    ----------
+    folder
+        New, or the folder of the same training.
+    build
+        ``build(seed)`` returns the untrained model; PyTorch is seeded with the seed before.
+    batches
+        ``batches(seed)`` returns a function of the update, counted from 0, that returns its batch.
+    loss
+        ``loss(model, batch)``; must work under ``torch.vmap`` where seeds are vectorised.
+    steps
+        Updates.
+    seeds
+        Whole numbers that differ.
+    optimizer
+        `OptimizerSettings`.
+    every
+        Steps between checkpoints, or a list of steps; step 0 and the last are always recorded.
+    vectorise
+        Whether all seeds are trained in one program; None: on a GPU only. On one CPU core it is
+        no faster (see ``benchmarks/marker_training.py``).
+    device
+        Where to train.
+    settings
+        What else makes this training what it is, as JSON-ready data: noted in the folder and
+        compared when it goes on.
+    progress
+        Called as ``progress(step, steps, loss)``, counted over all seeds.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The trajectories' folders in the order of `seeds`.
+
+    Raises
+    ------
+    ArgumentError
+        If seeds repeat, or `folder` holds another training.
+    NonFiniteError
+        If a training diverges.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> def batches(seed):
+    ...     return lambda step: torch.ones(4, 2) * (seed + 1)
+    >>> folders = train_seeds(
+    ...     tempfile.mkdtemp(),
+    ...     lambda seed: nn.Linear(2, 1),
+    ...     batches,
+    ...     lambda model, x: model(x).square().mean(),
+    ...     4,
+    ...     seeds=[0, 1],
+    ...     every=2,
+    ... )
+    >>> [path.name for path in folders]
+    ['seed-0', 'seed-1']
+    """
+    place, chosen = Path(folder), _check_seeds(seeds)
+    how = optimizer or OptimizerSettings()
+    together = torch.device(device).type == "cuda" if vectorise is None else vectorise
+    _claim(place, {"steps": steps, "optimizer": asdict(how), **(settings or {})})
+    groups = [chosen] if together else [[seed] for seed in chosen]
+    for index, group in enumerate(groups):
+        waiting = [seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()]
+        if waiting:
+            models = [_seeded(build, seed) for seed in waiting]
+            _train_group(
+                _Group(place, waiting, steps, how, every, torch.device(device)),
+                StackedModels(models, loss),
+                [batches(seed) for seed in waiting],
+                _part(progress, index, len(groups)),
+            )
+    return [place / f"seed-{seed}" for seed in chosen]
+
+
+_LOG = "training_log.json"
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Seeds that are trained together, and where."""
+
+    place: Path
+    seeds: list[int]
+    steps: int
+    optimizer: OptimizerSettings
+    every: int | Sequence[int]
+    device: torch.device
+
+    @property
+    def state(self) -> Path:
+        return self.place / f".state-{'-'.join(map(str, self.seeds))}.safetensors"
+
+
+def _train_group(
+    group: _Group,
+    stack: StackedModels,
+    batches: Sequence[Callable[[int], Any]],
+    progress: Progress | None,
+) -> None:
+    stack.to(group.device)
+    stack._template[0].to(group.device)
+    before = _restore(group, stack)
+    start = before.step if before else 0
+    optimizer, schedule = group.optimizer.build(stack, group.steps, start)
+    if before:
+        before.fill(stack, optimizer)
+    every: Any = group.every if isinstance(group.every, int) else [*group.every, group.steps]
+    recorders = [
+        Recorder(group.place / f"seed-{seed}", every, total=group.steps) for seed in group.seeds
+    ]
+    losses = list(before.losses) if before else []
+
+    def batch_losses(module: nn.Module, batch: Any) -> Tensor:
+        each = module(batch)
+        losses.append(each.detach())
+        return each.sum()
+
+    def record(step: int, _: nn.Module) -> None:
+        last = step == group.steps
+        for index, recorder in enumerate(recorders):
+            if last or recorder.schedule.due(step):
+                model = stack.model(index)
+                recorder.finish(step, model) if last else recorder(step, model)
+        if step > start and step % _SAVE_EVERY == 0 and not last:
+            _save(group, stack, optimizer, step, losses)
+
+    log = train(
+        stack,
+        _stream(batches, start),
+        batch_losses,
+        group.steps,
+        start=start,
+        optimizer=optimizer,
+        schedule=schedule,
+        on_step=[record],
+        clip=math.inf,
+        device=group.device,
+        random_state=group.seeds[0],
+        progress=progress,
+    )
+    _finish(group, torch.stack(losses).cpu().numpy(), log)
+
+
+def _stream(batches: Sequence[Callable[[int], Any]], start: int) -> Iterator[Any]:
+    step = start
+    while True:
+        each = [draw(step) for draw in batches]
+        yield pytree.tree_map(lambda *leaves: torch.stack(leaves), *each)
+        step += 1
+
+
+def _finish(group: _Group, losses: np.ndarray, log: TrainingLog) -> None:
+    """Write each seed's log, which marks it as done, and drop the state."""
+    for index, seed in enumerate(group.seeds):
+        record = {
+            "step": list(range(1, group.steps + 1)),
+            "loss": losses[:, index].astype(float).tolist(),
+            "seed": seed,
+        }
+        path = group.place / f"seed-{seed}" / _LOG
+        partial = path.with_name(f".{_LOG}")
+        partial.write_text(json.dumps(record), encoding="utf-8")
+        partial.replace(path)
+    group.state.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where a stopped training was."""
+
+    step: int
+    losses: Tensor
+    tensors: dict[str, Tensor]
+
+    def fill(self, stack: StackedModels, optimizer: Optimizer) -> None:
+        """Put the weights and the optimizer's numbers back."""
+        with torch.no_grad():
+            for index, parameter in enumerate(stack.stacked):
+                parameter.copy_(self.tensors[f"parameter.{index}"])
+                held = optimizer.state[parameter]
+                prefix = f"optimizer.{index}."
+                for name, tensor in self.tensors.items():
+                    if name.startswith(prefix):
+                        kept = name.removeprefix(prefix)
+                        # Clones: tensors of a file share its memory and may lie at odd places.
+                        held[kept] = tensor.to(parameter.device).clone()
+
+
+def _save(
+    group: _Group, stack: StackedModels, optimizer: Optimizer, step: int, losses: list[Tensor]
+) -> None:
+    tensors = {"losses": torch.stack(losses).cpu(), "step": torch.tensor(step)}
+    for index, parameter in enumerate(stack.stacked):
+        tensors[f"parameter.{index}"] = parameter.detach().cpu().contiguous()
+        for name, value in optimizer.state[parameter].items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer.{index}.{name}"] = value.detach().cpu().contiguous()
+    partial = group.state.with_suffix(".partial")
+    save_file(tensors, partial)
+    partial.replace(group.state)
+
+
+def _restore(group: _Group, stack: StackedModels) -> _State | None:
+    if not group.state.is_file():
+        return None
+    try:
+        tensors = load_file(group.state)
+        return _State(int(tensors["step"]), tensors["losses"].to(group.device), tensors)
+    except Exception as error:
+        raise StoreError(
+            f"{group.state} is damaged ({error}); delete it and the seeds' folders to start anew."
+        ) from error
+
+
+def _seeded(build: Callable[[int], nn.Module], seed: int) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build(seed)
+
+
+def _check_seeds(seeds: Sequence[int]) -> list[int]:
+    chosen = [int(seed) for seed in seeds]
+    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0:
+        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {list(seeds)}.")
+    return chosen
+
+
+def _claim(place: Path, settings: dict[str, Any]) -> None:
+    """Note what is trained in this folder, or compare it with what is noted."""
+    path = place / "training.json"
+    given = json.loads(json.dumps(settings))
+    if not path.is_file():
+        if place.is_dir() and any(p.name[0] != "." for p in place.iterdir()):
+            raise ArgumentError(f"{place} holds other files; give a new folder.")
+        place.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(given, indent=1), encoding="utf-8")
+        return
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    changed = [k for k in {*stored, *given} if stored.get(k) != given.get(k)]
+    if changed:
+        name = sorted(changed)[0]
+        raise ArgumentError(
+            f"{place} holds a training with {name}={stored.get(name)!r}, not {given.get(name)!r}; "
+            "give another folder."
+        )
+
+
+def _part(progress: Progress | None, index: int, groups: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda step, steps, loss: progress(index * steps + step, groups * steps, loss)
