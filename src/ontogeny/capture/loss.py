@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Batch, Inputs
-from .forward import first_tensor
+from .logits import LogitRows
 
-__all__ = ["LossCollector", "head_path", "resolve_objective"]
+__all__ = ["LossCollector", "head_path", "next_tokens", "resolve_objective"]
 
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
@@ -52,6 +51,14 @@ def head_path(model: nn.Module) -> str | None:
     return next((path for path, module in model.named_modules() if module is head), None)
 
 
+def next_tokens(inputs: Inputs) -> np.ndarray:
+    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them."""
+    positions = inputs.ordinary.copy()
+    positions[:, 0] = False
+    positions[:, 1:] &= inputs.mask[:, :-1]
+    return positions
+
+
 class LossCollector:
     """Cross-entropy of the predicted tokens, summed per text.
 
@@ -69,78 +76,38 @@ class LossCollector:
         self._targets = inputs.ids
         self._shift = 0
         if positions is None:
-            positions = inputs.ordinary.copy()
-            positions[:, 0] = False
-            positions[:, 1:] &= inputs.mask[:, :-1]
+            positions = next_tokens(inputs)
             self._shift = 1
         self._positions = positions
         self._sums = np.zeros(len(inputs))
         self._name = type(model).__name__
         path = head_path(model)
-        self._head = None if path is None else model.get_submodule(path)
-        self._returned: Any = None
-        self._select = False
+        self._logits = LogitRows(self._name, None if path is None else model.get_submodule(path))
 
     def start(self, batch: Batch) -> set[str] | None:
         """Find the batch's predicted tokens and the rows that predict them."""
         row, column = np.nonzero(self._positions[batch.rows, batch.columns])
         self._batch, self._row = batch, row
         self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
-        self._index = torch.from_numpy(row * batch.ids.shape[1] + column - self._shift)
-        self._selected = False
+        self._logits.choose(batch, row, column - self._shift)
         return None if len(row) else set()
 
-    @contextmanager
-    def attached(self) -> Iterator[None]:
+    def attached(self) -> AbstractContextManager[None]:
         """Watch the vocabulary map for as long as batches are fed."""
-        with ExitStack() as stack:
-            if self._head is not None:
-                stack.callback(self._head.register_forward_pre_hook(self._before_head).remove)
-                stack.callback(self._head.register_forward_hook(self._after_head).remove)
-            yield
-
-    def _before_head(self, _module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        hidden = args[0] if args and self._select and len(self._row) else None
-        if hidden is None or hidden.shape[:-1] != self._batch.ids.shape:
-            return None
-        self._selected = True
-        index = self._index.to(hidden.device)
-        return (hidden.flatten(0, 1).index_select(0, index)[None], *args[1:])
-
-    def _after_head(self, _module: nn.Module, _args: Any, output: Any) -> None:
-        self._returned = output
+        return self._logits.attached()
 
     def take(self, path: str, output: Any) -> None:
         """Nothing is taken of modules."""
 
     def finish(self, output: Any) -> None:
         """Add the batch's losses to their texts."""
-        returned, self._returned = self._returned, None
-        if not len(self._row):
+        logits = self._logits.take(output)
+        if logits is None:
             return
-        logits = self._logits(output)
-        self._select = logits is returned
-        if not self._selected:
-            logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
-        losses = _losses(logits.reshape(len(self._row), -1), self._target.to(logits.device))
+        losses = _losses(logits, self._target.to(logits.device))
         self._sums += np.bincount(
             self._batch.rows[self._row], weights=losses, minlength=len(self._sums)
         )
-
-    def _logits(self, output: Any) -> Tensor:
-        if isinstance(output, Mapping):
-            logits = output.get("logits")
-        else:
-            logits = getattr(output, "logits", None)
-            logits = first_tensor(output) if logits is None else logits
-        shape = (1, len(self._row)) if self._selected else self._batch.ids.shape
-        if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
-            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise ArgumentError(
-                f"{self._name} must return logits of shape (texts, tokens, vocabulary) = "
-                f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got {got}."
-            )
-        return logits
 
     def result(self) -> xr.Dataset:
         """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.

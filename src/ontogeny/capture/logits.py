@@ -1,0 +1,100 @@
+"""The logits of chosen positions, with the vocabulary map given no others where that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from ..inputs import Batch
+from .forward import first_tensor
+
+__all__ = ["LogitRows", "logits_of"]
+
+
+class LogitRows:
+    """Takes the logits of chosen positions out of forward passes.
+
+    Where the first batch shows that the model returns the output of its vocabulary map untouched,
+    that map is afterwards given the chosen positions only, which saves most of its cost.
+
+    Parameters
+    ----------
+    name
+        The model's name in messages.
+    head
+        Its linear map to the vocabulary, or None if it is not known.
+    """
+
+    def __init__(self, name: str, head: nn.Module | None) -> None:
+        self._name = name
+        self._head = head
+        self._returned: Any = None
+        self._select = False
+
+    def choose(self, batch: Batch, row: np.ndarray, column: np.ndarray) -> None:
+        """Begin a batch: positions (row, column) of it are wanted, in this order."""
+        self._shape, self._count = batch.ids.shape, len(row)
+        self._index = torch.from_numpy(row * self._shape[1] + column)
+        self._selected = False
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Watch the vocabulary map for as long as batches are fed."""
+        with ExitStack() as stack:
+            if self._head is not None:
+                stack.callback(self._head.register_forward_pre_hook(self._before_head).remove)
+                stack.callback(self._head.register_forward_hook(self._after_head).remove)
+            yield
+
+    def _before_head(self, _module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        hidden = args[0] if args and self._select and self._count else None
+        if hidden is None or hidden.shape[:-1] != self._shape:
+            return None
+        self._selected = True
+        index = self._index.to(hidden.device)
+        return (hidden.flatten(0, 1).index_select(0, index)[None], *args[1:])
+
+    def _after_head(self, _module: nn.Module, _args: Any, output: Any) -> None:
+        self._returned = output
+
+    def take(self, output: Any) -> Tensor | None:
+        """End a batch: return (positions, vocabulary) logits; None if none was wanted.
+
+        Raises
+        ------
+        ArgumentError
+            If the model's output holds no logits of the right shape.
+        """
+        returned, self._returned = self._returned, None
+        if not self._count:
+            return None
+        logits = self._checked(output)
+        self._select = logits is returned
+        if not self._selected:
+            logits = logits.flatten(0, 1).index_select(0, self._index.to(logits.device))
+        return logits.reshape(self._count, -1)
+
+    def _checked(self, output: Any) -> Tensor:
+        logits = logits_of(output)
+        shape = (1, self._count) if self._selected else self._shape
+        if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
+            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise ArgumentError(
+                f"{self._name} must return logits of shape (texts, tokens, vocabulary) = "
+                f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got {got}."
+            )
+        return logits
+
+
+def logits_of(output: Any) -> Any:
+    """Return a model output's ``logits``, or the output itself, or its first element."""
+    if isinstance(output, Mapping):
+        return output.get("logits")
+    logits = getattr(output, "logits", None)
+    return first_tensor(output) if logits is None else logits
