@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["Objective", "make_objective", "support_of"]
+__all__ = ["Objective", "check_centred", "make_objective", "support_of"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,25 @@ def make_objective(
         support = support_of(S)
         P = support / xp.sum(support, axis=0, keepdims=True)
     return Objective(S, loss, P, _weights(pi, S), ridge)
+
+
+def check_centred(name: str, S: Array) -> Array:
+    """Return `S` as a finite matrix whose columns have mean 0.
+
+    Raises
+    ------
+    ArgumentError
+        If they do not.
+    """
+    S = matrix(name, S)
+    xp = namespace(S)
+    worst = float(xp.max(xp.abs(xp.mean(S, axis=0))))
+    if worst > 1e-5 * float(xp.max(xp.abs(S))) + 1e-300:
+        raise ArgumentError(
+            f"{name} must have columns of mean 0 (the support matrix minus its column means); "
+            f"a column has mean {worst:.3g}."
+        )
+    return S
 
 
 def support_of(S_centred: Array) -> Array:

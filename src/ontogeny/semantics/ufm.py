@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..arrays import Array, matrix, namespace, to_numpy
+from ..arrays import Array, namespace, to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from .gradient_flow import closed_form, half_times
 from .learning_order import first_crossing
-from .objectives import Objective, make_objective
+from .objectives import Objective, check_centred, make_objective
 from .subspaces import leading_directions, subspace_overlap
 
 __all__ = ["train_ufm"]
@@ -117,7 +117,7 @@ def train_ufm(
     """
     check_choice("init", init, ("aligned", "random"))
     check_choice("integrator", integrator, ("heun", "euler"))
-    S = _centred("S_centred", S_centred)
+    S = check_centred("S_centred", S_centred)
     _check_sizes(d, delta, step_size, ridge, records)
     objective = make_objective(S, loss, P, pi, float(ridge))
     basis = _basis(S, d)
@@ -172,18 +172,6 @@ def _basis(S: Array, d: int) -> _Basis:
     rank = int(xp.sum(xp.astype(sigma > 1e-6 * sigma[0], xp.int64)))
     r = min(d, rank)
     return _Basis(U[:, :r], sigma[:r], Vt[:r, :].T)
-
-
-def _centred(name: str, S: Array) -> Array:
-    S = matrix(name, S)
-    xp = namespace(S)
-    worst = float(xp.max(xp.abs(xp.mean(S, axis=0))))
-    if worst > 1e-5 * float(xp.max(xp.abs(S))) + 1e-300:
-        raise ArgumentError(
-            f"{name} must have columns of mean 0 (the support matrix minus its column means); "
-            f"a column has mean {worst:.3g}."
-        )
-    return S
 
 
 def _check_sizes(d: int, delta: float, step_size: float, ridge: float, records: int) -> None:
