@@ -12,7 +12,17 @@ from typing import TypeAlias
 
 from .errors import ArgumentError, check_choice
 
-__all__ = ["Activations", "Attention", "Losses", "Model", "Need", "Reference", "Series", "Weights"]
+__all__ = [
+    "Activations",
+    "Attention",
+    "Gradients",
+    "Losses",
+    "Model",
+    "Need",
+    "Reference",
+    "Series",
+    "Weights",
+]
 
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 
@@ -116,6 +126,40 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Gradients:
+    """The module with a loss on an input set, for observables that differentiate it.
+
+    The value has ``.model`` (for exclusive use, gradients enabled; parameters, buffers, modes,
+    hooks and ``requires_grad`` come back afterwards, also after an error), ``.inputs`` (the input
+    set, with its labels), ``.loss(model, batch)`` (a scalar tensor, the mean over what the batch
+    predicts) and ``.draw(count, size)`` (random batches).
+
+    Parameters
+    ----------
+    loss
+        Name of a loss: ``"next-token"``, ``"masked"``, ``"classification"`` (labels of the input
+        set), or an entry point of the group ``ontogeny.losses`` of an installed package
+        (decision 7: never a path to code). ``None`` is read off the model's class.
+    on
+        Name of the input set; ``None`` means the study's first.
+    mask_fraction, random_state
+        For ``"masked"``: the fixed random share of ordinary tokens that is replaced by the mask
+        token, and its seed.
+    """
+
+    loss: str | None = None
+    on: str | None = None
+    mask_fraction: float = 0.15
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mask_fraction < 1:
+            raise ArgumentError(
+                f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
+            )
+
+
+@dataclass(frozen=True)
 class Reference:
     """What `need` gives at the study's reference step, memory-mapped."""
 
@@ -138,4 +182,6 @@ class Series:
     variables: tuple[str, ...]
 
 
-Need: TypeAlias = Activations | Attention | Losses | Weights | Model | Reference | Series
+Need: TypeAlias = (
+    Activations | Attention | Losses | Weights | Model | Gradients | Reference | Series
+)

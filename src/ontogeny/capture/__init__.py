@@ -1,32 +1,43 @@
 """What is read off one model: activations, attention, losses, and which weights they depend on."""
 
 from .blocks import WeightBlock, weight_block
+from .directional import directional_derivatives
 from .families import FAMILIES, Family, family_of
+from .gradients import GradientReading, gradients, untouched
 from .invariance import Invariance, check_batch_invariance
 from .layers import match_attention, match_layers
 from .listing import LayerInfo, list_layers
+from .objectives import loss_names, make_loss
 from .reading import ReadingSettings, read
 from .reads import modules_read
 from .shortcuts import activations, attention_entropy, losses
+from .targets import Target
 from .weights import match_blocks
 
 __all__ = [
     "FAMILIES",
     "Family",
+    "GradientReading",
     "Invariance",
     "LayerInfo",
     "ReadingSettings",
+    "Target",
     "WeightBlock",
     "activations",
     "attention_entropy",
     "check_batch_invariance",
+    "directional_derivatives",
     "family_of",
+    "gradients",
     "list_layers",
+    "loss_names",
     "losses",
+    "make_loss",
     "match_attention",
     "match_blocks",
     "match_layers",
     "modules_read",
     "read",
+    "untouched",
     "weight_block",
 ]

@@ -12,7 +12,17 @@ from typing import Any
 
 from ..errors import CheckpointError, StoreError
 from ..inputs import Inputs
-from ..needs import Activations, Attention, Losses, Model, Need, Reference, Series, Weights
+from ..needs import (
+    Activations,
+    Attention,
+    Gradients,
+    Losses,
+    Model,
+    Need,
+    Reference,
+    Series,
+    Weights,
+)
 from ..observables import Observable
 from ..store import difference, read_cell, read_header
 from ..trajectory import Checkpoint, Trajectory
@@ -88,6 +98,9 @@ class Planner:
             fingerprint["weights"] = self._weights(int(key), own)
             fingerprint["inputs"] = self._inputs(observable.needs())
             fingerprint["reading"] = self._reading(int(key))
+            losses = [repr(need) for need in own if isinstance(need, Gradients)]
+            if losses:
+                fingerprint["losses"] = losses
             if observable.uses_noise:
                 fingerprint["noise"] = key in self.settings.noise_steps
         fingerprint["threads"] = self.settings.threads
@@ -207,7 +220,7 @@ class Planner:
         used: dict[str, str] = {}
         for need in needs:
             plain = need.need if isinstance(need, Reference) else need
-            if isinstance(plain, Activations | Attention | Losses):
+            if isinstance(plain, Activations | Attention | Losses | Gradients):
                 name = plain.on or next(iter(self.inputs))
                 used[name] = self.inputs[name].fingerprint
         return used
@@ -255,7 +268,7 @@ def has_state(observable: Observable) -> bool:
 
 
 def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | None:
-    if isinstance(need, Weights | Model | Reference | Series):
+    if isinstance(need, Weights | Model | Gradients | Reference | Series):
         return None
     name = need.on or next(iter(inputs))
     if isinstance(need, Attention):

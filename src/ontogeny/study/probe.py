@@ -15,7 +15,7 @@ from torch import nn
 from .. import capture
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..needs import Activations, Model, Need, Reference, Series, Weights
+from ..needs import Activations, Gradients, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .settings import Settings
@@ -71,14 +71,17 @@ def probe(
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
     _check_names(needs, inputs)
-    forward = [n for n in needs if not isinstance(n, Weights | Model | Series)]
+    forward = [n for n in needs if not isinstance(n, Weights | Model | Gradients | Series)]
+    differentiated = [n for n in needs if isinstance(n, Gradients)]
+    for need in differentiated:
+        capture.gradients(model, need, inputs)  # an unknown loss is said now, not hours later
     layers = {
         n: tuple(capture.match_layers(model, n.patterns))
         for n in forward
         if isinstance(n, Activations)
     }
     positions, difference = "auto", 0.0
-    if forward:
+    if forward or differentiated:
         watched = sorted({path for paths in layers.values() for path in paths})
         found = [
             capture.check_batch_invariance(model, each, watched or None) for each in inputs.values()

@@ -94,9 +94,10 @@ class RunView:
         from .work import own_needs, read_needs
 
         self._read.add(int(step))
+        own = own_needs(self._observable)
         values = self._cache.get(step)
-        if values is None:
-            values = read_needs(self._job, self._trajectory, step, own_needs(self._observable))
+        if values is None or any(need not in values for need in own):
+            values = read_needs(self._job, self._trajectory, step, own)
         return ReadStep(self._job, self._observable, step, values)
 
     def components(self) -> dict[str, Any]:

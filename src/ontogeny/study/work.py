@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ import xarray as xr
 from .._version import __version__
 from ..errors import CheckpointError, StoreError
 from ..inputs import Inputs
-from ..needs import Model, Need, Reference, Series, Weights
+from ..needs import Gradients, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..store import Cell, read_cell, write_cell
 from ..trajectory import Trajectory
@@ -107,6 +108,8 @@ class SeriesTask:
         return f"{self.node} of {self.layer}"
 
 
+_EXCLUSIVE = (Model, Gradients)  # needs that hand over the module itself
+
 Task: TypeAlias = StateTask | StepTask | BlockTask | SeriesTask
 
 
@@ -144,8 +147,9 @@ def read_needs(
     from .. import capture
 
     log.debug("phase=loading step=%d", step)
-    model = _skeleton(job, trajectory).load(trajectory[step])
-    wanted = [n for n in dict.fromkeys(needs) if not isinstance(n, Model)]
+    model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
+    exclusive = [n for n in dict.fromkeys(needs) if isinstance(n, _EXCLUSIVE)]
+    wanted = [n for n in dict.fromkeys(needs) if not isinstance(n, _EXCLUSIVE)]
     log.debug("phase=capturing step=%d", step)
     settings = capture.ReadingSettings(
         batch_size=job.settings.batch_size,
@@ -153,8 +157,10 @@ def read_needs(
         positions=job.settings.positions,
     )
     values = dict(capture.read(model, wanted, job.inputs, settings)) if wanted else {}
-    if Model() in needs:
-        values[Model()] = model
+    for need in exclusive:
+        values[need] = model
+        if isinstance(need, Gradients):
+            values[need] = capture.gradients(model, need, job.inputs, settings)
     return values
 
 
@@ -169,7 +175,7 @@ def _skeleton(job: Job, trajectory: Trajectory) -> Any:
 
 def release_skeleton() -> None:
     """Let go of this thread's model."""
-    _local.token = _local.skeleton = None
+    _local.token = _local.skeleton = _local.model = None
 
 
 def own_needs(observable: Observable) -> list[Need]:
@@ -178,7 +184,18 @@ def own_needs(observable: Observable) -> list[Need]:
 
 
 def _is_read(need: Need) -> bool:
-    return not isinstance(need, Model | Weights | Series)
+    return not isinstance(need, Model | Gradients | Weights | Series)
+
+
+def _has_model(observable: Observable) -> bool:
+    return any(isinstance(need, _EXCLUSIVE) for need in observable.needs())
+
+
+def _lent(observable: Observable) -> AbstractContextManager[Any]:
+    """Return a context after which this thread's model is as it was, if `observable` gets it."""
+    from .. import capture
+
+    return capture.untouched(_local.model) if _has_model(observable) else nullcontext()
 
 
 def _compute_states(job: Job, task: StateTask, report: Done) -> None:
@@ -202,6 +219,9 @@ def _compute_states(job: Job, task: StateTask, report: Done) -> None:
             cell = _cell(xr.Dataset(attrs={"empty": 1}) if state is None else state, full)
         except Exception as error:  # its own cells will say so; the other observables go on
             cell = _failed(error, fingerprint)
+        finally:
+            if _has_model(observable):
+                release_skeleton()  # whatever was done to the model is gone with it
         _write(state_path(job.folder, name), cell, f"the state of {name}", report)
 
 
@@ -225,7 +245,9 @@ def _observe_step(job: Job, task: StepTask, report: Done) -> None:
                 own = read_needs(job, task.trajectory, task.step, own_needs(observable))
             reading = ReadStep(job, observable, task.step, own)
             log.debug("phase=fitting step=%d node=%s", task.step, name)
-            cell = _cell(observable.observe(reading, load_state(job, name)), task.cells[name])
+            with _lent(observable):
+                data = observable.observe(reading, load_state(job, name))
+            cell = _cell(data, task.cells[name])
         except Exception as error:  # one observable's fault must not cost the others their cells
             cell = _failed(error, task.cells[name])
         _write(path, cell, f"{name} at step {task.step}", report)

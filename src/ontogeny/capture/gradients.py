@@ -1,0 +1,192 @@
+"""A model with its loss, for exclusive use, and the guard that puts everything back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, CheckpointError
+from ..inputs import Batch, Inputs
+from ..inputs.batches import trimmed
+from ..needs import Gradients
+from .forward import check_fits, device_of
+from .objectives import Loss, make_loss
+from .reading import ReadingSettings, input_set
+
+__all__ = ["GradientReading", "gradients", "untouched"]
+
+
+@dataclass(frozen=True, eq=False)
+class GradientReading:
+    """What an observable is given for a need of `Gradients`.
+
+    Parameters
+    ----------
+    model
+        The module, in evaluation mode. Whatever is done to it is undone afterwards.
+    inputs
+        The input set as it is read (padded the way that the model takes it).
+    loss
+        ``loss(model, batch)``: a scalar tensor, the mean over what `batch` predicts.
+    """
+
+    model: nn.Module
+    inputs: Inputs
+    loss: Loss
+
+    def batch(self, rows: Any) -> Batch:
+        """Return the texts `rows` as one batch."""
+        rows = np.asarray(rows, dtype=np.int64)
+        width = int(self.inputs.lengths[rows].max())
+        columns = trimmed(self.inputs.ids.shape[1], width, self.inputs.padding_side)
+        return Batch(rows, columns, self.inputs.ids[rows, columns], self.inputs.mask[rows, columns])
+
+    def draw(self, count: int, size: int, random_state: int = 0) -> list[Batch]:
+        """Return `count` batches of `size` random texts, the same for the same seed.
+
+        No text comes twice in a batch, and none in two batches while there are enough of them.
+
+        Raises
+        ------
+        ArgumentError
+            If a number is not positive, or a batch is larger than the input set.
+        """
+        total = len(self.inputs)
+        if count < 1 or not 1 <= size <= total:
+            raise ArgumentError(
+                f"draw takes count >= 1 and size from 1 to the {total} texts of the input set; "
+                f"got count={count}, size={size}."
+            )
+        rng = np.random.default_rng(random_state)
+        rows: list[np.ndarray] = []
+        while len(rows) < count:
+            order = rng.permutation(total)
+            rows += [order[i : i + size] for i in range(0, total - size + 1, size)]
+        return [self.batch(np.sort(chosen)) for chosen in rows[:count]]
+
+
+def gradients(
+    model: nn.Module,
+    need: Gradients,
+    inputs: Mapping[str, Inputs],
+    settings: ReadingSettings | None = None,
+) -> GradientReading:
+    """Return `model` with the loss that `need` names.
+
+    Raises
+    ------
+    ArgumentError
+        If the input set or the loss is unknown, or they do not fit the model.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+    >>> texts = {"text": Inputs.from_tokens([[1, 2, 3], [4, 5], [6, 7, 8]])}
+    >>> reading = gradients(model, Gradients("next-token"), texts)
+    >>> [batch.rows.tolist() for batch in reading.draw(2, size=1, random_state=0)]
+    [[2], [0]]
+    """
+    settings = settings or ReadingSettings()
+    chosen = settings.layout(Inputs.coerce(inputs[input_set(need, inputs)]))
+    check_fits(model, chosen)
+    loss = make_loss(model, chosen, need, position_ids=settings.positions == "mask")
+    return GradientReading(model, chosen, loss)
+
+
+@contextmanager
+def untouched(model: nn.Module) -> Iterator[nn.Module]:
+    """Lend `model` with gradients enabled; afterwards it is as it was, bit for bit.
+
+    Restored, also after an error: the values, dtype and device of parameters and buffers,
+    ``requires_grad``, modules that were added or replaced, hooks, modes, and PyTorch's random
+    state. Gradients are cleared.
+
+    Raises
+    ------
+    CheckpointError
+        If a tensor could not be restored; the model must be loaded again then.
+
+    Examples
+    --------
+    >>> model = nn.Linear(2, 2)
+    >>> with untouched(model), torch.no_grad():
+    ...     _ = model.weight.zero_()
+    >>> bool(model.weight.abs().sum() > 0)
+    True
+    """
+    saved = [_ModuleState(module) for module in model.modules()]
+    device = device_of(model)
+    devices = [device] if device.type == "cuda" else []
+    try:
+        with torch.random.fork_rng(devices=devices), torch.enable_grad():
+            yield model
+    finally:
+        broken = [name for state in saved for name in state.restore()]
+        if broken:
+            raise CheckpointError(
+                f"{type(model).__name__} could not be restored after exclusive use: {broken[:3]}."
+            )
+
+
+_TABLES = (
+    "_parameters",
+    "_buffers",
+    "_modules",
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+
+
+class _ModuleState:
+    """One module's own tables, tensors and mode."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module, self._training = module, module.training
+        self._tables = {name: dict(getattr(module, name)) for name in _TABLES}
+        tensors = {**module._parameters, **module._buffers}
+        self._tensors = {
+            name: (tensor, tensor.detach().clone(), tensor.requires_grad)
+            for name, tensor in tensors.items()
+            if tensor is not None
+        }
+
+    def restore(self) -> list[str]:
+        """Put everything back; return the names of tensors that could not be."""
+        for name, entries in self._tables.items():
+            table = getattr(self._module, name)
+            table.clear()
+            table.update(entries)
+        self._module.training = self._training
+        return [name for name, saved in self._tensors.items() if not _put_back(*saved)]
+
+
+def _put_back(tensor: Tensor, before: Tensor, requires_grad: bool) -> bool:
+    tensor.grad = None
+    if tensor.requires_grad != requires_grad:
+        tensor.requires_grad_(requires_grad)
+    if not _same_bits(tensor.detach(), before):
+        if tensor.dtype == before.dtype and tensor.shape == before.shape:
+            with torch.no_grad():
+                tensor.copy_(before)
+        else:
+            tensor.data = before
+    return _same_bits(tensor.detach(), before)
+
+
+def _same_bits(a: Tensor, b: Tensor) -> bool:
+    """Compare as bytes: NaN equals itself, and −0 is not 0."""
+    if a.dtype != b.dtype or a.shape != b.shape or a.device != b.device:
+        return False
+    return torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)

@@ -1,0 +1,185 @@
+"""Losses by name, differentiable, for observables that need gradients.
+
+A study file names a loss and never holds a path to code (decision 7). Other packages add theirs as
+entry points of the group ``ontogeny.losses``: a function ``(inputs, need) -> loss(model, batch)``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from ..errors import ArgumentError, check_choice
+from ..inputs import Batch, Inputs
+from ..needs import Gradients
+from .forward import first_tensor, run
+from .loss import resolve_objective
+
+__all__ = ["Loss", "loss_names", "make_loss"]
+
+GROUP = "ontogeny.losses"
+
+Loss: TypeAlias = Callable[[nn.Module, Batch], Tensor]
+LossFactory: TypeAlias = Callable[[Inputs, Gradients], Loss]
+
+
+def loss_names() -> tuple[str, ...]:
+    """Return the names that `ontogeny.needs.Gradients` may give as its loss.
+
+    Examples
+    --------
+    >>> loss_names()[:3]
+    ('next-token', 'masked', 'classification')
+    """
+    return tuple(_factories())
+
+
+def make_loss(
+    model: nn.Module, inputs: Inputs, need: Gradients, *, position_ids: bool = False
+) -> Loss:
+    """Return the loss that `need` names, as a function ``loss(model, batch)``.
+
+    Parameters
+    ----------
+    model
+        Tells what is predicted where `need` names no loss.
+    inputs
+        The input set; its labels are those of ``"classification"``.
+    need
+        Name of the loss and its settings.
+    position_ids
+        Whether the model is given positions counted from the mask.
+
+    Raises
+    ------
+    ArgumentError
+        If the loss is unknown, or the inputs lack what it predicts.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+    >>> inputs = Inputs.from_tokens([[1, 2, 3], [4, 5]])
+    >>> loss = make_loss(model, inputs, Gradients("next-token"))
+    >>> loss(model, inputs.batches(2)[0]).shape
+    torch.Size([])
+    """
+    name = need.loss
+    if name is None:
+        name = {"causal": "next-token", "masked": "masked"}[_objective(model, inputs)]
+    check_choice("loss", name, _factories())
+    if name in _OURS:
+        return _OURS[name](inputs, need, position_ids)
+    loss = _factories()[name](inputs, need)
+    if not callable(loss):
+        raise ArgumentError(
+            f"the loss {name!r} must be a function (inputs, need) that returns loss(model, batch); "
+            f"it returned {type(loss).__name__}."
+        )
+    return loss
+
+
+def _objective(model: nn.Module, inputs: Inputs) -> str:
+    try:
+        return resolve_objective(model)
+    except ArgumentError:
+        raise ArgumentError(
+            f"the class name {type(model).__name__} does not tell what the model predicts; give "
+            f"loss= one of {', '.join(map(repr, loss_names()))}."
+        ) from None
+
+
+@cache
+def _factories() -> dict[str, LossFactory]:
+    """Return all losses; a package's entry point must not take a name that is taken."""
+    found: dict[str, Any] = dict(_OURS)
+    for entry in entry_points(group=GROUP):
+        if entry.name in found:
+            raise ArgumentError(f"the loss {entry.name!r} of {entry.value} has a name in use.")
+        found[entry.name] = entry.load()
+    return found
+
+
+def _next_token(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
+    positions = inputs.ordinary.copy()
+    positions[:, 0] = False
+    positions[:, 1:] &= inputs.mask[:, :-1]
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        logits = _logits(run(model, batch, position_ids=position_ids))
+        predicted = positions[batch.rows, batch.columns]
+        return _of_tokens(logits[:, :-1], predicted[:, 1:], batch.ids[:, 1:])
+
+    return loss
+
+
+def _masked(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
+    ids, positions = inputs.corrupt(need.mask_fraction, need.random_state)
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        seen = dataclasses.replace(batch, ids=ids[batch.rows, batch.columns])
+        logits = _logits(run(model, seen, position_ids=position_ids))
+        return _of_tokens(logits, positions[batch.rows, batch.columns], batch.ids)
+
+    return loss
+
+
+def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
+    if inputs.labels is None:
+        raise ArgumentError("the loss 'classification' needs inputs with labels=; they have none.")
+    labels = np.asarray(inputs.labels)
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or labels.min() < 0:
+        raise ArgumentError(
+            "the loss 'classification' needs one class number (0, 1, ...) per text as label; "
+            f"labels have dtype {labels.dtype} and shape {labels.shape}."
+        )
+    targets = torch.from_numpy(labels.astype(np.int64))
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        logits = _logits(run(model, batch, position_ids=position_ids))
+        if logits.ndim == 3:  # read out at the last token of each text
+            last = batch.mask.shape[1] - 1 - batch.mask[:, ::-1].argmax(axis=1)
+            logits = logits[torch.arange(len(last)), torch.from_numpy(last.copy())]
+        wanted = targets[torch.from_numpy(np.asarray(batch.rows))]
+        return cross_entropy(logits, wanted.to(logits.device))
+
+    return loss
+
+
+_OURS: dict[str, Callable[[Inputs, Gradients, bool], Loss]] = {
+    "next-token": _next_token,
+    "masked": _masked,
+    "classification": _classification,
+}
+
+
+def _of_tokens(logits: Tensor, predicted: np.ndarray, ids: np.ndarray) -> Tensor:
+    """Return the mean cross-entropy at the `predicted` positions, in the logits' own dtype."""
+    rows, columns = np.nonzero(predicted)
+    if not len(rows):
+        raise ArgumentError("no token of this batch is predicted: its texts are too short.")
+    where = torch.from_numpy(rows).to(logits.device), torch.from_numpy(columns).to(logits.device)
+    target = torch.from_numpy(np.ascontiguousarray(ids[rows, columns])).to(logits.device)
+    return cross_entropy(logits[where], target)
+
+
+def _logits(output: Any) -> Tensor:
+    if isinstance(output, Mapping):
+        logits = output.get("logits")
+    else:
+        logits = getattr(output, "logits", None)
+        logits = first_tensor(output) if logits is None else logits
+    if not isinstance(logits, Tensor) or logits.ndim not in (2, 3):
+        got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise ArgumentError(
+            "a loss needs logits of shape (texts, classes) or (texts, tokens, classes), as "
+            f".logits or as the model's output; got {got}."
+        )
+    return logits
