@@ -11,15 +11,21 @@ Examples
 from __future__ import annotations
 
 from .corpus import python_documentation, split_texts
+from .digits import ImbalancedDigits, imbalanced_digits
 from .files import text_files
 from .marker_stream import MarkerStream
 from .markers import MarkerBatch, MarkerTask
+from .organisms import OrganismWorld, organism_world
 from .tokenizer import train_tokenizer
 
 __all__ = [
+    "ImbalancedDigits",
     "MarkerBatch",
     "MarkerStream",
     "MarkerTask",
+    "OrganismWorld",
+    "imbalanced_digits",
+    "organism_world",
     "python_documentation",
     "split_texts",
     "text_files",
