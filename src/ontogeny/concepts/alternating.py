@@ -295,6 +295,7 @@ def solve_rows(
     Y, rest = X[None].clone(), B[None]
     checks = 5
     for _ in range(0, max_sweeps, checks):
+        start = Y.clone()
         if null is not None:
             shift_step(Y, rest, *null)
         for _ in range(checks - 1):
@@ -303,6 +304,8 @@ def solve_rows(
         sweep(Y, G[None], rest, factor)
         moved = (Y - before).abs().amax(1)[0]
         going = moved > tol * Y.abs().amax(1)[0]
+        # Sweeps creep where concepts are nearly dependent; a search along their path does not.
+        along_path(Y, start, G[None], rest, factor, going)
         if bool(going.all()):
             continue
         X[:, at] = Y[0]
@@ -311,3 +314,24 @@ def solve_rows(
         at, Y, rest = at[going], Y[:, :, going].contiguous(), rest[:, :, going].contiguous()
     X[:, at] = Y[0]
     return X
+
+
+def along_path(
+    X: Tensor, start: Tensor, G: Tensor, B: Tensor, factor: Factor, going: Tensor
+) -> Tensor:
+    """Move the columns `going` of `X` (1, r, p) on to the optimum along ``X - start``, in place.
+
+    Zero entries stay zero and no entry changes its sign, so that the objective is quadratic on the
+    way and never rises.
+    """
+    direction = (X - start) * (X != 0)
+    slope = B - G @ X
+    if factor.penalty is not None:
+        slope -= factor.penalty[:, :, None] * X.sign()
+    tiny = torch.finfo(X.dtype).tiny
+    step = (slope * direction).sum(1) / (direction * (G @ direction)).sum(1).clamp(min=tiny)
+    shrinks = direction * X < 0
+    limit = torch.where(shrinks, X.abs() / direction.abs().clamp(min=tiny), torch.inf).amin(1)
+    step = torch.minimum(step.clamp(min=0), limit) * going
+    sign = X.sign()
+    return X.addcmul_(step[:, None], direction).mul_(X.sign() == sign)

@@ -213,18 +213,22 @@ class SparsePCA(Extractor):
         return solution
 
     def _sparse_dictionary(self, A: Tensor, start: Tensor | None) -> Solution:
+        # The problem does not change when samples are rotated, and U stays in the span of A: the
+        # triangular factor stands for A, and an iteration costs m rows instead of n.
+        S = torch.linalg.qr(A, mode="r").R if A.shape[1] > 2 * A.shape[2] else A
         if start is None:
-            parts = [thin_svd(a, self.n_concepts) for a in A]
+            parts = [thin_svd(s, self.n_concepts) for s in S]
             U = torch.stack([_unit(y.mT) for y, _, _ in parts])
             W = torch.stack([(v * s).mT for _, s, v in parts])
         else:
-            W = start.mT
-            U = torch.stack([_unit(_least_squares(a, w.mT).mT) for a, w in zip(A, W, strict=True)])
+            U = torch.stack([_least_squares(s, w).mT for s, w in zip(S, start, strict=True)])
+            W = start.mT * torch.linalg.vector_norm(U, dim=2, keepdim=True)
+            U = _unit(U)
         rule = Factor("sparse", self._penalty)
-        fit = alternate(A, U, W, BALL, rule, max_iter=self.max_iter, tol=self.tol)
-        solution = Solution(fit.U.mT, fit.W.mT, None, fit.n_iter, fit.converged)
+        fit = alternate(S, U, W, BALL, rule, max_iter=self.max_iter, tol=self.tol)
         tau = fit.W.abs().sum((1, 2)).double()
-        residual = (A - fit.U.mT @ fit.W).square().sum((1, 2)).double()
+        residual = (S - fit.U.mT @ fit.W).square().sum((1, 2)).double()
+        solution = Solution(fit.U.mT, fit.W.mT, None, fit.n_iter, fit.converged)
         solution.state["tau"] = tau
         solution.state["objective"] = residual / 2 + self._penalty[:, 0].double() * tau
         solution.canonical(signed=True, ordered=start is None)
