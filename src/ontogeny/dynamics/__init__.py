@@ -20,6 +20,10 @@ from .logits import concept_shares as concept_shares
 from .multiple import holm as holm
 from .order import step_order_test as step_order_test
 from .smoothing import rolling_mean as rolling_mean
+from .transforms import Transform as Transform
+from .transforms import TransformPath as TransformPath
+from .transforms import transform as transform
+from .transforms import transform_path as transform_path
 
 __all__ = [
     "CodeMatching",
@@ -31,6 +35,10 @@ __all__ = [
     "encode",
     "fit_encoder",
     "match_codes",
+    "Transform",
+    "TransformPath",
+    "transform",
+    "transform_path",
     "Development",
     "development",
     "half_change_step",
