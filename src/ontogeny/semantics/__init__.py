@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from .clusters import Cluster as Cluster
 from .clusters import spectral_clusters as spectral_clusters
+from .coherence import Coherence as Coherence
+from .coherence import Score as Score
+from .coherence import coherence as coherence
+from .coherence import orthant_coherence as orthant_coherence
 from .concepts import ConceptBasis as ConceptBasis
 from .concepts import embedding_concepts as embedding_concepts
 from .concepts import svd_concepts as svd_concepts
@@ -22,31 +26,44 @@ from .imbalance import step_imbalance as step_imbalance
 from .learning_order import LearningOrder as LearningOrder
 from .learning_order import first_crossing as first_crossing
 from .learning_order import learning_order as learning_order
+from .neighbours import NeighbourVectors as NeighbourVectors
+from .neighbours import neighbour_vectors as neighbour_vectors
 from .orthants import Orthant as Orthant
 from .orthants import RefinementTree as RefinementTree
 from .orthants import orthants as orthants
 from .orthants import refinement_tree as refinement_tree
+from .orthants import signatures as signatures
+from .pairs import SignatureLift as SignatureLift
+from .pairs import signature_lift as signature_lift
 from .ridge import MaxMargin as MaxMargin
 from .ridge import max_margin_logits as max_margin_logits
 from .ridge import ridge_path as ridge_path
 from .subspaces import leading_directions as leading_directions
 from .subspaces import subspace_overlap as subspace_overlap
+from .support import ContextWords as ContextWords
 from .support import Support as Support
 from .support import support_from_pairs as support_from_pairs
 from .support import support_matrix as support_matrix
 from .ufm import train_ufm as train_ufm
+from .word_classes import word_classes as word_classes
 
 __all__ = [
     "Cluster",
+    "Coherence",
     "ConceptBasis",
+    "ContextWords",
     "LearningOrder",
     "MaxMargin",
+    "NeighbourVectors",
     "Orthant",
     "RefinementTree",
+    "Score",
+    "SignatureLift",
     "StepImbalance",
     "Support",
     "WordStream",
     "closed_form",
+    "coherence",
     "embedding_concepts",
     "first_crossing",
     "half_times",
@@ -54,9 +71,13 @@ __all__ = [
     "learning_order",
     "loss_growth_rates",
     "max_margin_logits",
+    "neighbour_vectors",
+    "orthant_coherence",
     "orthants",
     "refinement_tree",
     "ridge_path",
+    "signature_lift",
+    "signatures",
     "spectral_clusters",
     "split_words",
     "step_imbalance",
@@ -66,5 +87,6 @@ __all__ = [
     "svd_concepts",
     "token_stream",
     "train_ufm",
+    "word_classes",
     "word_stream",
 ]
