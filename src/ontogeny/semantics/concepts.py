@@ -8,23 +8,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, svds
 
 from ..arrays import Array, is_array, matrix, to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_choice
+from .centred_svd import METHODS, centred_svd, column_signs
 from .support import Support
 
 __all__ = ["ConceptBasis", "embedding_concepts", "svd_concepts"]
-
-# A dense SVD up to this many entries, the Gram matrix up to this many rows, Lanczos beyond.
-DENSE_ENTRIES = 1_000_000
-GRAM_ROWS = 2000
-# Below this share of the largest singular value a direction is rounding, not a concept: the Gram
-# matrix holds squares, of which float64 keeps sixteen digits.
-NEGLIGIBLE = {"dense": 1e-12, "gram": 1e-6, "lanczos": 1e-7}
-# Entries this near to the largest one count as equal to it where signs are fixed, so that rounding
-# does not choose among ties.
-TIE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,21 +154,14 @@ def svd_concepts(
         A = A @ sparse.diags_array(_weights(weights, support, A.shape[1]))
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
-    check_choice("method", method, ("auto", "dense", "gram", "lanczos"))
-    if method == "auto":
-        method = _method(A.shape, k)
-    k = min(int(k), *A.shape)
-    triplets = {"dense": _dense, "gram": _gram, "lanczos": _lanczos}[method]
-    U, sigma, V = triplets(_Centred(A), k, random_state)
-    kept = sigma > NEGLIGIBLE[method] * max(_scale(A), np.finfo(float).tiny)
-    if not kept.any():
+    check_choice("method", method, METHODS)
+    U, sigma, V = centred_svd(A, k, method, random_state)
+    if not len(sigma):
         raise ArgumentError(
             f"the centred matrix {A.shape} is zero: every context allows every word, so no concept "
             "tells words apart. Give more text, more words or longer contexts."
         )
-    U, sigma, V = U[:, kept], sigma[kept], V[:, kept]
-    signs = _signs(U)
-    return ConceptBasis(U * signs, sigma, V * signs, words, contexts)
+    return ConceptBasis(U, sigma, V, words, contexts)
 
 
 def embedding_concepts(
@@ -235,7 +218,7 @@ def embedding_concepts(
     if rank == 0:
         raise ArgumentError("W has the same embedding in every row; it holds no concept.")
     k = min(k, rank)
-    signs = _signs(U[:, :k])
+    signs = column_signs(U[:, :k])
     U, R = U[:, :k] * signs, Rt[:k].T * signs
     V = None
     if H is not None:
@@ -246,87 +229,6 @@ def embedding_concepts(
             )
         V = hidden.T @ (R / roots[:k])  # roots are the singular values of W: Sigma^1/2
     return ConceptBasis(U, roots[:k] ** 2, V, words, contexts)
-
-
-class _Centred:
-    """The matrix minus its column means, as products that never form it."""
-
-    def __init__(self, A: Any) -> None:
-        self.A = A
-        self.means = np.asarray(A.sum(0)).reshape(-1) / A.shape[0]
-        self.shape = A.shape
-
-    def times(self, X: np.ndarray) -> np.ndarray:
-        return self.A @ X - self.means @ X
-
-    def transposed_times(self, X: np.ndarray) -> np.ndarray:
-        return self.A.T @ X - np.multiply.outer(self.means, X.sum(0))
-
-    def is_zero(self) -> bool:
-        total = _scale(self.A) ** 2
-        return total - self.shape[0] * self.means @ self.means <= 1e-14 * total
-
-    def dense(self) -> np.ndarray:
-        return (self.A.toarray() if sparse.issparse(self.A) else self.A) - self.means
-
-
-def _dense(A: _Centred, k: int, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    U, sigma, Vt = np.linalg.svd(A.dense(), full_matrices=False)
-    return U[:, :k], sigma[:k], Vt[:k].T
-
-
-def _gram(A: _Centred, k: int, _: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Eigenvectors of the smaller Gram matrix; the other side and sigma by one product."""
-    rows, columns = A.shape
-    if rows <= columns:
-        U = _leading(_double_centred(_product(A.A)), k)
-        V = A.transposed_times(U)
-    else:
-        # 1^T S~ = 0, so S^T S~ = S~^T S~.
-        gram = _product(A.A.T) - rows * np.outer(A.means, A.means)
-        V = _leading(gram, k)
-        U = A.times(V)
-    image = V if rows <= columns else U
-    sigma = np.linalg.norm(image, axis=0)
-    image = image / np.maximum(sigma, np.finfo(float).tiny)
-    return (U, sigma, image) if rows <= columns else (image, sigma, V)
-
-
-def _product(A: Any) -> np.ndarray:
-    product = A @ A.T
-    return product.toarray() if sparse.issparse(product) else product
-
-
-def _double_centred(gram: np.ndarray) -> np.ndarray:
-    gram = gram - gram.mean(0)
-    return gram - gram.mean(1, keepdims=True)
-
-
-def _leading(gram: np.ndarray, k: int) -> np.ndarray:
-    return np.linalg.eigh((gram + gram.T) / 2)[1][:, ::-1][:, :k]
-
-
-def _lanczos(A: _Centred, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    operator = LinearOperator(
-        A.shape,
-        matvec=lambda x: A.times(x.reshape(-1)),
-        rmatvec=lambda x: A.transposed_times(x.reshape(-1)),
-        matmat=A.times,
-        rmatmat=A.transposed_times,
-        dtype=np.float64,
-    )
-    if k >= min(A.shape) or A.is_zero():  # what ARPACK cannot do
-        return _gram(A, k, seed)
-    start = np.random.default_rng(seed).normal(size=min(A.shape))
-    U, sigma, Vt = svds(operator, k=k, v0=start)
-    order = np.argsort(-sigma, kind="stable")
-    return U[:, order], sigma[order], Vt[order].T
-
-
-def _method(shape: tuple[int, int], k: int) -> str:
-    if shape[0] * shape[1] <= DENSE_ENTRIES:
-        return "dense"
-    return "gram" if min(shape) <= GRAM_ROWS or k >= min(shape) - 1 else "lanczos"
 
 
 def _matrix(support: Any, of: str) -> tuple[Any, Any, Any]:
@@ -356,14 +258,3 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
             f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
         )
     return given
-
-
-def _scale(A: Any) -> float:
-    """Return the Frobenius norm of A before centring: what rounding is measured against."""
-    return float(np.linalg.norm(A.data if sparse.issparse(A) else A))
-
-
-def _signs(U: np.ndarray) -> np.ndarray:
-    size = np.abs(U)
-    first = (size >= (1 - TIE) * size.max(0)).argmax(0)
-    return np.where(U[first, np.arange(U.shape[1])] < 0, -1.0, 1.0)

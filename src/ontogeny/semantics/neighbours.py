@@ -32,8 +32,8 @@ class NeighbourVectors:
     --------
     >>> found = neighbour_vectors("in may in june the cat", ["may", "june", "cat"], window=1)
     >>> (found.vectors @ found.vectors.T).toarray().round(1)
-    array([[1. , 0.2, 0. ],
-           [0.2, 1. , 0. ],
+    array([[1. , 0.1, 0. ],
+           [0.1, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
 

@@ -25,8 +25,8 @@ _LISTS = {
         ourselves themselves who whom someone something anyone anything everyone everything nobody
         nothing none i'm you're he's she's it's we're they're i'll i've""",
     "determiner": """the a an this that these those my your his her its our their each every some
-        any no all both either neither another such several many few most more other much whose which
-        what""",
+        any no all both either neither another such several many few most more other much whose
+        which what""",
     "preposition": """of in on at by for with from to into onto upon over under above below between
         among through throughout during before after about against across along around behind
         beneath beside besides beyond despite down inside near off out outside past per since
@@ -34,8 +34,8 @@ _LISTS = {
     "conjunction": """and or but nor so yet because although though while whereas if unless when
         whenever where wherever whether however therefore thus""",
     "unit": """km kilometre kilometres kilometer kilometers m metre metres meter meters cm mm ft
-        foot feet inch inches in. mi mile miles yd yard yards mph kn knot knots kg lb lbs pound pounds
-        ton tons g °c °f % percent hectare hectares acre acres hour hours minute minutes seconds
+        foot feet inch inches in. mi mile miles yd yard yards mph kn knot knots kg lb lbs pound
+        pounds ton tons g °c °f % percent hectare hectares acre acres hour hours minute minutes seconds
         year years month months week weeks day days""",
     "past": """went said made took came got gave saw found told left felt knew became began brought
         kept held wrote stood heard let meant met ran paid sat spoke led read grew lost fell sent
