@@ -69,18 +69,39 @@ class Activations:
 class Attention:
     """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
 
-    ``layers`` is a glob over attention modules; ``"*"`` takes all that return attention weights.
-    The model runs in its eager attention implementation for this reading.
+    With `top`, also ``top_mass(k, layer, head, text)``: the mean share of attention that each
+    query gives to its k strongest keys. The model runs in its eager attention implementation for
+    this reading.
+
+    Parameters
+    ----------
+    layers
+        Glob over attention modules; ``"*"`` takes all that return attention weights.
+    on
+        Name of the input set; ``None`` means the study's first.
+    statistic
+        ``"entropy"``.
+    tokens
+        Which queries: ``"all"`` (ordinary tokens) or ``"last"`` (the last token of each text,
+        where an answer is read).
+    top
+        Numbers k of strongest keys.
     """
 
     layers: str | tuple[str, ...] = "*"
     on: str | None = None
     statistic: str = "entropy"
+    tokens: str = "all"
+    top: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.layers, list):
-            object.__setattr__(self, "layers", tuple(self.layers))
+        for name in ("layers", "top"):
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
         check_choice("statistic", self.statistic, ("entropy",))
+        check_choice("tokens", self.tokens, ("all", "last"))
+        if any(k < 1 for k in self.top):
+            raise ArgumentError(f"top must hold numbers of keys, each at least 1; got {self.top}.")
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,31 @@ class AttentionCollector:
     equal attention to all visible keys would give: the mean of ``log(number of visible keys)``,
     where visible is what any head of any layer reaches (so all keys of a bidirectional model, the
     past of a causal one, the window if every layer has one).
+
+    Parameters
+    ----------
+    paths
+        Modules that may return maps.
+    inputs
+        The texts.
+    tokens
+        ``"all"``: the ordinary tokens are queries; ``"last"``: the last token of each text is.
+    top
+        Numbers k; for each, the mean share of a query's attention that its k strongest keys get.
     """
 
-    def __init__(self, paths: Sequence[str], inputs: Inputs) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        inputs: Inputs,
+        tokens: str = "all",
+        top: Sequence[int] = (),
+    ) -> None:
         self.paths = tuple(paths)
-        self._ordinary = inputs.ordinary
+        self._ordinary = inputs.ordinary if tokens == "all" else _last_tokens(inputs)
+        self._top = tuple(top)
         self._entropy: dict[str, np.ndarray] = {}
+        self._mass: dict[str, np.ndarray] = {}
         self._uniform = np.full(len(inputs), np.nan)
         self._batches = 0
 
@@ -77,6 +96,19 @@ class AttentionCollector:
         )
         means = total / queries.sum(dim=-1)[:, None]
         store[:, self._batch.rows] = means.T.cpu().numpy()
+        if self._top:
+            self._take_mass(path, weights / mass[..., None], queries)
+
+    def _take_mass(self, path: str, weights: Tensor, queries: Tensor) -> None:
+        """Note the mean share of the k strongest keys; `weights` are 0 at other queries."""
+        strongest = weights.topk(min(max(self._top), weights.shape[-1]), dim=-1).values
+        sums = strongest.cumsum(-1).sum(dim=2, dtype=torch.float64)  # (texts, heads, keys)
+        share = (sums / queries.sum(dim=-1)[:, None, None]).cpu().numpy()
+        store = self._mass.setdefault(
+            path, np.full((len(self._top), weights.shape[1], len(self._ordinary)), np.nan)
+        )
+        for index, k in enumerate(self._top):
+            store[index][:, self._batch.rows] = share[:, :, min(k, share.shape[-1]) - 1].T
 
     def finish(self, output: Any) -> None:
         """Average ``log(number of visible keys)`` over each text's queries."""
@@ -104,6 +136,8 @@ class AttentionCollector:
     def result(self) -> xr.Dataset:
         """Return ``entropy(layer, head, text)``, ``uniform(text)`` and ``tokens(text)``.
 
+        With `top`, also ``top_mass(k, layer, head, text)``; ``tokens`` counts queries.
+
         Heads that a layer does not have, and texts without an ordinary token, hold NaN.
 
         Raises
@@ -124,7 +158,7 @@ class AttentionCollector:
                     f"the first is text {first}."
                 )
             entropy[index, : len(values)] = values
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "entropy": (("layer", "head", "text"), entropy, {"units": "nats"}),
                 "uniform": ("text", self._uniform, {"units": "nats"}),
@@ -132,6 +166,23 @@ class AttentionCollector:
             },
             coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
         )
+        if not self._top:
+            return found
+        top_mass = np.full((len(self._top), *entropy.shape), np.nan)
+        for index, path in enumerate(layers):
+            values = self._mass[path]
+            top_mass[:, index, : values.shape[1]] = values
+        return found.assign(top_mass=(("k", "layer", "head", "text"), top_mass)).assign_coords(
+            k=list(self._top)
+        )
+
+
+def _last_tokens(inputs: Inputs) -> np.ndarray:
+    """Return where the last token of each text is, (n, L) bool."""
+    last = np.zeros_like(inputs.mask)
+    first = inputs.mask.argmax(axis=1)
+    last[np.arange(len(inputs)), first + inputs.lengths - 1] = True
+    return last
 
 
 def attention_map(output: Any, queries: Tensor) -> Tensor | None:

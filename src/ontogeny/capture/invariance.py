@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import BatchInvarianceError, NonFiniteError
+from ..errors import ArgumentError, BatchInvarianceError, NonFiniteError
 from ..inputs import Inputs, TokenSample
 from .activation import ActivationCollector
 from .collect import feed
 from .forward import check_fits, quiet, takes
 from .layers import match_layers
+from .listing import list_layers
 
 __all__ = ["Invariance", "check_batch_invariance"]
 
@@ -66,7 +67,8 @@ def check_batch_invariance(
     model, inputs
         As for `activations`.
     layers
-        Which modules to compare; None compares the model's output.
+        Which modules to compare; None compares the model's output, or the last module that gives
+        one row per token where the model answers once per text.
     tolerance
         Largest difference allowed. None: 1e-4, but 1e-2 for a float16 and 5e-2 for a bfloat16
         model. Rounding alone gave up to 2e-6 in float32, 2e-3 in float16 and 2e-2 in bfloat16
@@ -86,7 +88,7 @@ def check_batch_invariance(
     """
     inputs = Inputs.coerce(inputs)
     check_fits(model, inputs)
-    paths = [""] if layers is None else match_layers(model, layers)
+    paths = [_output(model, inputs)] if layers is None else match_layers(model, layers)
     if tolerance is None:
         dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
         tolerance = _TOLERANCES.get(dtype, _TOLERANCE)
@@ -106,6 +108,25 @@ def check_batch_invariance(
         f"they differ by {best.difference:.2g} in {where}, relative to their norm, and "
         f"{best.tolerance:.2g} is allowed. Does it use its attention mask?"
     )
+
+
+def _output(model: nn.Module, inputs: Inputs) -> str:
+    """Return ``""``, the model itself, or the last module that gives a row per token."""
+    text = inputs.subset([0])
+    try:
+        with quiet(model):
+            _read(model, text, [""], False)
+    except ArgumentError:
+        tokens = int(text.lengths[0])
+        rows = [
+            info.path
+            for info in list_layers(model, "**", text)
+            if info.shape is not None and len(info.shape) == 3 and info.shape[1] == tokens
+        ]
+        if not rows:
+            raise
+        return rows[-1]
+    return ""
 
 
 def _some_texts(inputs: Inputs) -> np.ndarray:

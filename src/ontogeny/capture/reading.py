@@ -184,7 +184,8 @@ def _read_group(
             paths = match_layers(model, need.patterns)
             collectors[need] = ActivationCollector(paths, inputs, sample, settings.device)
         elif isinstance(need, Attention):
-            collectors[need] = AttentionCollector(match_attention(model, need.layers), inputs)
+            paths = match_attention(model, need.layers)
+            collectors[need] = AttentionCollector(paths, inputs, need.tokens, need.top)
         else:
             collectors[need] = loss
     with quiet(model), eager_attention(model) if key.eager else nullcontext():

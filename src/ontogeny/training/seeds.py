@@ -415,14 +415,24 @@ def _claim(place: Path, settings: dict[str, Any]) -> None:
         place.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(given, indent=1), encoding="utf-8")
         return
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    changed = [k for k in {*stored, *given} if stored.get(k) != given.get(k)]
-    if changed:
-        name = sorted(changed)[0]
-        raise ArgumentError(
-            f"{place} holds a training with {name}={stored.get(name)!r}, not {given.get(name)!r}; "
-            "give another folder."
-        )
+    stored, asked = _flat(json.loads(path.read_text(encoding="utf-8"))), _flat(given)
+    for name in sorted({*stored, *asked}):
+        if stored.get(name) != asked.get(name):
+            raise ArgumentError(
+                f"{place} holds a training with {name}={stored.get(name)!r}, not "
+                f"{asked.get(name)!r}; give another folder."
+            )
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings under dotted names: ``{"run.task.length": 16}``."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = value
+    return found
 
 
 def _part(progress: Progress | None, index: int, groups: int) -> Progress | None:

@@ -1,0 +1,83 @@
+"""Attention at the read-out against the model's own maps, and attention cut to its strongest."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+import ontogeny as og
+from ontogeny import capture, needs
+from ontogeny.errors import ArgumentError
+from ontogeny.tasks import MarkerTask
+from ontogeny.training import MarkerRun
+from study_examples import tiny_inputs, tiny_model
+
+
+def read(model, inputs, **options):
+    need = needs.Attention(**options)
+    return capture.read(model, [need], {"text": og.Inputs.coerce(inputs)})[need]
+
+
+def maps(model, inputs):
+    """The last token's attention by transformers' own output: one (texts, heads, keys) a layer."""
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")
+    mask = torch.from_numpy(inputs.mask.astype(np.int64).copy())
+    ids = torch.from_numpy(inputs.ids.copy())
+    with torch.no_grad():
+        found = model(ids, attention_mask=mask, output_attentions=True).attentions
+    last = torch.from_numpy(inputs.lengths.copy()) - 1
+    return [m[torch.arange(len(last)), :, last].double().numpy() for m in found]
+
+
+def test_entropy_and_mass_of_the_last_token_are_those_of_its_map():
+    model, inputs = tiny_model(), tiny_inputs()
+    data = read(model, inputs, tokens="last", top=(1, 3, 50))
+    assert data.top_mass.dims == ("k", "layer", "head", "text")
+    for layer, each in enumerate(maps(model, inputs)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy = -np.nansum(each * np.log(each), axis=-1)
+        np.testing.assert_allclose(data.entropy.values[layer], entropy.T, atol=1e-5)
+        ordered = -np.sort(-each, axis=-1)
+        np.testing.assert_allclose(data.top_mass.values[0, layer], ordered[..., 0].T, atol=1e-5)
+        np.testing.assert_allclose(
+            data.top_mass.values[1, layer], ordered[..., :3].sum(-1).T, atol=1e-5
+        )
+    np.testing.assert_allclose(data.top_mass.values[2], 1, atol=1e-5)
+    np.testing.assert_allclose(data.uniform, np.log(inputs.lengths), atol=1e-6)
+    assert (data.tokens == 1).all()
+
+
+def test_padding_on_either_side_gives_the_same_last_token():
+    model, inputs = tiny_model(), tiny_inputs()
+    right = read(model, inputs, tokens="last", top=(2,))
+    left = read(model, inputs.padded("left"), tokens="last", top=(2,))
+    for name in ("entropy", "top_mass", "uniform"):
+        np.testing.assert_allclose(left[name], right[name], atol=1e-5)
+
+
+def test_other_queries_and_masses_leave_the_old_numbers_alone():
+    model, inputs = tiny_model(), tiny_inputs()
+    alone = read(model, inputs)
+    both = [needs.Attention(), needs.Attention(tokens="last", top=(1,))]
+    found = capture.read(model, both, {"text": inputs})[both[0]]
+    assert found.identical(alone) and "top_mass" not in found
+
+
+def test_readout_transformers_are_read_too():
+    run = MarkerRun.demo()
+    torch.manual_seed(0)
+    inputs = MarkerTask(markers=(1, 2)).inputs(20)
+    data = read(run.model(), inputs, tokens="last", top=(1,))
+    assert data.entropy.shape == (2, 4, 20)
+    np.testing.assert_allclose(data.uniform, np.log(16), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"tokens": "first"}, "tokens must be one of"), ({"top": (0,)}, "each at least 1")],
+)
+def test_wrong_settings_are_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        needs.Attention(**options)
