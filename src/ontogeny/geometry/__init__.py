@@ -1,4 +1,4 @@
-"""The geometry of weight trajectories: how many directions a path takes, and what chance gives.
+"""Dimensions, ranks and angles, and what chance gives: of points, and of weight trajectories.
 
 Functions of arrays only. A path of T snapshots in d dimensions enters every statistic through its
 (T, T) displacement Gram matrix, so nothing here grows with d but the one pass which builds it.
@@ -6,6 +6,12 @@ Functions of arrays only. A path of T snapshots in d dimensions enters every sta
 
 from __future__ import annotations
 
+from .intrinsic import IntrinsicDimension as IntrinsicDimension
+from .intrinsic import SpectrumOnlyWarning as SpectrumOnlyWarning
+from .intrinsic import two_nn as two_nn
+from .intrinsic import two_nn_blocks as two_nn_blocks
+from .intrinsic import two_nn_calibrated as two_nn_calibrated
+from .intrinsic import two_nn_null as two_nn_null
 from .nulls import NullDistribution as NullDistribution
 from .nulls import early_energy_null as early_energy_null
 from .nulls import random_walk_null as random_walk_null
@@ -46,4 +52,10 @@ __all__ = [
     "participation_ratio",
     "singular_value_rank",
     "principal_angles",
+    "IntrinsicDimension",
+    "SpectrumOnlyWarning",
+    "two_nn",
+    "two_nn_blocks",
+    "two_nn_calibrated",
+    "two_nn_null",
 ]
