@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from .clusters import Cluster as Cluster
 from .clusters import spectral_clusters as spectral_clusters
+from .coarse_to_fine import CoarseToFine as CoarseToFine
+from .coarse_to_fine import coarse_before_fine as coarse_before_fine
+from .coarse_to_fine import support_confusion as support_confusion
 from .coherence import Coherence as Coherence
 from .coherence import Score as Score
 from .coherence import coherence as coherence
@@ -49,6 +52,7 @@ from .word_classes import word_classes as word_classes
 
 __all__ = [
     "Cluster",
+    "CoarseToFine",
     "Coherence",
     "ConceptBasis",
     "ContextWords",
@@ -63,6 +67,7 @@ __all__ = [
     "Support",
     "WordStream",
     "closed_form",
+    "coarse_before_fine",
     "coherence",
     "embedding_concepts",
     "first_crossing",
@@ -82,6 +87,7 @@ __all__ = [
     "split_words",
     "step_imbalance",
     "subspace_overlap",
+    "support_confusion",
     "support_from_pairs",
     "support_matrix",
     "svd_concepts",

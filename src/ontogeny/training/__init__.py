@@ -8,10 +8,13 @@
     record_training_run         all of it on texts, with checkpoints: a folder to study
     train_seeds                 many seeds of one training, recorded, resumable
     record_marker_runs          that on the marker task (MarkerRun holds the settings)
+    record_logits               a network's logits while it learns a ContextTask or a DigitTask
 """
 
 from __future__ import annotations
 
+from .contexts import ContextTask, context_model, record_logits
+from .digits import DigitTask, digit_network
 from .loop import TrainingLog, adamw_one_cycle, train
 from .marker_run import MarkerRun, readout_loss, record_marker_runs
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
@@ -20,6 +23,8 @@ from .run import RunSettings, record_training_run
 from .seeds import OptimizerSettings, StackedModels, train_seeds
 
 __all__ = [
+    "ContextTask",
+    "DigitTask",
     "MarkerRun",
     "MaskedBatch",
     "MaskedLanguageModelling",
@@ -28,9 +33,12 @@ __all__ = [
     "StackedModels",
     "TrainingLog",
     "adamw_one_cycle",
+    "context_model",
     "demo_model",
+    "digit_network",
     "masked_language_modelling",
     "readout_loss",
+    "record_logits",
     "record_marker_runs",
     "record_training_run",
     "train",
