@@ -16,6 +16,9 @@ from .nulls import NullDistribution as NullDistribution
 from .nulls import early_energy_null as early_energy_null
 from .nulls import random_walk_null as random_walk_null
 from .nulls import shuffled_increments_null as shuffled_increments_null
+from .orientation import random_subspace_angles as random_subspace_angles
+from .orientation import subspace_overlap as subspace_overlap
+from .orientation import subspace_overlap_null as subspace_overlap_null
 from .path import early_energy as early_energy
 from .path import increment_participation_ratio as increment_participation_ratio
 from .path import increment_variance_rank as increment_variance_rank
@@ -23,6 +26,12 @@ from .path import net_drift_ratio as net_drift_ratio
 from .path import variance_rank as variance_rank
 from .path import variance_rank_from_gram as variance_rank_from_gram
 from .path import variance_rank_growing as variance_rank_growing
+from .projection import BlockEnergies as BlockEnergies
+from .projection import SubspaceControl as SubspaceControl
+from .projection import block_matched_control as block_matched_control
+from .projection import principal_basis as principal_basis
+from .projection import random_subspace_control as random_subspace_control
+from .projection import sampled_subspace_control as sampled_subspace_control
 from .rank import effective_rank as effective_rank
 from .rank import participation_ratio as participation_ratio
 from .rank import singular_value_rank as singular_value_rank
@@ -52,6 +61,15 @@ __all__ = [
     "participation_ratio",
     "singular_value_rank",
     "principal_angles",
+    "principal_basis",
+    "subspace_overlap",
+    "subspace_overlap_null",
+    "random_subspace_angles",
+    "BlockEnergies",
+    "SubspaceControl",
+    "random_subspace_control",
+    "sampled_subspace_control",
+    "block_matched_control",
     "IntrinsicDimension",
     "SpectrumOnlyWarning",
     "two_nn",

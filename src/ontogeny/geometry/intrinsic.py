@@ -142,7 +142,9 @@ def two_nn(
     _warn_if_orthogonal(X)
     value = float(_estimate(logs[None], method, discard)[0])
     null = (
-        two_nn_null(*X.shape, method, discard=discard, n_draws=n_null, random_state=random_state)
+        two_nn_null(
+            len(X), X.shape[1], method, discard=discard, n_draws=n_null, random_state=random_state
+        )
         if n_null
         else np.full(2, np.nan)
     )

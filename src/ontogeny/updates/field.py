@@ -158,7 +158,7 @@ class GradientField:
         plain = sdpa_kernel(SDPBackend.MATH)
         with self._fixed(seed), torch.enable_grad(), plain:
             gradient = torch.func.grad(lambda parameters: self._loss(parameters, batch))
-            _, product = torch.func.jvp(gradient, (self.start,), (dict(direction),))
+            product = torch.func.jvp(gradient, (self.start,), (dict(direction),))[1]
         return _finite(0.0, product)[1]
 
     def _loss(self, parameters: Mapping[str, Tensor], batch: Any) -> Tensor:
