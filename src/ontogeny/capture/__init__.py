@@ -1,7 +1,14 @@
 """What is read off one model: activations, attention, losses, and which weights they depend on."""
 
 from .blocks import WeightBlock, weight_block
+from .cut_attention import cut_attention
 from .directional import directional_derivatives
+from .embeddings import (
+    ContextEmbeddings,
+    WordEmbeddings,
+    context_embeddings,
+    word_embeddings,
+)
 from .families import FAMILIES, Family, family_of
 from .gradients import GradientReading, gradients, untouched
 from .invariance import Invariance, check_batch_invariance
@@ -16,6 +23,7 @@ from .weights import match_blocks
 
 __all__ = [
     "FAMILIES",
+    "ContextEmbeddings",
     "Family",
     "GradientReading",
     "Invariance",
@@ -23,9 +31,12 @@ __all__ = [
     "ReadingSettings",
     "Target",
     "WeightBlock",
+    "WordEmbeddings",
     "activations",
     "attention_entropy",
     "check_batch_invariance",
+    "context_embeddings",
+    "cut_attention",
     "directional_derivatives",
     "family_of",
     "gradients",
@@ -40,4 +51,5 @@ __all__ = [
     "read",
     "untouched",
     "weight_block",
+    "word_embeddings",
 ]

@@ -35,8 +35,8 @@ _LISTS = {
         whenever where wherever whether however therefore thus""",
     "unit": """km kilometre kilometres kilometer kilometers m metre metres meter meters cm mm ft
         foot feet inch inches in. mi mile miles yd yard yards mph kn knot knots kg lb lbs pound
-        pounds ton tons g °c °f % percent hectare hectares acre acres hour hours minute minutes seconds
-        year years month months week weeks day days""",
+        pounds ton tons g °c °f % percent hectare hectares acre acres hour hours minute minutes
+        seconds year years month months week weeks day days""",
     "past": """went said made took came got gave saw found told left felt knew became began brought
         kept held wrote stood heard let meant met ran paid sat spoke led read grew lost fell sent
         built understood drew broke spent cut rose drove bought wore chose won thought put hit sang
