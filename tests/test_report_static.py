@@ -22,7 +22,7 @@ from ontogeny.report.content import read_content
 from ontogeny.report.paper import draw_chart_figure, draw_figure, style
 from ontogeny.report.paper.chart import PAPER
 from ontogeny.report.scales import StepScale
-from ontogeny.report.specs import read_specs
+from ontogeny.report.readers import read_specs
 from ontogeny.report.table import NodeTable
 
 SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}

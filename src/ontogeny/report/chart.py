@@ -14,7 +14,7 @@ import numpy as np
 
 from .canvas import WIDE, Canvas, ChartLayout
 from .colours import LEVELS
-from .content import Content, Finding, Track
+from .content import Content, Finding, RegimeMark, Track
 from .formats import interval_text, number, plural, step_text
 from .labels import truncate
 from .rows import MAX_ROWS, Row, RowGroup, arrange
@@ -49,10 +49,8 @@ def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") ->
         _heading(canvas, group)
         for row in group.rows:
             _row(canvas, row, order[id(row)], links=not style)
-    for step in content.boundaries:
-        x = canvas.x_of_step(step)
-        title = f"Regime boundary at step {step_text(step)}"
-        canvas.path("boundary", f"M{x:.1f} {top:.1f}V{canvas.y:.1f}", title)
+    for mark in content.boundaries:
+        _boundary(canvas, mark, top)
     if content.track is not None:
         _track(canvas, content.track)
     now = (
@@ -63,6 +61,21 @@ def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") ->
     canvas.add(now)
     plot = (layout.left, layout.plot_width, canvas.low, canvas.high)
     return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+
+
+def _boundary(canvas: Canvas, mark: RegimeMark, top: float) -> None:
+    """Draw a hairline through all rows, and over them a bar as long as its interval."""
+    x = canvas.x_of_step(mark.step)
+    spread = interval_text(mark.low, mark.high)
+    words = f"{mark.label[:1].upper()}{mark.label[1:]} at step {step_text(mark.step)}"
+    canvas.path(
+        "boundary",
+        f"M{x:.1f} {top:.1f}V{canvas.y:.1f}",
+        f"{words} ({spread})" if spread else words,
+    )
+    if spread:
+        low, high = canvas.x_of_step(mark.low), canvas.x_of_step(mark.high)
+        canvas.path("boundary-interval", f"M{low:.1f} {top:.1f}H{high:.1f}")
 
 
 def _wrapped(canvas: Canvas, title: str, style: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
 
-__all__ = ["Content", "Finding", "Node", "Track", "read_content"]
+__all__ = ["Content", "Finding", "Node", "RegimeMark", "Track", "read_content"]
 
 LAYER_DIMENSIONS = ("layer", "block")
 
@@ -57,6 +58,16 @@ class Track:
 
 
 @dataclass(frozen=True)
+class RegimeMark:
+    """A boundary between regimes of the whole run, in steps; its interval is NaN if unknown."""
+
+    step: float
+    low: float = math.nan
+    high: float = math.nan
+    label: str = "regime boundary"
+
+
+@dataclass(frozen=True)
 class Content:
     """Everything that the page draws."""
 
@@ -70,7 +81,7 @@ class Content:
     provenance: Any
     audited: bool
     findings: Sequence[Finding]
-    boundaries: Sequence[float]
+    boundaries: Sequence[RegimeMark]
     nodes: Sequence[Node]
     groups: LayerGroups
     track: Track | None
@@ -115,7 +126,7 @@ def read_content(tree: xr.DataTree) -> Content:
         provenance=_attribute(attrs, "provenance", {}, "the root"),
         audited="findings" in attrs,
         findings=[_finding(f) for f in _attribute(attrs, "findings", [], "the root")],
-        boundaries=_boundaries([tree.attrs, *(n.dataset.attrs for n in nodes)]),
+        boundaries=_boundaries(tree.attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
@@ -204,15 +215,42 @@ def _finding(value: Any) -> Finding:
     )
 
 
-def _boundaries(sources: Sequence[Mapping[Any, Any]]) -> list[float]:
-    """Regime boundaries of the root and of all nodes: steps, or mappings with a ``step``."""
-    found: set[float] = set()
-    for attrs in sources:
-        for item in _attribute(attrs, "boundaries", [], "a node"):
-            step = item.get("step") if isinstance(item, Mapping) else item
-            if isinstance(step, int | float) and np.isfinite(step):
-                found.add(float(step))
-    return sorted(found)
+def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
+    """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
+    found: dict[float, RegimeMark] = {}
+    for source in [attrs, *(node.dataset.attrs for node in nodes)]:
+        for item in _attribute(source, "boundaries", [], "the root or a node"):
+            mark = _mark(item if isinstance(item, Mapping) else {"step": item})
+            if mark is not None:
+                found.setdefault(mark.step, mark)
+    for node in nodes:
+        for item in _shown_boundaries(node):
+            if (mark := _mark(item)) is not None:
+                found.setdefault(mark.step, mark)
+    return [found[step] for step in sorted(found)]
+
+
+def _mark(item: Mapping[str, Any]) -> RegimeMark | None:
+    """Return a boundary, or none where its step is no number."""
+    step, low, high = (
+        float(v) if isinstance(v, int | float) else math.nan
+        for v in (item.get("step"), item.get("low"), item.get("high"))
+    )
+    if not math.isfinite(step):
+        return None
+    return RegimeMark(step, low, high, plain_text(item.get("label") or RegimeMark.label))
+
+
+def _shown_boundaries(node: Node) -> Iterator[dict[str, Any]]:
+    """Give the boundaries that the curves of a node of regimes draw for all their lines."""
+    if node.role != "regimes":
+        return
+    for figure in node.figures:
+        for item in figure.get("boundaries") or ():
+            names = {end: item.get(end) for end in ("step", "low", "high")}
+            known = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
+            numbers = {e: a.item() for e, a in known.items() if a.ndim == 0}
+            yield {"label": item.get("label"), **numbers}
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:

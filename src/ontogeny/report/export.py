@@ -12,9 +12,11 @@ import xarray as xr
 from ..errors import ArgumentError, check_choice
 from .chart import draw_chart
 from .content import Content, read_content
+from .latex import latex_table
+from .readers import read_specs
 from .rows import Row
 from .scales import StepScale
-from .specs import FigureSpec, read_specs
+from .specs import FigureSpec
 from .style import chart_style
 from .table import NodeTable
 
@@ -58,7 +60,7 @@ def write_figures(
     Files are named after node and figure. A CSV file has one row for each point: first the
     dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows.
     Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
-    ``captions.txt`` holds their titles and captions.
+    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX.
 
     Parameters
     ----------
@@ -100,7 +102,11 @@ def write_figures(
             path = target / _unused_name(spec.file_stem, written)
             write_table(spec, path)
             written.append(path)
-            if kinds:
+            if spec.kind == "table":
+                written.append(path.with_suffix(".tex"))
+                written[-1].write_text(latex_table(spec.options["table"]), encoding="utf-8")
+                captions.append(_entry(path.stem, spec.title, spec.caption))
+            elif kinds:
                 pictures, caption = _write_pictures(spec, node_table, content, path, kinds)
                 written += pictures
                 captions.append(_entry(path.stem, spec.title, caption))
@@ -156,18 +162,24 @@ def _write_pictures(
     paths = [beside.with_suffix(f".{kind}") for kind in kinds]
     with style():
         figure, chosen = draw_figure(table.figure(spec), table, content)
-        caption = " ".join(filter(None, [spec.caption, f"Shown: {chosen}." if chosen else ""]))
+        caption = " ".join(filter(None, [spec.caption, *chosen]))
         for path in paths:
             save(figure, path, spec.title, caption)
     return paths, caption
 
 
 def write_table(spec: FigureSpec, path: Path) -> None:
-    """Write a figure's data as CSV in long form: a row for each point, dimensions first."""
+    """Write a figure's data as CSV in long form: a row for each point, dimensions first.
+
+    A table is written as it is read, with its lines under it.
+    """
+    if spec.kind == "table":
+        path.write_text(spec.options["table"].csv, encoding="utf-8")
+        return
     data = spec.dataset()
-    order = [str(d) for d in data[spec.value].dims]
+    order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
     table = data.to_dataframe(dim_order=order)
-    table.reset_index()[[*order, *spec.variables]].to_csv(path, index=False)
+    table.reset_index()[[*order, *spec.stored]].to_csv(path, index=False)
 
 
 def _write_rows(rows: Sequence[Row], path: Path) -> None:

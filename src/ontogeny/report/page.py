@@ -17,9 +17,10 @@ from .chart import draw_chart
 from .content import Content, Node
 from .formats import interval_text, p_value, plain_text, plural, step_text
 from .payload import build_payload, json_script
+from .readers import read_specs
 from .rows import Row, judged
 from .sentences import section_sentences, studied, verdict
-from .specs import FigureSpec, read_specs
+from .specs import FigureSpec
 from .style import page_style, static_text
 from .thinning import BUDGET
 
@@ -27,8 +28,8 @@ __all__ = ["render_page"]
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "curves", "heatmap", "nulls", "figure", "download", "slider", "layers", "chart", "links",
-    "page",
+    "regimes", "curves", "heatmap", "nulls", "turning", "scatter", "figure", "words", "download",
+    "slider", "layers", "chart", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -184,6 +185,7 @@ def _section(
                 "notice": notices.get(spec.id, ""),
                 "code": "" if spec.problem else _snippet(spec),
                 "definition": [] if spec.problem else _definition(spec),
+                "table": spec.options.get("table"),
             }
             for spec in specs
             if spec.node is node
@@ -208,10 +210,12 @@ def _mark(node: Node) -> tuple[str, str]:
 def _snippet(spec: FigureSpec) -> str:
     """Python that gives the figure's data from the merged result."""
     chosen = f".sel({dict(spec.select)!r})" if spec.select else ""
+    names = repr(spec.value) if spec.value else repr(spec.stored)
+    whole = ".to_dataset()" if not spec.value else ""
     return plain_text(
         "import xarray as xr\n\n"
         'tree = xr.open_datatree("result.zarr", engine="zarr")\n'
-        f"{_name(spec.value)} = tree[{spec.node.path!r}][{spec.value!r}]{chosen}"
+        f"{_name(spec.value)} = tree[{spec.node.path!r}]{whole}[{names}]{chosen}"
     )
 
 
@@ -222,7 +226,7 @@ def _name(variable: str) -> str:
 def _definition(spec: FigureSpec) -> list[tuple[str, str]]:
     """Return what each drawn variable is, with its symbol and unit."""
     lines = []
-    for name in spec.variables:
+    for name in spec.stored:
         attrs = spec.node.dataset[name].attrs
         words = plain_text(attrs.get("long_name", name))
         extra = [str(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .colours import palettes
-from .content import Content
+from .content import Content, RegimeMark
+from .latex import latex_table
 from .scales import StepScale
 from .specs import FigureSpec
 from .table import NodeTable, encode, rounded
@@ -40,7 +41,7 @@ def build_payload(
     nodes, figures = {}, []
     keep = thinning(specs, budget)
     for node in content.nodes:
-        own = [spec for spec in specs if spec.node is node and not spec.problem]
+        own = [s for s in specs if s.node is node and not s.problem and s.kind != "table"]
         if not own:
             continue
         table = NodeTable(node, content, scales, keep[node.id])
@@ -55,8 +56,8 @@ def build_payload(
         "track": _track(content),
         "findings": [{"steps": list(f.steps), "message": f.message} for f in content.findings],
         "boundaries": [
-            {kind: float(scale.positions([step])[0]) for kind, scale in scales.items()}
-            for step in content.boundaries
+            {kind: _places(scale, mark) for kind, scale in scales.items()}
+            for mark in content.boundaries
         ],
         "rows": [
             {"id": name} | _row(row, content)
@@ -65,7 +66,14 @@ def build_payload(
         "charts": dict(charts),
         "nodes": nodes,
         "figures": figures,
+        "tables": {spec.id: _files(spec) for spec in specs if "table" in spec.options},
     }
+
+
+def _files(spec: FigureSpec) -> dict[str, str]:
+    """Return a table as files: it is drawn as HTML, so the scripts need nothing else."""
+    table = spec.options["table"]
+    return {"file": spec.file_stem, "csv": table.csv, "tex": latex_table(table)}
 
 
 def _scale(scale: StepScale, steps: Sequence[int]) -> dict[str, Any]:
@@ -74,6 +82,11 @@ def _scale(scale: StepScale, steps: Sequence[int]) -> dict[str, Any]:
         "ticks": [[round(t.position, 5), t.label, t.rank] for t in scale.ticks()],
         "broken": scale.breaks_at_zero,
     }
+
+
+def _places(scale: StepScale, mark: RegimeMark) -> list[float | None]:
+    """Return where a boundary and the ends of its interval lie on an axis."""
+    return [_finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
 
 
 def _finite(value: float) -> float | None:

@@ -1,23 +1,20 @@
-"""Figure specifications checked against their data: what is drawn along which dimension."""
+"""Figures checked against their data: what is drawn, from which arrays, along which dimension."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from .content import Node
-from .formats import plain_text
-from .labels import slug
 
-__all__ = ["KINDS", "FigureSpec", "Problem", "is_step", "read_specs", "select"]
+__all__ = ["KINDS", "FigureSpec", "Problem", "RegimeSpec", "is_step", "select"]
 
-KINDS = {"curves": ("x", "series"), "heatmap": ("x", "y"), "null": ("rows",)}
-"""Kinds that this report draws, with the fields that name their dimensions."""
+KINDS = ("curves", "heatmap", "null", "table", "scatter", "words")
+"""Kinds that this report draws."""
 
 
 class Problem(Exception):  # noqa: N818 (not an error of the caller: it is shown in the page)
@@ -25,12 +22,31 @@ class Problem(Exception):  # noqa: N818 (not an error of the caller: it is shown
 
 
 @dataclass(frozen=True)
+class RegimeSpec:
+    """Variables of a boundary between regimes: ``step``, and as far as there are, the others."""
+
+    label: str
+    step: str
+    low: str = ""
+    high: str = ""
+    noise_ratio: str = ""
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that there are."""
+        return [name for name in (self.step, self.low, self.high, self.noise_ratio) if name]
+
+
+@dataclass(frozen=True)
 class FigureSpec:
     """A figure of one node; names are variables or dimensions of the node's dataset.
 
     ``id`` is unique in the page, ``key`` is what the observable calls the figure.
-    ``axes`` maps what a dimension is used for (x, y, rows, series, facet) to the dimension,
-    ``choose`` holds dimensions left over, for which the reader picks one label at a time.
+    ``axes`` maps what a dimension is used for (x, y, rows, series, facet, groups) to the
+    dimension, ``choose`` holds dimensions left over, for which the reader picks one label at a
+    time. ``parts`` maps further roles of a kind (reference; x, y, z, label of points; words) to
+    variables, ``options`` holds what is no variable. ``own`` holds arrays made for this figure,
+    which stand in for variables of these names.
     """
 
     id: str
@@ -47,7 +63,12 @@ class FigureSpec:
     choose: Sequence[str] = ()
     interval: tuple[str, ...] = ()
     bands: Sequence[tuple[str, str, str]] = ()
+    regimes: Sequence[RegimeSpec] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, xr.DataArray] = field(default_factory=dict)
     y_scale: str = "linear"
+    notice: str = ""
     problem: str = ""
 
     @property
@@ -62,12 +83,42 @@ class FigureSpec:
         names = [self.value, self.relative, *self.interval]
         for lower, upper, _ in self.bands:
             names += [lower, upper]
+        names += self.parts.values()
+        for regime in self.regimes:
+            names += regime.variables
         return [name for name in dict.fromkeys(names) if name]
 
+    @property
+    def own_parts(self) -> list[str]:
+        """Parts that are drawn in the unit of the value, so have its relative form."""
+        return [self.parts["reference"]] if "reference" in self.parts else []
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Dimensions that make no sense in part: a cloud's words and the tree of the clouds."""
+        if self.kind != "words":
+            return ()
+        return tuple(str(d) for d in self.own[self.value].dims if d not in self.choose)
+
+    def array_key(self, name: str) -> tuple[str, str]:
+        """Return what tells an array from others of its name in the node."""
+        return name, self.id if name in self.own else str(self.select)
+
+    def array(self, name: str) -> xr.DataArray:
+        """Return what is drawn under a variable's name: the figure's selection of it."""
+        if name in self.own:
+            return self.own[name]
+        return select(self.node.dataset[name], self.select)
+
     def dataset(self) -> xr.Dataset:
-        """Return the figure's variables as a dataset, with the figure's selection made."""
-        arrays = {name: select(self.node.dataset[name], self.select) for name in self.variables}
+        """Return the figure's variables, whole, with the figure's selection made."""
+        arrays = {name: select(self.node.dataset[name], self.select) for name in self.stored}
         return xr.Dataset({name: a.drop_attrs() for name, a in arrays.items()}, attrs={})
+
+    @property
+    def stored(self) -> list[str]:
+        """The variables that are in the result; the others were made for the figure."""
+        return [name for name in self.variables if name in self.node.dataset.variables]
 
 
 def is_step(dimension: str) -> bool:
@@ -89,94 +140,3 @@ def select(array: xr.DataArray, labels: Mapping[str, Any]) -> xr.DataArray:
     except (KeyError, ValueError, IndexError):
         raise Problem(f"The selection {dict(labels)!r} is not in {array.name!r}.") from None
     return chosen.reset_coords(drop=True)
-
-
-def read_specs(node: Node) -> list[FigureSpec]:
-    """Return the figures of `node`; one that cannot be drawn keeps its place and says why."""
-    specs: list[FigureSpec] = []
-    taken: list[str] = []
-    for number, raw in enumerate(node.figures, start=1):
-        key = plain_text(raw.get("id") or number)
-        taken.append(slug(key, taken))
-        spec = FigureSpec(
-            id=f"{node.id.removeprefix('section-')}/{taken[-1]}",
-            key=key,
-            node=node,
-            kind=str(raw.get("kind", "")),
-            title=plain_text(raw.get("title") or raw.get("id") or "Figure"),
-            caption=plain_text(raw.get("caption", "")),
-        )
-        try:
-            specs.append(_checked(spec, raw))
-        except Problem as problem:
-            specs.append(replace(spec, problem=plain_text(problem)))
-    return specs
-
-
-def _checked(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
-    if spec.kind not in KINDS:
-        raise Problem(f"This version draws {', '.join(KINDS)}; the figure's kind is {spec.kind!r}.")
-    labels = dict(raw.get("select") or {})
-    value = _variable(spec.node, raw.get("value"), labels)
-    if value.size == 0:
-        raise Problem(f"{raw['value']!r} holds no values.")
-    axes = _axes(spec.kind, raw, value)
-    relative = raw.get("relative") or ""
-    if relative and _variable(spec.node, relative, labels).dims != value.dims:
-        raise Problem(f"{relative!r} must have the dimensions of {raw['value']!r}.")
-    return replace(
-        spec,
-        value=str(raw["value"]),
-        relative=relative,
-        relative_label=plain_text(raw.get("relative_label", "")),
-        select=labels,
-        axes=axes,
-        choose=[str(d) for d in value.dims if d not in axes.values()],
-        interval=_within(spec.node, raw.get("interval") or (), labels, value),
-        bands=[_band(spec.node, band, labels, value) for band in raw.get("bands") or ()],
-        y_scale="log" if raw.get("y_scale") == "log" else "linear",
-    )
-
-
-def _variable(node: Node, name: Any, labels: Mapping[str, Any]) -> xr.DataArray:
-    if name not in node.dataset.variables:
-        raise Problem(f"The result has no variable {name!r}.")
-    array = select(node.dataset[name], labels)
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
-        raise Problem(f"{name!r} holds no numbers.")
-    return array
-
-
-def _axes(kind: str, raw: Mapping[str, Any], value: xr.DataArray) -> dict[str, str]:
-    axes = {
-        use: str(raw[use])
-        for use in (*KINDS[kind], "facet")
-        if raw.get(use) and raw[use] in value.dims
-    }
-    needed = {"curves": ("x",), "heatmap": ("x", "y"), "null": ("rows",)}[kind]
-    missing = [raw.get(use) or use for use in needed if use not in axes]
-    if missing:
-        raise Problem(f"{value.name!r} has no dimension {missing[0]!r}; it has {value.dims}.")
-    if len(set(axes.values())) < len(axes):
-        raise Problem(f"One dimension of {value.name!r} is used twice: {axes}.")
-    return axes
-
-
-def _within(
-    node: Node, names: Sequence[str], labels: Mapping[str, Any], value: xr.DataArray
-) -> tuple[str, ...]:
-    """Check variables that are drawn with `value`, so may have none but its dimensions."""
-    for name in names:
-        extra = set(_variable(node, name, labels).dims) - set(value.dims)
-        if extra:
-            raise Problem(
-                f"{name!r} has dimensions {sorted(map(str, extra))} beyond {value.name!r}."
-            )
-    return tuple(map(str, names))
-
-
-def _band(
-    node: Node, band: Mapping[str, Any], labels: Mapping[str, Any], value: xr.DataArray
-) -> tuple[str, str, str]:
-    lower, upper = _within(node, (band["lower"], band["upper"]), labels, value)
-    return lower, upper, plain_text(band.get("label", ""))

@@ -64,7 +64,7 @@ def _chart_rules(colours: Mapping[str, Any]) -> str:
         ".chart .warn,.chart .finding": f"fill:{base['warning']}",
         ".chart .hatch-line": f"stroke:{base['null']}",
         ".chart .hatched,.chart .frame": f"stroke:{base['line']}",
-        ".chart .axis,.chart .boundary": f"stroke:{base['ink-3']}",
+        ".chart .axis,.chart .boundary,.chart .boundary-interval": f"stroke:{base['ink-3']}",
         ".chart .break": f"fill:{base['paper']}",
         ".chart .curve,.chart .whisker": f"stroke:{base['ink']}",
         ".chart .dot": f"fill:{base['ink']}",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .specs import FigureSpec, is_step, select
+from .specs import FigureSpec, is_step
 
 __all__ = ["BUDGET", "Kept", "thinning"]
 
@@ -26,11 +26,12 @@ def thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
     Small nodes keep all; the large ones share what is left evenly.
     """
     needs: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
+    whole: dict[str, set[str]] = {}
     for spec in specs:
-        if not spec.problem:
+        if not spec.problem and spec.kind != "table":
             arrays = needs.setdefault(spec.node.id, {})
-            for name in spec.variables:
-                arrays[name, str(spec.select)] = select(spec.node.dataset[name], spec.select)
+            arrays.update({spec.array_key(name): spec.array(name) for name in spec.variables})
+            whole.setdefault(spec.node.id, set()).update(spec.whole)
     sizes = {node: sum(a.size for a in arrays.values()) for node, arrays in needs.items()}
     left, kept = budget, {}
     for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
@@ -38,7 +39,7 @@ def thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
         left -= share
         lengths: dict[str, int] = {}
         for array in needs[node].values():
-            lengths.update({str(d): n for d, n in array.sizes.items()})
+            lengths.update({str(d): n for d, n in array.sizes.items() if d not in whole[node]})
         kept[node] = _kept(lengths, share / size if size else 1.0)
     return kept
 

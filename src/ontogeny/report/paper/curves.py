@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 
 from ..labels import truncate
 from .frame import Frame, dimension_places, set_dimension_axis, set_log_ticks
+from .regimes import draw_regimes
 from .save import FONT
 from .view import FigureView, Panel, span_of
 
@@ -21,6 +22,9 @@ __all__ = ["draw_curves"]
 
 _DIRECT = 6
 """Lines that are labelled at their ends; more have a colour bar."""
+
+_DASHED = (0, (4, 3))
+"""How a reference is drawn."""
 
 _BAND_ALPHAS = (0.32, 0.18)
 
@@ -32,14 +36,17 @@ def draw_curves(view: FigureView) -> Figure:
     frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, most=3)
     logarithmic = view.figure["yScale"] == "log"
     lines = [_lines(view, panel) for panel in panels]
+    theories = [_theory(view, panel) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
-    span = span_of([a for each in (*lines, *bands) for a in each], logarithmic)
+    span = span_of([a for each in (*lines, *bands, *theories) for a in each], logarithmic)
     direct = view.dimension("series") is not None and len(names) <= _DIRECT
     for i, (axes, panel) in enumerate(zip(frame.axes, panels, strict=True)):
         if logarithmic:
             set_log_ticks(axes)
         axes.set_ylim(*span)
         _draw_panel(axes, view, panel, lines[i], bands[i])
+        _draw_theory(axes, view, theories[i])
+        draw_regimes(axes, view, panel)
         set_dimension_axis(axes, view, "x", frame.panel_width)
         if direct and i in frame.last_in_rows:
             _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
@@ -66,6 +73,21 @@ def _lines(view: FigureView, panel: Panel) -> list[np.ndarray]:
     arrays = [view.values(panel, *uses)]
     arrays += [view.paired(pair, panel, *uses) for pair in view.figure["interval"]]
     return [_by_series(view, array) for array in arrays]
+
+
+def _theory(view: FigureView, panel: Panel) -> list[np.ndarray]:
+    """Return the reference as (series, x), where there is one."""
+    pair = view.figure["parts"].get("reference")
+    return [_by_series(view, view.paired(pair, panel, "series", "x"))] if pair else []
+
+
+def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None:
+    axis = view.axis("x")
+    assert axis is not None
+    places = dimension_places(axis)
+    for values in theory:
+        for line, (colour, _) in zip(values, view.looks("series"), strict=True):
+            axes.plot(places, line, color=colour, linewidth=0.9, linestyle=_DASHED)
 
 
 def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
@@ -166,6 +188,10 @@ def _legend(view: FigureView, axes: Axes) -> list[Any]:
         for k, band in enumerate(view.figure["bands"])
         if band["label"]
     ]
+    if "reference" in view.figure["parts"]:
+        words = view.figure["options"]["referenceLabel"]
+        ink = view.base["ink"]
+        handles.append(Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words))
     return handles + [
         line
         for line in axes.get_lines()

@@ -12,16 +12,28 @@ from ..table import NodeTable
 from .curves import draw_curves
 from .heatmap import draw_heatmap
 from .nulls import draw_nulls
+from .scatter import draw_scatter
 from .view import FigureView
+from .words import draw_words, words_without_glyphs
 
 __all__ = ["draw_figure"]
 
-_KINDS = {"curves": draw_curves, "heatmap": draw_heatmap, "null": draw_nulls}
+_KINDS = {
+    "curves": draw_curves,
+    "heatmap": draw_heatmap,
+    "null": draw_nulls,
+    "scatter": draw_scatter,
+    "words": draw_words,
+}
 
 
 def draw_figure(
     figure: Mapping[str, Any], table: NodeTable, content: Content
-) -> tuple[Figure, str]:
-    """Return the figure, and in words what was taken along dimensions that it does not use."""
+) -> tuple[Figure, list[str]]:
+    """Return the figure, and in words what it does not show: all that its caption must say."""
     view = FigureView(figure, table, content)
-    return _KINDS[view.figure["kind"]](view), view.chosen
+    notes = [f"Shown: {view.chosen}."] if view.chosen else []
+    notes += filter(None, [str(figure["notice"])])
+    if figure["kind"] == "words":
+        notes += words_without_glyphs(view)
+    return _KINDS[view.figure["kind"]](view), notes

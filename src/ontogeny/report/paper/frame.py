@@ -130,7 +130,7 @@ def set_dimension_axis(
 def _mark_steps(axes: Axes, view: FigureView, scale: StepScale) -> None:
     """Draw regime boundaries, the audit's findings, and the break after step 0."""
     across = axes.get_xaxis_transform()
-    for place in scale.positions(view.content.boundaries):
+    for place in scale.positions([mark.step for mark in view.content.boundaries]):
         axes.axvline(float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":")
     steps = sorted({s for f in view.content.findings for s in f.steps if s in scale.steps})
     if steps:
@@ -147,8 +147,9 @@ def _mark_steps(axes: Axes, view: FigureView, scale: StepScale) -> None:
         )  # fmt: skip
 
 
-def set_log_ticks(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, its numbers plain text."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(LogFormatter())
-    axes.yaxis.set_minor_formatter(LogFormatter())
+def set_log_ticks(axes: Axes, letter: str = "y") -> None:
+    """Make an axis logarithmic, its numbers plain text."""
+    target = axes.xaxis if letter == "x" else axes.yaxis
+    (axes.set_xscale if letter == "x" else axes.set_yscale)("log")
+    target.set_major_formatter(LogFormatter())
+    target.set_minor_formatter(LogFormatter())

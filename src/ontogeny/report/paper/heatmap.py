@@ -32,6 +32,9 @@ def draw_heatmap(view: FigureView) -> Figure:
     count = len(y["values"])
     height = max(count * 0.13, 0.6) if downward else max(count * 0.06, 1.6)
     frame = Frame(panels, min(height, 2.2 if len(panels) < 4 else 1.2), most=4)
+    if view.figure["options"].get("square"):
+        for axes in frame.axes:
+            axes.set_aspect("equal")
     grids = [view.values(panel, "y", "x") for panel in panels]
     colours = _colours(view, grids)
     edges = _edges(x), _edges(y)

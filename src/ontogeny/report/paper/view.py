@@ -91,7 +91,9 @@ class FigureView:
         facet = self.dimension("facet")
         if facet is None:
             return [("", {})]
-        return [(self.label(facet, i), {facet: i}) for i in range(self.main.sizes[facet])]
+        step = "step " if self.table.axes[facet]["kind"] == "step" else ""
+        shown = self.figure["panels"] or range(self.main.sizes[facet])
+        return [(step + self.label(facet, i), {facet: i}) for i in shown]
 
     def values(self, panel: Panel, *uses: str) -> np.ndarray:
         """Return the values of one panel along the dimensions used as `uses`, in float64."""
@@ -128,15 +130,18 @@ class FigureView:
     def looks(self, use: str) -> list[tuple[str, str]]:
         """Colour and dash of every label of a dimension, as the page has them."""
         axis = self.axis(use)
-        if axis is None:
-            return [(self.base["ink"], "-")]
+        return [(self.base["ink"], "-")] if axis is None else self.looks_of(axis)
+
+    def looks_of(self, axis: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Colour and dash of every label of an axis; with a reference, dashes are its own."""
         count = len(axis["values"])
         if "group" in axis:
             seen: dict[int, int] = {}
             return [self._layer_look(group, seen) for group in axis["group"]]
-        if count <= len(DASHES):
+        if count <= len(DASHES) and "reference" not in self.figure["parts"]:
             return [(self.base["ink"], dash) for dash in DASHES[:count]]
-        return [(ramp_at(self.ramp, 0.25 + 0.75 * i / (count - 1)), "-") for i in range(count)]
+        last = max(count - 1, 1)
+        return [(ramp_at(self.ramp, 0.25 + 0.75 * i / last), "-") for i in range(count)]
 
     def _layer_look(self, group: int, seen: dict[int, int]) -> tuple[str, str]:
         """Modules of one depth share its colour and differ by dash."""

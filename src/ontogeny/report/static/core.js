@@ -43,6 +43,11 @@ function at(array, index) {
   return flat[place];
 }
 
+// One text of an array of texts, which holds the places of its texts.
+function textAt(array, index) {
+  return array.texts[at(array, index)];
+}
+
 function range(count) {
   return Array.from({ length: count }, (_, i) => i);
 }

@@ -14,6 +14,7 @@ class CurvesPicture extends Picture {
     for (const panel of this.panels) {
       panel.lines = this.shown.map((s, k) => ({ ...looks[k], ...this.readLine(this.index(panel, s)) }));
       panel.bands = figure.bands.map((band) => this.readBand(band, panel));
+      panel.regimes = readRegimes(this, panel);
     }
     this.span = this.findSpan();
   }
@@ -22,7 +23,7 @@ class CurvesPicture extends Picture {
   looks() {
     const { series, palette } = this;
     if (!series) return [{ label: "", full: "", colour: palette.base.ink, dash: "solid" }];
-    const styles = seriesStyles(series, palette);
+    const styles = seriesStyles(series, palette, !this.figure.parts.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: String(series.values[s]),
@@ -45,7 +46,9 @@ class CurvesPicture extends Picture {
       ? all.map((where) => figure.interval.map((pair) => view.paired(pair, where)))
       : null;
     const reasons = ys.map((y, i) => (Number.isFinite(y) ? null : view.reason(point(i))));
-    return { ys, ends, reasons, point };
+    const { reference } = figure.parts;
+    const theory = reference ? all.map((where) => view.paired(reference, where)) : null;
+    return { ys, ends, theory, reasons, point };
   }
 
   // A band along x: where it differs between series, the widest over those that are shown.
@@ -71,7 +74,7 @@ class CurvesPicture extends Picture {
   findSpan() {
     const [low, high] = extent(
       this.panels.flatMap((panel) => [
-        ...panel.lines.flatMap((line) => [line.ys, ...(line.ends ?? [])]),
+        ...panel.lines.flatMap((line) => [line.ys, ...(line.ends ?? []), line.theory ?? []]),
         ...panel.bands.flatMap((band) => [band.lower, band.upper]),
       ]),
       this.logarithmic ? (v) => v > 0 : Number.isFinite,
@@ -108,7 +111,8 @@ class CurvesPicture extends Picture {
   }
 
   headWords() {
-    return this.view.unitWords();
+    const theory = this.figure.parts.reference ? `╌╌ ${this.figure.options.referenceLabel}` : "";
+    return [this.view.unitWords(), theory].filter(Boolean).join("   ");
   }
 
   panelTraces(panel) {
@@ -149,9 +153,22 @@ class CurvesPicture extends Picture {
       connectgaps: false,
       meta,
     };
-    if (!line.ends) return [trace];
+    const traces = line.theory ? [trace, this.theoryTrace(line, meta)] : [trace];
+    if (!line.ends) return traces;
     const [lower, upper] = [0, 1].map((k) => line.ends.map((ends) => ends[k]));
-    return [this.area(lower, upper, withAlpha(line.colour, 0.14), { ...meta, part: "interval" }), trace];
+    return [this.area(lower, upper, withAlpha(line.colour, 0.14), { ...meta, part: "interval" }), ...traces];
+  }
+
+  theoryTrace(line, meta) {
+    return {
+      type: "scatter",
+      mode: "lines",
+      x: this.places,
+      y: line.theory,
+      line: { color: line.colour, width: 1.3, dash: "5px,4px" },
+      connectgaps: false,
+      meta: { ...meta, part: "reference" },
+    };
   }
 
   // A cross on the axis wherever a value is missing for a reason that hover tells.
@@ -173,6 +190,10 @@ class CurvesPicture extends Picture {
     const toY = (value) => this.toPixels(value, box);
     const words = i && box.width < 200 ? [] : bandLabels(panel, this.places, toY, box, i, this.palette);
     if (!panel.lines.some((line) => line.ys.some(Number.isFinite))) words.push(emptyNote(this.frame, box));
+    for (const regime of panel.regimes) {
+      this.layout.shapes.push(...regimeShapes(regime, i, box, this.palette));
+      words.push(...regimeWords(regime, i, this.palette));
+    }
     if (!this.direct || !box.last) return words;
     const ends = labelledEnds(panel.lines, toY, box.height);
     this.layout.shapes.push(...ends.map((end) => leader(end, this.frame, box)));
@@ -200,7 +221,9 @@ class CurvesPicture extends Picture {
     const told = this.view.describe(line.point(i), [panel.title, line.label], line.ys[i], line.ends?.[i]);
     const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
     const failures = others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
-    return { ...told, rest: [...told.rest, ...failures] };
+    const theory = line.theory ? [`${this.figure.options.referenceLabel}: ${formatNumber(line.theory[i])}`] : [];
+    const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
+    return { ...told, rest: [...theory, ...told.rest, ...near, ...failures] };
   }
 }
 

@@ -32,16 +32,19 @@ function figureCsv(data) {
     data.relative,
     ...data.interval.map((p) => p[0]),
     ...data.bands.flatMap((b) => [b.lower[0], b.upper[0]]),
+    ...Object.values(data.parts).map((pair) => pair[0]),
+    ...data.regimes.flatMap((regime) => [...Object.values(regime.steps), regime.ratio]),
   ];
   const arrays = [...new Set(places.filter((p) => p !== null))].map((p) => node.arrays[p]);
   const axes = main.dims.map((d) => node.axes[d]);
+  const cell = (array, index) => (array.texts ? textAt(array, index) : shortest(at(array, index), array));
   const rows = range(values(main).length).map((flat) => {
     const index = Object.fromEntries(
       main.dims.map((d, k) => [d, Math.floor(flat / main.strides[k]) % main.shape[k]]),
     );
     return [
       ...axes.map((axis, k) => axis.values[index[main.dims[k]]]),
-      ...arrays.map((array) => shortest(at(array, index), array)),
+      ...arrays.map((array) => cell(array, index)),
     ];
   });
   return csv([...main.dims, ...arrays.map((a) => a.name)], rows);
@@ -141,12 +144,18 @@ function saveFigure(figure, action) {
   ).then((url) => save(`${name}.${action}`, url));
 }
 
+function saveTable(table, action) {
+  save(`${table.file}.${action}`, table[action], action === "csv" ? "text/csv" : "application/x-tex");
+}
+
 function startDownloads() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-action]");
     if (!button) return;
-    const owner = button.closest("[data-figure]");
-    if (owner) saveFigure(figures.get(owner.id), button.dataset.action);
-    else saveChart(button.dataset.action);
+    const { action } = button.dataset;
+    const owner = button.closest("figure");
+    if (owner.dataset.table !== undefined) saveTable(DATA.tables[owner.id], action);
+    else if (owner.dataset.figure !== undefined) saveFigure(figures.get(owner.id), action);
+    else saveChart(action);
   });
 }

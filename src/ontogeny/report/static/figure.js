@@ -1,6 +1,11 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-const PICTURES = { curves: CurvesPicture, heatmap: HeatmapPicture, null: NullPicture };
+const PICTURES = {
+  curves: CurvesPicture,
+  heatmap: HeatmapPicture,
+  null: NullPicture,
+  scatter: ScatterPicture,
+};
 const figures = new Map();
 
 class Figure {
@@ -13,6 +18,7 @@ class Figure {
     this.visible = false;
     this.stale = true;
     this.buildControls();
+    if (data.parts.z) startTurning(this);
     this.plot.addEventListener("pointermove", (event) => this.hover(event));
     this.plot.addEventListener("pointerleave", hideTooltip);
     this.plot.addEventListener("click", (event) => this.pick(event));
@@ -54,7 +60,8 @@ class Figure {
 
   get followsStep() {
     const node = DATA.nodes[this.data.node];
-    return this.data.choose.some((d) => node.axes[d].kind === "step");
+    const used = [...this.data.choose, ...(this.data.options.points ?? [])];
+    return used.some((d) => node.axes[d].kind === "step");
   }
 
   // Draw now if in view, else when it comes into view.
@@ -67,6 +74,7 @@ class Figure {
     const width = paper.printing ? paper.width : this.plot.clientWidth;
     if (!width) return;
     this.view = new View(this.data, width, this.choices, this.relative);
+    this.view.turn = this.turn;
     this.picture = new PICTURES[this.data.kind](this.data, this.view);
     const { traces, layout, frame } = this.picture;
     this.plot.style.height = `${frame.height}px`;
@@ -135,9 +143,7 @@ class Figure {
   readout() {
     const { picture, data } = this;
     if (data.kind !== "curves" || picture.xAxis.kind !== "step") {
-      return this.followsStep
-        ? [make("b", { textContent: `Step ${formatStep(DATA.steps[state.step])}` })]
-        : [];
+      return this.stepWords();
     }
     const i = stepIndex(picture.xAxis);
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
@@ -146,6 +152,12 @@ class Figure {
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
     return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite))}`];
+  }
+
+  stepWords() {
+    return this.followsStep
+      ? [make("b", { textContent: `Step ${formatStep(DATA.steps[state.step])}` })]
+      : [];
   }
 
   sayRange(known) {
@@ -180,6 +192,7 @@ class Figure {
     return {
       panel,
       place: low + ((x - box.x) / box.width) * (high - low),
+      span: [low, high],
       y: y - box.y,
     };
   }
@@ -198,11 +211,11 @@ class Figure {
   // A click sets the current step.
   pick(event) {
     const told = this.told(event);
-    const dimension = Object.values(this.data.axes).find(
-      (d) => this.picture.xAxis?.kind === "step" && d === this.data.axes.x,
-    );
+    const { axes } = DATA.nodes[this.data.node];
+    const { x, facet } = this.data.axes;
+    const dimension = [x, facet, ...(this.data.options.points ?? [])].find((d) => axes[d]?.kind === "step");
     if (!told || !dimension) return;
-    const step = DATA.nodes[this.data.node].axes[dimension].values[told.index[dimension]];
+    const step = axes[dimension].values[told.index[dimension]];
     setStep(indexOfStep.get(step));
   }
 }
@@ -210,7 +223,7 @@ class Figure {
 function startFigures() {
   for (const data of DATA.figures) {
     const element = document.getElementById(data.id);
-    figures.set(data.id, new Figure(element, data));
+    figures.set(data.id, data.kind === "words" ? new WordsFigure(element, data) : new Figure(element, data));
   }
   const watcher = new IntersectionObserver(
     (entries) => {

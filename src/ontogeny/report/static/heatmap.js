@@ -32,6 +32,17 @@ class HeatmapPicture extends Picture {
     };
   }
 
+  // Square cells take the height that the width gives them; where that is too high, less width.
+  layFrame() {
+    const frame = super.layFrame();
+    if (!this.figure.options.square) return frame;
+    const share = this.shown.length / this.xAxis.values.length;
+    const height = Math.min(frame.boxes[0].width * share, 420);
+    const square = layPanels(this.panels.length, this.view.width, { ...this.sizes(), panel: height });
+    for (const box of square.boxes) box.width = Math.min(box.width, height / share);
+    return square;
+  }
+
   // Cells lie side by side, so numbers are labels here.
   xLayout(box) {
     const axis = this.xAxis;

@@ -1,4 +1,4 @@
-// The page around the figures: rail, folds, sortable table, print; then start everything.
+// The page around the figures: rail, folds, print; then start everything.
 
 function startRail() {
   const menu = document.getElementById("menu");
@@ -46,32 +46,6 @@ function startBarHeight() {
   const set = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
   new ResizeObserver(set).observe(bar);
   set();
-}
-
-function startTables() {
-  for (const table of findAll("table.sortable")) {
-    findAll("th", table).forEach((head, column) => {
-      find("button", head)?.addEventListener("click", () => {
-        const down = head.getAttribute("aria-sort") === "ascending";
-        for (const other of findAll("th[aria-sort]", table)) other.setAttribute("aria-sort", "none");
-        head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        sortRows(find("tbody", table), column, down ? -1 : 1);
-      });
-    });
-  }
-}
-
-// Numbers by size, words by alphabet, cells without a value last in both directions.
-function sortRows(body, column, sign) {
-  const key = (row) => row.cells[column].dataset.sort;
-  const blank = (text) => text === "" || text === "nan";
-  const rows = [...body.rows].sort((a, b) => {
-    const [x, y] = [key(a), key(b)];
-    if (blank(x) || blank(y)) return blank(x) - blank(y);
-    const difference = Number(x) - Number(y);
-    return sign * (Number.isNaN(difference) ? x.localeCompare(y) : difference);
-  });
-  body.append(...rows);
 }
 
 // Paper shows everything at once: all figures drawn to its width, all notes open.

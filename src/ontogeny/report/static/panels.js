@@ -155,8 +155,8 @@ function stepMarks(i, palette) {
   const marks = DATA.boundaries.map((boundary) => ({
     ...shared,
     type: "line",
-    x0: boundary[state.scale],
-    x1: boundary[state.scale],
+    x0: boundary[state.scale][0],
+    x1: boundary[state.scale][0],
     y0: 0,
     y1: 1,
     line: { color: palette.base["ink-3"], width: 1, dash: "dot" },

@@ -9,7 +9,7 @@ class Picture {
     this.panels = view.facets();
     this.traces = [];
     this.read();
-    this.frame = layPanels(this.panels.length, view.width, this.sizes());
+    this.frame = this.layFrame();
     this.layout = plotLayout(this.frame, this.palette);
     this.panels.forEach((panel, i) => this.drawPanel(panel, i));
     this.layout.annotations.push(
@@ -17,6 +17,10 @@ class Picture {
       headLine(this.headWords(), this.palette),
     );
     this.finish();
+  }
+
+  layFrame() {
+    return layPanels(this.panels.length, this.view.width, this.sizes());
   }
 
   get many() {

@@ -19,7 +19,8 @@ function rampAt(ramp, share) {
 // Lines of layers take the layers' colours; a few other series differ by dash, in ink.
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
-function seriesStyles(axis, palette) {
+// With a reference, dashes are its own, so series differ by colour.
+function seriesStyles(axis, palette, dashed = true) {
   const count = axis.values.length;
   if (axis.group) {
     const seen = {};
@@ -28,9 +29,9 @@ function seriesStyles(axis, palette) {
       return { colour: palette.layers[group] ?? palette.base.ink, dash: DASHES[seen[group] % DASHES.length] };
     });
   }
-  if (count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
+  if (dashed && count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
   return range(count).map((i) => ({
-    colour: rampAt(palette.values, 0.25 + (0.75 * i) / (count - 1)),
+    colour: rampAt(palette.values, 0.25 + (0.75 * i) / Math.max(count - 1, 1)),
     dash: "solid",
   }));
 }

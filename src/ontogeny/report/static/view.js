@@ -27,8 +27,9 @@ class View {
     const dimension = this.figure.axes.facet;
     if (!dimension) return [{ title: "", index: this.fixed }];
     const axis = this.node.axes[dimension];
-    return this.shown(dimension).map((i) => ({
-      title: formatLabel(axis, i),
+    const step = axis.kind === "step" ? "step " : "";
+    return (this.figure.panels ?? this.shown(dimension)).map((i) => ({
+      title: step + formatLabel(axis, i),
       index: { ...this.fixed, [dimension]: i },
     }));
   }
@@ -67,10 +68,12 @@ class View {
   // The words of the tooltip for one point.
   describe(index, names, value, ends) {
     const { figure, node } = this;
-    const used = [...figure.choose, ...Object.values(figure.axes)];
+    const used = [...figure.choose, ...Object.values(figure.axes), ...(figure.options.points ?? [])];
     const dimension = used.find((d) => node.axes[d]?.kind === "step");
     const step = dimension === undefined ? null : node.axes[dimension].values[index[dimension]];
-    const head = [step !== null && `Step ${formatStep(step)}`, ...names].filter(Boolean).join(" · ");
+    const known = step === null ? [] : [`step ${formatStep(step)}`];
+    const others = names.filter((name) => name && !known.includes(name));
+    const head = [...known.map((name) => `S${name.slice(1)}`), ...others].join(" · ");
     const rest = [...this.more(index, ends), ...(findingsByStep.get(step) ?? []).map((m) => `Audit: ${m}`)];
     return { head, value: this.say(index, value, ends), rest, index };
   }

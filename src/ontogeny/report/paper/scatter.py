@@ -1,0 +1,254 @@
+"""Points in a plane or in space, coloured by step, number or kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ..colours import ramp_at
+from ..labels import truncate
+from ..scales import pick_ticks
+from .frame import PAGE, Frame, set_log_ticks
+from .save import FONT
+from .view import FigureView, Panel, span_of
+
+__all__ = ["draw_scatter"]
+
+_NAMED = 30
+"""No more points than this have their names beside them."""
+
+_KINDS = 12
+"""Kinds that the legend names; more are counted."""
+
+_MARKS = ("o", "D", "s", "^", "P", "X")
+_VIEW = {"elev": 26.0, "azim": -60.0}
+
+
+@dataclass(frozen=True)
+class _Paint:
+    """Colours of all points of a panel, and what explains them."""
+
+    colours: list[Any]
+    marks: list[str]
+    bar: ScalarMappable | None = None
+    ticks: Sequence[tuple[float, str]] = ()
+    legend: Sequence[Any] = ()
+
+
+def draw_scatter(view: FigureView) -> Figure:
+    """Return the figure."""
+    panels = view.panels()
+    space = "z" in view.figure["parts"]
+    uses = ("x", "y", "z") if space else ("x", "y")
+    clouds = [np.stack([_along(view, panel, use) for use in uses]) for panel in panels]
+    paints = [_paint(view, panel) for panel in panels]
+    frame: Any = _SpaceFrame(panels) if space else Frame(panels, 2.4, most=3)
+    for axes, panel, cloud, paint in zip(frame.axes, panels, clouds, paints, strict=True):
+        good = np.isfinite(cloud).all(axis=0)
+        if not space:
+            good &= _on_axes(view, cloud)
+            _set_scales(axes, view, clouds)
+        _draw_points(axes, cloud[:, good], paint, good)
+        _name_points(axes, view, panel, cloud, good)
+        if not good.any():
+            axes.text(*([0.5] * len(uses)), "not measured", ha="center", transform=axes.transAxes)
+    names = [view.value_words, *(view.figure["partWords"][use] for use in uses[1:])]
+    if space:
+        _set_space(frame.axes, clouds, names)
+    else:
+        frame.name_axes(*names)
+    _explain(frame, view, paints[0])
+    return frame.figure
+
+
+class _SpaceFrame:
+    """A figure with one axes in space for each panel."""
+
+    def __init__(self, panels: Sequence[Panel]) -> None:
+        count = len(panels)
+        rows = math.ceil(count / 2)
+        columns = math.ceil(count / rows)
+        self.figure = Figure(figsize=(PAGE if count > 1 else 4.6, 3.4 * rows + 0.2))
+        self.figure.subplots_adjust(left=0.02, right=0.84, bottom=0.06, top=0.93, wspace=0.15)
+        self.axes = [
+            self.figure.add_subplot(rows, columns, i + 1, projection="3d") for i in range(count)
+        ]
+        for axes, (title, _) in zip(self.axes, panels, strict=True):
+            axes.set_title(title)
+
+    def legend(self, handles: Sequence[Any]) -> None:
+        """Explain the colours at the right."""
+        if handles:
+            self.figure.legend(handles=handles, loc="center right", frameon=False)
+
+
+def _along(view: FigureView, panel: Panel, use: str) -> np.ndarray:
+    """Return an array of the points that are drawn, in their order."""
+    place = view.figure["value"] if use == "x" else view.figure["parts"][use][0]
+    array = view.table.arrays[place]
+    dims = view.figure["options"]["points"]
+    chosen = {d: i for d, i in {**view.fixed, **panel[1]}.items() if d in array.dims}
+    sizes = {d: len(view.table.axes[d]["values"]) for d in dims if d not in array.dims}
+    flat = array.isel(chosen).expand_dims(sizes).transpose(*dims).values.ravel()
+    flat = flat if flat.dtype == object else flat.astype(float)
+    drawn = view.figure["drawn"]
+    return flat if drawn is None else flat[np.asarray(drawn)]
+
+
+def _places(view: FigureView, dimension: str) -> np.ndarray:
+    """Return for every point that is drawn its place along one dimension."""
+    dims = view.figure["options"]["points"]
+    shape = [len(view.table.axes[d]["values"]) for d in dims]
+    places = np.indices(shape)[dims.index(dimension)].ravel()
+    drawn = view.figure["drawn"]
+    return places if drawn is None else places[np.asarray(drawn)]
+
+
+def _paint(view: FigureView, panel: Panel) -> _Paint:
+    dims = view.figure["options"]["points"]
+    dimension = view.figure["options"]["colourDimension"]
+    ramp = LinearSegmentedColormap.from_list("values", view.ramp[4:])
+    axis = view.table.axes[dimension] if dimension else None
+    if axis and dimension not in dims:
+        return _alike(view, panel)
+    if axis and axis["kind"] == "step":
+        at = np.asarray(axis["log"]["at"])[_places(view, dimension)]
+        ticks = pick_ticks(view.table.scales["log"].ticks(), 150, FONT * 0.62)
+        marks = [(tick.position, tick.label) for tick in ticks]
+        return _numbered(at, ScalarMappable(Normalize(0, 1), ramp), marks)
+    if axis and axis["kind"] == "category":
+        own = [colour for colour, _ in view.looks_of(axis)] if "group" in axis else None
+        return _kinds(view, axis["short"], _places(view, dimension), own)
+    if axis:
+        values = np.asarray(axis["values"], dtype=float)[_places(view, dimension)]
+    elif "colour" not in view.figure["parts"]:
+        return _alike(view, panel)
+    else:
+        values = _along(view, panel, "colour")
+    if values.dtype == object:
+        names, places = np.unique(values.astype(str), return_inverse=True)
+        return _kinds(view, names.tolist(), places, None)
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.5 if low == high else 0.0
+    return _numbered(values, ScalarMappable(Normalize(low - room, high + room), ramp), ())
+
+
+def _alike(view: FigureView, panel: Panel) -> _Paint:
+    count = len(_along(view, panel, "x"))
+    return _Paint([view.base["ink"]] * count, ["o"] * count)
+
+
+def _numbered(
+    values: np.ndarray, bar: ScalarMappable, ticks: Sequence[tuple[float, str]]
+) -> _Paint:
+    colours = list(map(tuple, bar.to_rgba(np.nan_to_num(values))))
+    return _Paint(colours, ["o"] * len(values), bar, ticks)
+
+
+def _kinds(
+    view: FigureView, names: Sequence[str], places: np.ndarray, own: list[str] | None
+) -> _Paint:
+    last = max(len(names) - 1, 1)
+    looks = own or [ramp_at(view.ramp, 0.2 + 0.8 * k / last) for k in range(len(names))]
+    marks = _MARKS if len(names) <= len(_MARKS) else ("o",) * len(names)
+    handles = [
+        Line2D([], [], linestyle="", marker=marks[k], color=looks[k], markersize=3.6,
+               markeredgewidth=0, label=truncate(name or "none", 24))
+        for k, name in enumerate(names[:_KINDS])
+    ]  # fmt: skip
+    if len(names) > _KINDS:
+        handles.append(Line2D([], [], linestyle="", label=f"and {len(names) - _KINDS} more"))
+    chosen = places.astype(int).tolist()
+    return _Paint([looks[k] for k in chosen], [marks[k] for k in chosen], legend=handles)
+
+
+def _on_axes(view: FigureView, cloud: np.ndarray) -> np.ndarray:
+    """Points that a logarithmic axis can show."""
+    options = view.figure["options"]
+    good = np.ones(cloud.shape[1], dtype=bool)
+    for values, scale in zip(cloud, (options["xScale"], options["yScale"]), strict=True):
+        if scale == "log":
+            good &= values > 0
+    return good
+
+
+def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
+    """Give both axes the span of all panels."""
+    options = view.figure["options"]
+    for letter, k in (("x", 0), ("y", 1)):
+        logarithmic = options[f"{letter}Scale"] == "log"
+        if logarithmic:
+            set_log_ticks(axes, letter)
+        span = span_of([cloud[k] for cloud in clouds], logarithmic)
+        (axes.set_xlim if letter == "x" else axes.set_ylim)(*span)
+
+
+def _draw_points(axes: Any, cloud: np.ndarray, paint: _Paint, good: np.ndarray) -> None:
+    count = cloud.shape[1]
+    size = 14 if count <= 60 else 8 if count <= 400 else 3
+    chosen = np.flatnonzero(good)
+    marks = np.asarray(paint.marks)[chosen]
+    for mark in dict.fromkeys(marks.tolist()):
+        own = np.flatnonzero(marks == mark)
+        axes.scatter(
+            *cloud[:, own], s=size, marker=mark, linewidths=0, rasterized=count > 1000,
+            c=[paint.colours[chosen[i]] for i in own], alpha=0.9 if count <= 400 else 0.6,
+        )  # fmt: skip
+
+
+def _name_points(
+    axes: Any, view: FigureView, panel: Panel, cloud: np.ndarray, good: np.ndarray
+) -> None:
+    """Write names beside the points where they are few."""
+    if "label" not in view.figure["parts"] or good.sum() > _NAMED:
+        return
+    names = _along(view, panel, "label")
+    for i in np.flatnonzero(good):
+        name = truncate(str(names[i]), 18)
+        if len(cloud) == 3:
+            axes.text(*cloud[:, i], f" {name}", fontsize=FONT - 1)
+        else:
+            axes.annotate(
+                name, cloud[:, i], xytext=(0, 3), textcoords="offset points", ha="center",
+                fontsize=FONT - 1,
+            )  # fmt: skip
+
+
+def _set_space(panels: Sequence[Any], clouds: list[np.ndarray], names: Sequence[str]) -> None:
+    """Give the three axes one unit length, and all panels the same."""
+    known = [np.concatenate([c[k][np.isfinite(c).all(axis=0)] for c in clouds]) for k in range(3)]
+    spans = [span_of([values]) if values.size else (0.0, 1.0) for values in known]
+    half = max(high - low for low, high in spans) / 2
+    for axes in panels:
+        middles = [(low + high) / 2 for low, high in spans]
+        limits = (axes.set_xlim, axes.set_ylim, axes.set_zlim)
+        for setter, middle in zip(limits, middles, strict=True):
+            setter(middle - half, middle + half)
+        axes.set_box_aspect((1, 1, 1))
+        axes.view_init(**_VIEW)
+        axes.tick_params(pad=-2)
+        setters = (axes.set_xlabel, axes.set_ylabel, axes.set_zlabel)
+        for setter, name in zip(setters, names, strict=True):
+            setter(truncate(str(name), 30), labelpad=-6)
+
+
+def _explain(frame: Any, view: FigureView, paint: _Paint) -> None:
+    frame.legend(paint.legend)
+    if paint.bar is None:
+        return
+    bar = frame.figure.colorbar(paint.bar, ax=frame.axes, aspect=30, pad=0.1, fraction=0.04)
+    if paint.ticks:
+        bar.set_ticks([at for at, _ in paint.ticks], labels=[words for _, words in paint.ticks])
+    title = view.figure["options"]["colourDimension"] or view.figure["partWords"].get("colour", "")
+    bar.set_label(truncate(str(title), 40))
+    bar.outline.set_visible(False)

@@ -1,0 +1,189 @@
+"""Clouds of words as text that flows in lines, each word as large as its weight says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from matplotlib import ft2font
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.textpath import TextToPath
+
+from ..labels import truncate
+from .frame import COLUMN, PAGE, TALLEST
+from .save import FONT
+from .view import FigureView
+
+__all__ = ["draw_words", "words_without_glyphs"]
+
+_SIZES = (5.5, 14.0)
+"""Sizes in points of a word without weight and of the heaviest."""
+
+_GAP, _MARGIN, _INDENT, _HEAD = 4.0, 6.0, 12.0, 11.0
+"""Between words, around the figure, for a depth of the tree; height of a heading: in points."""
+
+_LIMITS = (40, 30, 20, 12, 8, 5)
+"""Words of each cloud that are tried, until the figure fits on a page."""
+
+# Without a shaping engine matplotlib draws these scripts in the wrong order or shapes.
+_SHAPED = bool(getattr(ft2font, "__libraqm_version__", ""))
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """One cloud: its heading, depth in the tree, words with their sizes, and how many it has."""
+
+    title: str
+    depth: int
+    words: list[tuple[str, float]]
+    undrawn: list[str]
+    count: int
+
+
+@dataclass
+class _Placed:
+    """Where everything of a cloud lies, in points from its upper left corner."""
+
+    cloud: _Cloud
+    words: list[tuple[float, float, str, float]] = field(default_factory=list)
+    notes: list[tuple[float, str]] = field(default_factory=list)
+    height: float = 0.0
+
+
+def draw_words(view: FigureView) -> Figure:
+    """Return the figure."""
+    clouds = _clouds(view)
+    nested = view.figure["options"]["nested"]
+    columns = 1 if nested or len(clouds) == 1 else 2
+    width = 72 * (PAGE if columns == 2 or nested else COLUMN)
+    for limit in _LIMITS:
+        placed = [_flow(cloud, limit, width / columns - 2 * _MARGIN) for cloud in clouds]
+        rows = [placed[i : i + columns] for i in range(0, len(placed), columns)]
+        height = sum(max(each.height for each in row) + _MARGIN for row in rows) + _MARGIN
+        if height <= 72 * TALLEST:
+            break
+    figure = Figure(figsize=(width / 72, height / 72))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    top = _MARGIN
+    for row in rows:
+        for column, each in enumerate(row):
+            _draw_cloud(axes, view, each, _MARGIN + column * width / columns, top, nested)
+        top += max(each.height for each in row) + _MARGIN
+    return figure
+
+
+def words_without_glyphs(view: FigureView) -> list[str]:
+    """Return a line for every cloud with words that the picture's font cannot draw."""
+    return [
+        f"Not drawn in {cloud.title or 'the cloud'}, as the picture's font lacks their script: "
+        f"{', '.join(cloud.undrawn)}."
+        for cloud in _clouds(view)
+        if cloud.undrawn
+    ]
+
+
+def _clouds(view: FigureView) -> list[_Cloud]:
+    return [_cloud(view, group, depth) for group, depth in view.figure["options"]["tree"]]
+
+
+def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
+    parts = {role: pair[0] for role, pair in view.figure["parts"].items()}
+    weights, texts, count = (
+        _of_group(view, place, group)
+        for place in (view.figure["value"], parts["words"], parts["count"])
+    )
+    heaviest = view.figure["options"]["heaviest"] or 1.0
+    small, large = _SIZES
+    words = [
+        (str(text), small + (large - small) * abs(float(weight)) / heaviest)
+        for text, weight in zip(texts, weights, strict=True)
+        if np.isfinite(weight) and text
+    ]
+    title = view.labels("groups")[group] if view.dimension("groups") else ""
+    if "heading" in parts:
+        title = str(_of_group(view, parts["heading"], group).item())
+    return _Cloud(
+        title=title,
+        depth=depth,
+        words=[word for word in words if _drawable(word[0])],
+        undrawn=[text for text, _ in words if not _drawable(text)],
+        count=int(count),
+    )
+
+
+def _of_group(view: FigureView, place: int, group: int) -> np.ndarray:
+    array = view.table.arrays[place]
+    chosen = {**view.fixed, **({g: group} if (g := view.dimension("groups")) else {})}
+    return np.asarray(array.isel({d: i for d, i in chosen.items() if d in array.dims}).values)
+
+
+@cache
+def _drawable(text: str) -> bool:
+    """Whether the font has every character, and what joins and orders them is there."""
+    font = get_font(findfont("DejaVu Sans"))
+    if not all(font.get_char_index(ord(character)) for character in text):
+        return False
+    return _SHAPED or all(ord(character) < 0x0590 or ord(character) > 0x1CFF for character in text)
+
+
+def _width(text: str, size: float) -> float:
+    properties = FontProperties(family="DejaVu Sans", size=size)
+    return float(TextToPath().get_text_width_height_descent(text, properties, ismath=False)[0])
+
+
+def _flow(cloud: _Cloud, limit: int, room: float) -> _Placed:
+    """Set words side by side in lines as high as their largest word."""
+    placed = _Placed(cloud)
+    indent = cloud.depth * _INDENT
+    room = max(room - indent, 60.0)
+    top = _HEAD if cloud.title else 2.0
+    line: list[tuple[float, str, float]] = []
+    x = 0.0
+    for text, size in [*cloud.words[:limit], ("", 0.0)]:
+        wide = min(_width(text, size), room) if text else 0.0
+        if line and (not text or x + wide > room):
+            top += 1.25 * max(height for _, _, height in line)
+            placed.words += [(indent + left, top, word, height) for left, word, height in line]
+            line, x = [], 0.0
+        if text:
+            line.append((x, truncate(text, max(int(room / size * 1.6), 4)), size))
+            x += wide + _GAP
+    for note in _notes(cloud, limit):
+        top += FONT * 1.3
+        placed.notes.append((top, note))
+    placed.height = top + 3.0
+    return placed
+
+
+def _notes(cloud: _Cloud, limit: int) -> list[str]:
+    """Say what is not there: no words, more words, words without glyphs."""
+    if not cloud.words and not cloud.undrawn:
+        return ["no words"]
+    notes = []
+    shown = len(cloud.words[:limit])
+    if shown + len(cloud.undrawn) < cloud.count:
+        notes.append(f"{shown} of {cloud.count:,} words")
+    if cloud.undrawn:
+        notes.append(f"{len(cloud.undrawn)} more in other scripts, listed with the caption")
+    return notes
+
+
+def _draw_cloud(
+    axes: Axes, view: FigureView, placed: _Placed, left: float, top: float, nested: bool
+) -> None:
+    cloud = placed.cloud
+    indent = cloud.depth * _INDENT
+    if nested and cloud.depth:
+        axes.plot([left + indent - 5] * 2, [top, top + placed.height], color=view.base["line"])
+    if cloud.title:
+        title = truncate(cloud.title, 60)
+        axes.text(left + indent, top + FONT, title, fontweight="bold", va="baseline")
+    for x, y, word, size in placed.words:
+        axes.text(left + x, top + y, word, fontsize=size, va="baseline")
+    for y, note in placed.notes:
+        axes.text(left + indent, top + y, note, color=view.base["ink-2"], va="baseline")

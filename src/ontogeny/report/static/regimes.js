@@ -1,0 +1,106 @@
+// Boundaries between regimes over steps: a hairline with its interval, a shade over the noisier side.
+
+// The boundaries of one panel: one for all lines, or one for each line that is shown.
+function readRegimes(picture, panel) {
+  const { figure, view, shown } = picture;
+  const { arrays } = view.node;
+  return figure.regimes.flatMap((regime) => {
+    const places = regime[state.scale];
+    const apart = arrays[places.step].dims.includes(figure.axes.series) && shown.length > 1;
+    return (apart ? shown : shown.slice(0, 1)).map((s, k) => {
+      const index = picture.index(panel, s);
+      const read = (place) => (place === undefined || place === null ? NaN : at(arrays[place], index));
+      return {
+        label: regime.label,
+        line: apart ? panel.lines[k] : null,
+        row: k,
+        rows: apart ? shown.length : 1,
+        ratio: read(regime.ratio),
+        ...Object.fromEntries(["step", "low", "high"].map((end) => [end, read(regime.steps[end])])),
+        at: read(places.step),
+        from: read(places.low),
+        to: read(places.high),
+      };
+    });
+  }).filter((regime) => Number.isFinite(regime.at));
+}
+
+function regimeShapes(regime, i, box, palette) {
+  const shared = { xref: axisName("x", i), yref: `${axisName("y", i)} domain` };
+  const colour = regime.line?.colour ?? palette.base["ink-2"];
+  const shapes = [];
+  const shade = (x0, x1, alpha) =>
+    shapes.push({
+      ...shared,
+      type: "rect",
+      layer: "below",
+      x0,
+      x1,
+      y0: 0,
+      y1: 1,
+      fillcolor: withAlpha(palette.base.null, alpha),
+      line: { width: 0 },
+    });
+  const interval = Number.isFinite(regime.from) && Number.isFinite(regime.to);
+  if (!regime.line) {
+    if (regime.ratio > 1) shade(regime.at, 1.03, 0.14);
+    if (regime.ratio < 1) shade(-0.03, regime.at, 0.14);
+    if (interval) shade(regime.from, regime.to, 0.3);
+  } else if (interval) {
+    // Intervals of several lines lie above one another under the upper edge.
+    const pitch = Math.min(5, (0.4 * box.height) / regime.rows);
+    shapes.push({
+      ...shared,
+      type: "rect",
+      ysizemode: "pixel",
+      yanchor: 1,
+      x0: regime.from,
+      x1: regime.to,
+      y0: -2 - pitch * regime.row,
+      y1: -2 - pitch * (regime.row + 0.6),
+      fillcolor: colour,
+      line: { width: 0 },
+    });
+  }
+  shapes.push({
+    ...shared,
+    type: "line",
+    x0: regime.at,
+    x1: regime.at,
+    y0: 0,
+    y1: 1,
+    opacity: regime.line ? 0.75 : 1,
+    line: { color: colour, width: 1 },
+  });
+  return shapes;
+}
+
+// The name of a boundary that all lines share, beside its upper end.
+function regimeWords(regime, i, palette) {
+  if (regime.line || !regime.label) return [];
+  const right = regime.at > 0.6;
+  return [
+    {
+      text: plotText(regime.label),
+      x: regime.at,
+      y: 1,
+      xref: axisName("x", i),
+      yref: `${axisName("y", i)} domain`,
+      showarrow: false,
+      xanchor: right ? "right" : "left",
+      xshift: right ? -3 : 3,
+      yanchor: "top",
+      font: { size: 11, color: palette.base["ink-2"] },
+    },
+  ];
+}
+
+// What is told beside a value near a boundary.
+function regimeFact(regime) {
+  const spread =
+    Number.isFinite(regime.low) && Number.isFinite(regime.high)
+      ? ` (${formatStep(regime.low)}–${formatStep(regime.high)})`
+      : "";
+  const whose = regime.line?.label ? `${regime.line.label}: ` : "";
+  return `${whose}${regime.label} at step ${formatStep(regime.step)}${spread}`;
+}

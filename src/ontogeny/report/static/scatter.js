@@ -1,0 +1,287 @@
+// Points in a plane or in space, coloured by step, number or kind.
+
+const NAMED_POINTS = 30; // no more points than this have their names beside them
+const SYMBOLS = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
+
+class ScatterPicture extends Picture {
+  read() {
+    const { figure, view } = this;
+    const { arrays, axes } = view.node;
+    const part = (role) => (figure.parts[role] ? arrays[figure.parts[role][0]] : null);
+    [this.y, this.z, this.label, this.colour] = ["y", "z", "label", "colour"].map(part);
+    this.space = this.z !== null;
+    this.dims = figure.options.points;
+    const lengths = this.dims.map((d) => axes[d].values.length);
+    const all = figure.drawn ?? range(lengths.reduce((a, b) => a * b, 1));
+    const places = all.map((flat) => this.indexOf(flat, lengths));
+    this.scale = this.readScale();
+    for (const panel of this.panels) {
+      const points = places
+        .filter((place) => this.dims.every((d) => !axes[d].group || layerShown(axes[d].group[place[d]])))
+        .map((place) => this.readPoint({ ...panel.index, ...place }));
+      panel.points = points.filter((point) => point.where.every(Number.isFinite));
+      panel.left = points.length - panel.points.length;
+    }
+    this.spans = [0, 1, ...(this.space ? [2] : [])].map((k) => this.findSpan(k));
+    if (this.space) this.turnPoints();
+  }
+
+  indexOf(flat, lengths) {
+    const index = {};
+    for (let k = this.dims.length - 1, rest = flat; k >= 0; rest = Math.floor(rest / lengths[k]), k -= 1)
+      index[this.dims[k]] = rest % lengths[k];
+    return index;
+  }
+
+  // A point in the units of the axes: logarithms on a logarithmic one.
+  readPoint(index) {
+    const { xScale, yScale } = this.figure.options;
+    const values = [this.view.value(index), at(this.y, index)];
+    if (this.space) values.push(at(this.z, index));
+    const log = (value, scale) => (scale === "log" && !this.space ? Math.log10(value > 0 ? value : NaN) : value);
+    const where = [log(values[0], xScale), log(values[1], yScale), ...values.slice(2)];
+    return { index, values, where, u: where[0], v: where[1], paint: this.scale.paint(index) };
+  }
+
+  findSpan(k) {
+    const [low, high] = extent(this.panels.map((panel) => panel.points.map((point) => point.where[k])));
+    if (low > high) return [0, 1];
+    return this.space ? [low, high] : pad(low, high, 0.06);
+  }
+
+  turnPoints() {
+    const place = projection(this.spans, this.view.turn);
+    this.edges = spaceAxes(this.spans, place);
+    for (const panel of this.panels) {
+      for (const point of panel.points) Object.assign(point, place(point.where));
+      panel.points.sort((a, b) => b.depth - a.depth);
+    }
+  }
+
+  // What the colours say: places on the axis of steps, numbers, or kinds.
+  readScale() {
+    const { figure, palette, view } = this;
+    const dimension = figure.options.colourDimension;
+    const axis = dimension ? view.node.axes[dimension] : null;
+    const ramp = palette.values.slice(4);
+    if (axis?.kind === "step")
+      return { kind: "step", ramp, paint: (index) => axis[state.scale].at[index[dimension]], span: [0, 1] };
+    if (axis?.kind === "category") {
+      const own = axis.group ? axis.group.map((group) => palette.layers[group] ?? palette.base.ink) : null;
+      return this.kinds(axis.short, (index) => index[dimension], own);
+    }
+    if (this.colour?.texts) return this.kinds(this.colour.texts, (index) => at(this.colour, index));
+    if (!this.colour && !axis) return { kind: "none", paint: () => 0 };
+    const paint = axis ? (index) => axis.values[index[dimension]] : (index) => at(this.colour, index);
+    const known = axis ? axis.values : values(this.colour);
+    const [low, high] = extent([known]);
+    return { kind: "number", ramp, paint, span: low < high ? [low, high] : [low - 0.5, low + 0.5] };
+  }
+
+  kinds(names, paint, own = null) {
+    const last = Math.max(names.length - 1, 1);
+    const looks = own ?? names.map((_, k) => rampAt(this.palette.values, 0.2 + (0.8 * k) / last));
+    return { kind: "kinds", names: names.map((name) => name || "none"), looks, paint };
+  }
+
+  sizes() {
+    const count = this.panels.length;
+    return {
+      left: this.space ? 12 : 58,
+      right: this.scale.kind === "none" ? 16 : 74,
+      top: this.many ? 22 : 4,
+      bottom: this.space ? 12 : 42,
+      between: 10,
+      gap: 18,
+      minimum: 200,
+      panel: this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
+    };
+  }
+
+  // In space both axes of the picture count the same unit, and are not drawn.
+  spaceLayout(box) {
+    const room = 1.55;
+    const share = Math.min(box.width, box.height);
+    const range = (length) => [(-room * length) / share, (room * length) / share];
+    const bare = { showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
+    return [
+      { ...bare, range: range(box.width) },
+      { ...bare, range: range(box.height) },
+    ];
+  }
+
+  xLayout(box) {
+    if (this.space) return this.spaceLayout(box)[0];
+    const { xScale } = this.figure.options;
+    const axis = valueAxis(this.palette, this.spans[0], xScale);
+    return { ...axis, showticklabels: box.bottom, nticks: Math.max(2, Math.floor(box.width / 70)) };
+  }
+
+  yLayout(box) {
+    return this.space
+      ? this.spaceLayout(box)[1]
+      : valueAxis(this.palette, this.spans[1], this.figure.options.yScale);
+  }
+
+  xWords() {
+    return this.space ? "" : this.view.axisWords();
+  }
+
+  headWords() {
+    const left = this.panels.reduce((sum, panel) => sum + panel.left, 0);
+    const words = [this.space ? "drag to turn" : this.figure.partWords.y];
+    if (left) words.push(`${left.toLocaleString("en-US")} not measured, not drawn`);
+    return words.join("   ·   ");
+  }
+
+  panelTraces(panel) {
+    const traces = [this.pointTrace(panel)];
+    const now = this.nowTrace(panel);
+    if (now) traces.push(now);
+    if (this.space) traces.unshift(...this.edges.map((edge) => this.edgeTrace(edge)));
+    return traces;
+  }
+
+  edgeTrace({ from, to }) {
+    const line = { color: this.palette.base["ink-3"], width: 1 };
+    return { type: "scatter", mode: "lines", x: [from.u, to.u], y: [from.v, to.v], line, meta: { part: "axis" } };
+  }
+
+  pointTrace(panel) {
+    const { points } = panel;
+    const { kind, looks } = this.scale;
+    const size = points.length <= 60 ? 8 : points.length <= 400 ? 6 : 4;
+    const named = this.label && points.length <= NAMED_POINTS;
+    const many = kind === "kinds" && looks.length <= SYMBOLS.length && points.length <= 400;
+    const unit = (value, scale) => (scale === "log" && !this.space ? 10 ** value : value);
+    return {
+      type: "scatter",
+      mode: named ? "markers+text" : "markers",
+      x: points.map((point) => unit(point.u, this.figure.options.xScale)),
+      y: points.map((point) => unit(point.v, this.figure.options.yScale)),
+      text: named ? points.map((point) => plotText(shortened(this.nameOf(point), 18))) : undefined,
+      textposition: "top center",
+      textfont: { size: 11, color: this.palette.base["ink-2"] },
+      cliponaxis: false,
+      meta: { part: "points", facet: panel.title },
+      marker: {
+        size,
+        opacity: points.length <= 400 ? 0.9 : 0.6,
+        symbol: many ? points.map((point) => SYMBOLS[point.paint]) : "circle",
+        line: { width: 0 },
+        ...this.markerColours(points),
+      },
+    };
+  }
+
+  markerColours(points) {
+    const { kind, looks, ramp, span } = this.scale;
+    if (kind === "none") return { color: this.palette.base.ink };
+    if (kind === "kinds") return { color: points.map((point) => looks[point.paint]) };
+    return {
+      color: points.map((point) => point.paint),
+      cmin: span[0],
+      cmax: span[1],
+      colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
+    };
+  }
+
+  // Points of the current step have a ring in the colour of the step.
+  nowTrace(panel) {
+    const dimension = this.dims.find((d) => this.view.node.axes[d].kind === "step");
+    if (!dimension) return null;
+    const now = stepIndex(this.view.node.axes[dimension]);
+    const points = panel.points.filter((point) => point.index[dimension] === now);
+    const unit = (value, scale) => (scale === "log" && !this.space ? 10 ** value : value);
+    return {
+      type: "scatter",
+      mode: "markers",
+      x: points.map((point) => unit(point.u, this.figure.options.xScale)),
+      y: points.map((point) => unit(point.v, this.figure.options.yScale)),
+      meta: { part: "now" },
+      marker: { symbol: "circle-open", size: 9, color: this.palette.base.accent, line: { width: 1.5 } },
+    };
+  }
+
+  panelWords(panel, box, i) {
+    const words = panel.points.length ? [] : [emptyNote(this.frame, box)];
+    if (!this.space || !panel.points.length) return words;
+    const names = [this.view.axisWords(), this.figure.partWords.y, this.figure.partWords.z];
+    return this.edges.map(({ to }, k) => ({
+      text: plotText(shortened(names[k], 24)),
+      x: to.u,
+      y: to.v,
+      xref: axisName("x", i),
+      yref: axisName("y", i),
+      showarrow: false,
+      xanchor: to.u > 0 ? "left" : "right",
+      font: { size: 11, color: this.palette.base["ink-3"] },
+    }));
+  }
+
+  finish() {
+    if (this.space) this.layout.dragmode = false;
+    const { kind, names, looks, ramp, span } = this.scale;
+    const { figure, frame, palette } = this;
+    const title = figure.options.colourDimension ?? figure.partWords.colour ?? "";
+    if (kind === "kinds") this.traces.push(seriesBar(names, looks, frame, palette, shortened(title, 9)));
+    if (kind !== "step" && kind !== "number") return;
+    const bar = { title: shortened(title, 9), nticks: 5, separatethousands: true };
+    if (kind === "step") {
+      const labels = [...tickLabels(DATA.scales[state.scale].ticks, Math.max(frame.boxes[0].height, 90) * 2)];
+      Object.assign(bar, { tickvals: labels.map((t) => t[0]), ticktext: labels.map((t) => t[1]) });
+    }
+    this.traces.push({
+      type: "scatter",
+      mode: "markers",
+      x: [null],
+      y: [null],
+      hoverinfo: "skip",
+      meta: { part: "bar" },
+      marker: {
+        color: [span[0]],
+        cmin: span[0],
+        cmax: span[1],
+        colorscale: ramp.map((colour, k) => [k / (ramp.length - 1), colour]),
+        showscale: true,
+        colorbar: colourBar(frame, palette, bar),
+      },
+    });
+  }
+
+  nameOf(point) {
+    if (this.label) return textAt(this.label, point.index);
+    return this.dims
+      .filter((d) => this.view.node.axes[d].kind !== "step")
+      .map((d) => formatLabel(this.view.node.axes[d], point.index[d]))
+      .join(" · ");
+  }
+
+  // The point nearest to the pointer, if any is near.
+  hover(number, spot) {
+    const panel = this.panels[number];
+    const box = this.frame.boxes[number];
+    const [xs, ys] = this.space ? this.spaceLayout(box).map((axis) => axis.range) : this.spans;
+    const [left, right] = spot.span;
+    const gap = (point) =>
+      Math.hypot(
+        ((point.u - spot.place) / (right - left)) * box.width,
+        ((ys[1] - point.v) / (ys[1] - ys[0])) * box.height - spot.y,
+      );
+    if (!panel.points.length || !xs) return null;
+    const point = panel.points.reduce((a, b) => (gap(b) <= gap(a) ? b : a));
+    if (gap(point) > 24) return null;
+    const names = [this.view.axisWords(), this.figure.partWords.y, this.figure.partWords.z];
+    const told = this.view.describe(point.index, [panel.title, this.nameOf(point)], point.values[0], null);
+    const rest = point.values.map((value, k) => `${names[k]}: ${formatNumber(value)}`);
+    return { head: told.head, value: rest[0], rest: [...rest.slice(1), this.colourFact(point)], index: point.index };
+  }
+
+  colourFact(point) {
+    const { kind, names } = this.scale;
+    if (kind === "kinds" && this.colour) return `${this.figure.partWords.colour}: ${names[point.paint]}`;
+    return kind === "number" && this.colour
+      ? `${this.figure.partWords.colour}: ${formatNumber(point.paint)}`
+      : null;
+  }
+}
