@@ -7,6 +7,7 @@ the same at every checkpoint (decision 5).
 
 from .batches import Batch
 from .sampling import TokenSample
+from .splits import class_counts, stratified_draw, stratified_split
 from .tokens import Inputs
 
-__all__ = ["Batch", "Inputs", "TokenSample"]
+__all__ = ["Batch", "Inputs", "TokenSample", "class_counts", "stratified_draw", "stratified_split"]

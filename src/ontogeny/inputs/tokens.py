@@ -246,7 +246,7 @@ class Inputs:
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of ids, mask, special tokens and the mask token's id."""
+        """Hex digest of ids, mask, special tokens, the mask token's id, and labels if there are."""
         return self._fingerprint
 
     def _digest(self) -> str:
@@ -254,6 +254,8 @@ class Inputs:
         digest.update(repr((self.ids.shape, self.mask_token_id)).encode())
         for array in (self.ids, self.mask, self.special):
             digest.update(np.ascontiguousarray(array).tobytes())
+        if self.labels is not None:
+            digest.update(repr(np.asarray(self.labels).tolist()).encode())
         return digest.hexdigest()
 
     @property

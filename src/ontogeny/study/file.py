@@ -10,7 +10,7 @@ from typing import Any
 from .. import observables
 from ..errors import ArgumentError, OntogenyError, suggestion
 from ..inputs import Inputs
-from ..tasks import text_files
+from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
 
@@ -20,7 +20,12 @@ _TOP = ("title", "trajectory", "inputs", "observables", "options")
 _HUB = ("revisions", "pattern", "strict", "cache_dir", "trust_remote_code")
 _TRAJECTORY = ("folder", "hub", *_HUB, "on_duplicate", "select")
 _SELECT = ("count", "spacing", "steps", "start", "stop")
-_INPUTS = ("files", "texts", "unit", "max_texts", "max_length", "padding_side")
+_SOURCES = ("files", "texts", "dataset")
+_HUB_DATA = ("split", "config", "revision")
+_LOCAL_DATA = ("file_format", "encoding", "quotes", "on_error")
+_DATA = ("field", "label", "random_state", *_HUB_DATA, *_LOCAL_DATA)
+_INPUTS = (*_SOURCES, "labels", "unit", "max_texts", "max_length", "padding_side", *_DATA)
+_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".txt")
 _OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
 
 
@@ -87,7 +92,8 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
 
 def _input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> dict[str, Inputs]:
     """Return the input sets: one table, or a table of named tables."""
-    if table and all(isinstance(value, Mapping) for value in table.values()):
+    named = table and all(isinstance(value, Mapping) for value in table.values())
+    if named and not any(key in table for key in _SOURCES):  # dataset = {...} is no named set
         return {
             name: _inputs(f"[inputs.{name}]", value, base, trajectory)
             for name, value in table.items()
@@ -97,23 +103,59 @@ def _input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) ->
 
 def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
     _check_keys(where, table, _INPUTS)
-    if ("files" in table) == ("texts" in table):
-        raise ArgumentError(f"{where} needs either files = [...] or texts = [...].")
-    if "files" in table:
-        paths = [str(base / str(f)) for f in _list(table["files"])]
-        texts = text_files(paths, unit=table.get("unit", "paragraph"))
-    else:
-        texts = _list(table["texts"])
+    given = [key for key in _SOURCES if key in table]
+    if len(given) != 1:
+        raise ArgumentError(
+            f'{where} needs one of files = [...], texts = [...] and dataset = "..."; '
+            f"it has {' and '.join(given) or 'none'}."
+        )
+    limit = table.get("max_texts")
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
+    foreign = [k for k in _DATA if k in table] if given != ["dataset"] else []
+    foreign += ["labels"] if "labels" in table and given != ["texts"] else []
+    if foreign:
+        raise ArgumentError(f"{where} {', '.join(foreign)} does not go with {given[0]}.")
     tokenizer = trajectory.tokenizer()
     if tokenizer is None:
         raise ArgumentError(
             f"{where} holds texts, but the checkpoints have no tokenizer to read them with."
         )
-    limit = table.get("max_texts")
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
+    labels: Any = None
+    if given == ["dataset"]:
+        data = _dataset(where, table, base)
+        texts, labels = list(data.texts), data.labels
+    elif given == ["files"]:
+        paths = [str(base / str(f)) for f in _list(table["files"])]
+        texts = text_files(paths, unit=table.get("unit", "paragraph"))[:limit]
+    else:
+        texts = _list(table["texts"])[:limit]
+        labels = None if "labels" not in table else _list(table["labels"])[:limit]
     options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
-    return Inputs.from_texts(texts[:limit], tokenizer, **options)
+    return Inputs.from_texts(texts, tokenizer, labels=labels, **options)
+
+
+def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
+    """Return a labelled data set: a local file, one local file a class, or one of the Hub."""
+    name = table["dataset"]
+    columns: dict[str, Any] = {"text": table.get("field"), "label": table.get("label")}
+    seed, limit = table.get("random_state", 0), table.get("max_texts")
+    local: Any = None
+    if isinstance(name, Mapping):
+        local = {label: base / str(file) for label, file in name.items()}
+    elif not isinstance(name, str):
+        raise ArgumentError(f"{where} dataset must be a name, a file or a table; got {name!r}.")
+    elif (base / name).is_file() or Path(name).suffix in _FILE_SUFFIXES:
+        local = base / name
+    wrong = [k for k in (_LOCAL_DATA if local is None else _HUB_DATA) if k in table]
+    if wrong:
+        kind = "a data set of the Hub" if local is None else "a local file"
+        raise ArgumentError(f"{where} {', '.join(wrong)} does not go with {kind}.")
+    if local is None:
+        options = {k: table[k] for k in _HUB_DATA if k in table}
+        return load_texts(name, max_texts=limit, random_state=seed, **columns, **options)
+    options = {k: table[k] for k in _LOCAL_DATA if k in table}
+    return read_labelled(local, **columns, **options).sample(limit, seed)
 
 
 def _observable(entry: Mapping[str, Any]) -> observables.Observable:

@@ -13,20 +13,27 @@ from __future__ import annotations
 from .corpus import python_documentation, split_texts
 from .digits import ImbalancedDigits, imbalanced_digits
 from .files import text_files
+from .hub_texts import DATASETS, load_texts
+from .labelled import LabelledTexts
 from .marker_stream import MarkerStream
 from .markers import MarkerBatch, MarkerTask
 from .organisms import OrganismWorld, organism_world
+from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
 __all__ = [
+    "DATASETS",
     "ImbalancedDigits",
+    "LabelledTexts",
     "MarkerBatch",
     "MarkerStream",
     "MarkerTask",
     "OrganismWorld",
     "imbalanced_digits",
+    "load_texts",
     "organism_world",
     "python_documentation",
+    "read_labelled",
     "split_texts",
     "text_files",
     "train_tokenizer",

@@ -1,0 +1,127 @@
+"""Labelled texts from the Hugging Face Hub, through the optional library ``datasets``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ArgumentError
+from .corpus import paragraphs
+from .labelled import LabelledTexts
+
+__all__ = ["DATASETS", "NamedDataset", "load_texts"]
+
+
+@dataclass(frozen=True)
+class NamedDataset:
+    """Where a well-known data set lies on the Hub, and which of its fields are read.
+
+    ``unit`` is what one text is: ``"text"`` or each ``"paragraph"`` of it; ``stream`` reads rows
+    as they are needed, for data sets too large to fetch whole.
+    """
+
+    path: str
+    config: str | None = None
+    text: str = "text"
+    label: str | None = None
+    unit: str = "text"
+    stream: bool = False
+
+
+DATASETS: Mapping[str, NamedDataset] = {
+    "sst2": NamedDataset("nyu-mll/glue", "sst2", "sentence", "label"),
+    "cola": NamedDataset("nyu-mll/glue", "cola", "sentence", "label"),
+    "rotten-tomatoes": NamedDataset(
+        "cornell-movie-review-data/rotten_tomatoes", None, "text", "label"
+    ),
+    "wikipedia": NamedDataset(
+        "wikimedia/wikipedia", "20231101.en", "text", None, "paragraph", stream=True
+    ),
+}
+"""Data sets by short name: SST-2 and CoLA of GLUE, Rotten Tomatoes, English Wikipedia."""
+
+
+def load_texts(
+    name: str,
+    split: str = "train",
+    *,
+    config: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
+    max_texts: int | None = None,
+    random_state: int = 0,
+    revision: str | None = None,
+) -> LabelledTexts:
+    """Load texts of a data set on the Hugging Face Hub.
+
+    Parameters
+    ----------
+    name
+        A short name of `DATASETS`, or any ``"owner/name"`` or folder that ``datasets`` can load.
+    split
+        Such as ``"train"`` or ``"validation"``.
+    config, text, label
+        The data set's configuration, and its fields of text and label; for short names they are
+        known. Without `label` other data sets are read without labels.
+    max_texts
+        At most so many texts, drawn with the classes in their shares by `random_state`; of a
+        streamed data set (Wikipedia), where it is required, the first ones.
+    revision
+        A commit or tag, to read the same data again later.
+
+    Raises
+    ------
+    ArgumentError
+        If ``datasets`` is not installed, the data set, split or a field is missing, or the split
+        has no labels (GLUE's test splits).
+    """
+    try:
+        import datasets
+    except ImportError:
+        raise ArgumentError(
+            "data sets of the Hub are read with the library datasets, which is not installed: "
+            "pip install 'ontogeny[datasets]'."
+        ) from None
+    known = DATASETS.get(name, NamedDataset(name))
+    text, label = text or known.text, label or known.label
+    if known.stream and max_texts is None:
+        raise ArgumentError(f"the data set {name!r} is too large to be read whole; give max_texts.")
+    try:
+        rows = datasets.load_dataset(
+            known.path, config or known.config, split=split, streaming=known.stream,
+            revision=revision,
+        )  # fmt: skip
+    except Exception as error:  # the library raises many kinds, some of them its dependencies'
+        raise ArgumentError(
+            f"the data set {name!r} (split {split!r}) cannot be loaded: "
+            f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        ) from error
+    _check_fields(name, rows, text, label)
+    source = f"{name}/{split}"
+    if known.unit == "paragraph":
+        pieces = (p for row in rows for p in paragraphs(row[text]))
+        return LabelledTexts(tuple(itertools.islice(pieces, max_texts)), None, source)
+    found = LabelledTexts.from_rows(_two_fields(rows, text, label), text, label, source)
+    if found.labels is not None and found.labels.dtype.kind == "i" and (found.labels < 0).all():
+        raise ArgumentError(f"{source} has no labels: all of them are {found.labels[0]}.")
+    return found.sample(max_texts, random_state)
+
+
+def _check_fields(name: str, rows: Any, text: str, label: str | None) -> None:
+    fields = getattr(rows, "column_names", None)
+    if isinstance(fields, Mapping):
+        raise ArgumentError(f"the data set {name!r} needs a split, one of {', '.join(fields)}.")
+    for argument, field in (("text", text), ("label", label)):
+        if fields is not None and field is not None and field not in fields:
+            raise ArgumentError(
+                f"the data set {name!r} has no field {field!r}; name one of "
+                f"{', '.join(map(repr, fields))} as {argument}=."
+            )
+
+
+def _two_fields(rows: Any, text: str, label: str | None) -> Iterable[Mapping[str, Any]]:
+    """Iterate over the rows without decoding their other columns."""
+    wanted = [name for name in (text, label) if name is not None]
+    return rows.select_columns(wanted) if hasattr(rows, "select_columns") else rows

@@ -1,0 +1,144 @@
+"""Texts with labels: their balance, seeded samples and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..inputs import Inputs, class_counts, stratified_draw, stratified_split
+
+__all__ = ["LabelledTexts"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts:
+    """Texts of a data set, with one label each where it has labels.
+
+    Parameters
+    ----------
+    texts
+        The n texts.
+    labels
+        (n,) int64 class numbers or strings; None where there are none.
+    source
+        Where they come from, for messages.
+    skipped
+        One line for each broken row that was left out.
+
+    Examples
+    --------
+    >>> data = LabelledTexts(("good", "bad", "fine", "poor"), np.array([1, 0, 1, 0]))
+    >>> data.balance
+    {0: 2, 1: 2}
+    >>> train, test = data.split(0.5)
+    >>> train.balance == test.balance == {0: 1, 1: 1}
+    True
+    """
+
+    texts: tuple[str, ...]
+    labels: np.ndarray | None = None
+    source: str = "texts"
+    skipped: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.texts:
+            raise ArgumentError(f"{self.source} holds no text.")
+        if self.labels is not None and len(self.labels) != len(self.texts):
+            raise ArgumentError(
+                f"{self.source}: {len(self.labels)} labels for {len(self.texts)} texts."
+            )
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        text: str = "text",
+        label: str | None = "label",
+        source: str = "rows",
+    ) -> LabelledTexts:
+        """Take texts from mappings held in memory, such as a ``datasets.Dataset``.
+
+        Raises
+        ------
+        ArgumentError
+            If a row lacks a field or its text is no string; the message names the row.
+
+        Examples
+        --------
+        >>> LabelledTexts.from_rows([{"text": "good", "label": 1}]).labels.tolist()
+        [1]
+        """
+        texts, labels = [], []
+        for number, row in enumerate(rows):
+            for name in (text, label):
+                if name is not None and name not in row:
+                    raise ArgumentError(
+                        f"{source}, row {number} has no field {name!r}; it has "
+                        f"{', '.join(map(repr, row))}."
+                    )
+            if not isinstance(row[text], str):
+                kind = type(row[text]).__name__
+                raise ArgumentError(f"{source}, row {number}: {text!r} is {kind}, not a string.")
+            texts.append(row[text])
+            labels.append(None if label is None else row[label])
+        return cls(tuple(texts), None if label is None else as_labels(labels), source)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __repr__(self) -> str:
+        balance = "" if self.labels is None else f", labels {self.balance}"
+        skipped = f", {len(self.skipped)} rows skipped" if self.skipped else ""
+        return f"LabelledTexts({len(self)} texts of {self.source}{balance}{skipped})"
+
+    @property
+    def balance(self) -> dict[Any, int]:
+        """How many texts each class has; empty without labels."""
+        return {} if self.labels is None else class_counts(self.labels)
+
+    def subset(self, rows: Sequence[int] | np.ndarray) -> LabelledTexts:
+        """Return some of the texts."""
+        rows = np.asarray(rows, dtype=np.int64)
+        labels = None if self.labels is None else self.labels[rows]
+        return replace(self, texts=tuple(self.texts[row] for row in rows), labels=labels)
+
+    def sample(self, max_texts: int | None, random_state: int = 0) -> LabelledTexts:
+        """Return at most `max_texts` texts, drawn with the classes in their shares, in order."""
+        if max_texts is None:
+            return self
+        labels = np.zeros(len(self)) if self.labels is None else self.labels
+        return self.subset(stratified_draw(labels, max_texts, random_state))
+
+    def split(
+        self, fraction: float = 2 / 3, random_state: int = 0
+    ) -> tuple[LabelledTexts, LabelledTexts]:
+        """Return two parts with the classes in equal shares; see `inputs.stratified_split`."""
+        if self.labels is None:
+            raise ArgumentError(f"{self.source} has no labels to split by.")
+        first, second = stratified_split(self.labels, fraction, random_state)
+        return self.subset(first), self.subset(second)
+
+    def inputs(self, tokenizer: Any, max_length: int = 128, padding_side: str = "right") -> Inputs:
+        """Tokenise the texts; the labels travel with them."""
+        return Inputs.from_texts(self.texts, tokenizer, max_length, padding_side, self.labels)
+
+
+def as_labels(values: Sequence[Any]) -> np.ndarray:
+    """Return labels as int64 where all are whole numbers, else as strings.
+
+    Examples
+    --------
+    >>> as_labels(["1", "0"]).tolist(), as_labels(["good", "1"]).tolist()
+    ([1, 0], ['good', '1'])
+    """
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        return np.array([str(value) for value in values])
+    if all(number.is_integer() for number in numbers):
+        return np.array(numbers, dtype=np.int64)
+    return np.array([str(value) for value in values])

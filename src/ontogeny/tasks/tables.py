@@ -1,0 +1,291 @@
+"""Labelled texts from local files: TSV, CSV, JSON lines, plain lines."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import ArgumentError, check_choice, suggestion
+from .labelled import LabelledTexts, as_labels
+
+__all__ = ["FORMATS", "read_labelled"]
+
+Column: TypeAlias = str | int
+FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
+_SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
+_LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_SHOWN = 5
+
+
+def read_labelled(
+    path: str | PathLike[str] | Mapping[Any, str | PathLike[str]],
+    *,
+    text: Column | None = None,
+    label: Column | None = None,
+    file_format: str | None = None,
+    encoding: str = "utf-8",
+    quotes: bool | None = None,
+    on_error: str = "raise",
+) -> LabelledTexts:
+    r"""Read texts and their labels from a local file.
+
+    Parameters
+    ----------
+    path
+        A file, or ``{label: file}`` for data that keeps one class a file (Rotten Tomatoes); the
+        files of a mapping are read as ``"lines"``.
+    text, label
+        Columns by name (the first row then names them) or by number from 0 (the file has no such
+        row). By default found by their usual names (``sentence``, ``text``, ...; ``label``,
+        ``class``, ...) in a first row that has one; a file without a label column has no labels.
+    file_format
+        ``"tsv"``, ``"csv"``, ``"jsonl"``; ``"lines"``: one text a line, no labels;
+        ``"label-text"``: a label, a blank, a text; ``"cola"``: the four columns of the Corpus of
+        Linguistic Acceptability. By default from the suffix, and ``"lines"`` for any other.
+    encoding
+        Where there is no byte-order mark, which goes before it and is dropped.
+    quotes
+        Whether ``"`` quotes fields; by default in CSV and not in TSV.
+    on_error
+        ``"raise"``: broken rows are an error that names their lines; ``"skip"``: they are left
+        out and listed in ``.skipped``.
+
+    Raises
+    ------
+    ArgumentError
+        If the file cannot be read, a column is missing, or rows are broken.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "reviews.csv"
+    >>> _ = file.write_text('sentence,label\n"good, ""really""!",1\nso so,0\n')
+    >>> data = read_labelled(file)
+    >>> data.texts, data.labels.tolist()
+    (('good, "really"!', 'so so'), [1, 0])
+    """
+    check_choice("on_error", on_error, ("raise", "skip"))
+    if isinstance(path, Mapping):
+        if not path:
+            raise ArgumentError("path must name at least one file for a label; got none.")
+        parts = [
+            read_labelled(file, file_format="lines", encoding=encoding, on_error=on_error)
+            for file in path.values()
+        ]
+        named = [name for name, part in zip(path, parts, strict=True) for _ in part.texts]
+        return LabelledTexts(
+            tuple(t for part in parts for t in part.texts),
+            as_labels(named),
+            ", ".join(part.source for part in parts),
+            tuple(line for part in parts for line in part.skipped),
+        )
+    file = Path(path).expanduser()
+    kind = _SUFFIXES.get(file.suffix.lower(), "lines") if file_format is None else file_format
+    check_choice("file_format", kind, FORMATS)
+    lines = _lines(file, encoding)
+    rows = _Rows(str(file), on_error)
+    if kind == "lines":
+        rows.read_lines(lines)
+    elif kind == "label-text":
+        rows.read_label_text(lines)
+    elif kind == "jsonl":
+        rows.read_json(lines, text, label)
+    else:
+        if kind == "cola":
+            text, label = (3 if text is None else text), (1 if label is None else label)
+        quoted = kind == "csv" if quotes is None else quotes
+        rows.read_table(lines, "," if kind == "csv" else "\t", quoted, text, label)
+    return rows.result()
+
+
+def _lines(path: Path, encoding: str) -> list[str]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), encoding)
+    try:
+        decoded = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ArgumentError(
+            f"{path}, line {line} is not {encoding} text: byte {error.start} is "
+            f"0x{content[error.start]:02x}; name its encoding, such as encoding='cp1252'."
+        ) from None
+    except LookupError:
+        raise ArgumentError(f"encoding {encoding!r} is not known.") from None
+    # Not splitlines(): sentences may hold the other line separators of Unicode.
+    return decoded.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+@dataclass
+class _Rows:
+    """Collects texts and labels, and what was wrong by line number."""
+
+    source: str
+    on_error: str
+    texts: list[str] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    labelled: bool = True
+
+    def add(self, line: int, text: Any, label: Any) -> None:
+        if not isinstance(text, str):
+            self.bad(line, f"its text is {type(text).__name__}, not a string")
+        elif not text.strip():
+            self.bad(line, "its text is empty")
+        elif self.labelled and (label is None or isinstance(label, list | dict)):
+            self.bad(line, f"its label is {label!r}")
+        elif self.labelled and isinstance(label, str) and not label.strip():
+            self.bad(line, "its label is empty")
+        else:
+            self.texts.append(text.strip())
+            self.labels.append(label.strip() if isinstance(label, str) else label)
+
+    def bad(self, line: int, reason: str) -> None:
+        self.broken.append(f"line {line}: {reason}")
+
+    def result(self) -> LabelledTexts:
+        if self.broken and self.on_error == "raise":
+            more = len(self.broken) - _SHOWN
+            listed = "; ".join(self.broken[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+            raise ArgumentError(
+                f"{self.source} has {len(self.broken)} broken rows: {listed}. "
+                "on_error='skip' leaves them out."
+            )
+        labels = as_labels(self.labels) if self.labelled and self.labels else None
+        return LabelledTexts(tuple(self.texts), labels, self.source, tuple(self.broken))
+
+    def read_lines(self, lines: list[str]) -> None:
+        self.labelled = False
+        for line in lines:
+            if line.strip():
+                self.add(0, line, None)
+
+    def read_label_text(self, lines: list[str]) -> None:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                label, *rest = line.split(maxsplit=1)
+                self.add(number, rest[0] if rest else "", label)
+
+    def read_json(self, lines: list[str], text: Column | None, label: Column | None) -> None:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                self.bad(number, f"it is not JSON ({error})")
+                continue
+            if not isinstance(row, dict):
+                self.bad(number, "it is not an object")
+                continue
+            if not self.texts and not self.broken:  # the first row shows which fields there are
+                text, label = self._columns(list(row), text, label)
+            missing = [name for name in (text, label) if name is not None and name not in row]
+            if missing:
+                self.bad(number, f"it has no field {missing[0]!r}")
+            else:
+                value = None if label is None else row[label]
+                self.add(number, row[text], int(value) if isinstance(value, bool) else value)
+
+    def read_table(
+        self,
+        lines: list[str],
+        separator: str,
+        quotes: bool,
+        text: Column | None,
+        label: Column | None,
+    ) -> None:
+        records: Iterator[Any] = self._records(lines, separator, quotes)
+        first = next(records, None)
+        if first is None:
+            return
+        header = first[1]
+        if self._has_names(header, text, label):
+            name, other = self._columns(header, text, label)
+            where, tag = header.index(name), None if other is None else header.index(other)
+        else:
+            records = itertools.chain([first], records)
+            where, tag = self._numbers(header, text, label)
+        self.labelled = tag is not None
+        for number, record in records:
+            if len(record) != len(header):
+                self.bad(number, f"it has {len(record)} fields instead of {len(header)}")
+            else:
+                self.add(number, record[where], None if tag is None else record[tag])
+
+    def _records(
+        self, lines: list[str], separator: str, quotes: bool
+    ) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(
+            (f"{line}\n" for line in lines),
+            delimiter=separator,
+            quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+            strict=True,
+        )
+        while True:
+            start = reader.line_num + 1
+            try:
+                record = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                reason = "a quote is not closed" if "end of data" in str(error) else str(error)
+                self.bad(start, reason)
+                continue
+            if any(value.strip() for value in record):
+                yield start, record
+
+    def _has_names(self, first: list[str], text: Column | None, label: Column | None) -> bool:
+        """Return whether the first row names the columns."""
+        if isinstance(text, str) or isinstance(label, str):
+            return True
+        if text is not None or label is not None:
+            return False
+        return any(name.strip().lower() in _TEXT_NAMES for name in first)
+
+    def _numbers(
+        self, first: list[str], text: Column | None, label: Column | None
+    ) -> tuple[int, int | None]:
+        """Return the numbers of the text and the label column of a file without names."""
+        if text is None:
+            raise ArgumentError(
+                f"{self.source}: the first row names no text column ({', '.join(_TEXT_NAMES)}); "
+                f"give text= and label= as column numbers from 0. It reads {first}."
+            )
+        for name, column in (("text", text), ("label", label)):
+            if column is not None and not 0 <= int(column) < len(first):
+                raise ArgumentError(
+                    f"{self.source}: {name}={column} is no column; rows have {len(first)}."
+                )
+        return int(text), None if label is None else int(label)
+
+    def _columns(
+        self, names: list[str], text: Column | None, label: Column | None
+    ) -> tuple[str, str | None]:
+        """Return the names of the text and the label column as the file writes them."""
+        by_lower = {name.strip().lower(): name for name in names}
+        for argument, column in (("text", text), ("label", label)):
+            if column is not None and column not in names:
+                raise ArgumentError(
+                    f"{self.source} has no column {argument}={column!r}; it has "
+                    f"{', '.join(map(repr, names))}.{suggestion(str(column), names)}"
+                )
+        found = text or next((by_lower[n] for n in _TEXT_NAMES if n in by_lower), None)
+        if found is None:
+            raise ArgumentError(
+                f"{self.source} has no column of a usual name ({', '.join(_TEXT_NAMES)}); name "
+                f"one of {', '.join(map(repr, names))} as text=."
+            )
+        other = label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
+        self.labelled = other is not None
+        return str(found), None if other is None else str(other)
