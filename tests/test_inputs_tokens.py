@@ -69,10 +69,10 @@ def test_pickle_keeps_everything():
         ({"ids": [[5, 6, 7, 8], [9, 0], [3, 4]]}, False),
         ({"special_ids": [5]}, False),
         ({"mask_token_id": 1}, False),
-        ({"labels": [1, 2, 3]}, True),
+        ({"labels": [1, 2, 3]}, False),
     ],
 )
-def test_fingerprint_changes_with_what_the_model_sees(change, same):
+def test_fingerprint_changes_with_what_a_study_sees(change, same):
     ids = change.pop("ids", ROWS)
     changed = Inputs.from_tokens(ids, **change)
     assert (changed.fingerprint == Inputs.from_tokens(ROWS).fingerprint) is same
