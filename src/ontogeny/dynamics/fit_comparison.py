@@ -1,0 +1,156 @@
+"""Which shape a decay has: exponential only where nothing else explains it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import check_choice
+from .decay_shapes import SHAPES
+from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
+from .fits import fit_shape
+from .series import checked_steps, checked_values
+
+__all__ = ["FitComparison", "compare_fits"]
+
+NAN = float("nan")
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class FitComparison:
+    """Several shapes fitted to one series, see `compare_fits`.
+
+    Parameters
+    ----------
+    fits
+        By name: ``exponential``, ``power``, ``stretched-exponential``, and the two that are no
+        decay, ``straight`` and ``constant``.
+    weights
+        Weight of each by the information criterion, summing to 1; NaN without any fit.
+    best
+        Name of the one with the greatest weight; empty without any fit.
+    criterion
+        ``"aicc"`` or ``"bic"``.
+    """
+
+    fits: Mapping[str, Fit]
+    weights: Mapping[str, float]
+    best: str
+    criterion: str
+
+    @property
+    def exponential(self) -> bool:
+        """Whether "exponential" is earned.
+
+        It is the best of all, its rate is determined and negative, and its residuals have no
+        visible order (p ≥ 0.05).
+        """
+        fit = self.fits["exponential"]
+        earned = self.best == "exponential" and fit.determined and fit.rate < 0
+        return bool(earned and not fit.residual_p < LEVEL)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that says which shape fits, and how well."""
+        if not self.best:
+            return f"No fit: {self.fits['exponential'].reason}."
+        fit, weight = self.fits[self.best], self.weights[self.best]
+        text = f"{self.best} fits best (weight {weight:.2f}, R² {fit.r2:.3f})"
+        if self.best == "constant":
+            return "No decay: a constant fits best."
+        if fit.residual_p < LEVEL:
+            text += ", but its residuals are not noise: none of the shapes is the curve's"
+        elif not fit.determined:
+            text += f", but {fit.reason}"
+        return f"{text[0].upper()}{text[1:]}."
+
+
+def compare_fits(
+    steps: ArrayLike,
+    values: ArrayLike,
+    offset: bool = True,
+    *,
+    criterion: str = "aicc",
+    reference_index: int | None = None,
+) -> FitComparison:
+    """Fit exponential, power law, stretched exponential, a straight line and a constant.
+
+    Parameters
+    ----------
+    steps, values, offset, reference_index
+        As in `fit_exponential`.
+    criterion
+        ``"aicc"`` or ``"bic"``. Both take the noise as independent; where it has a memory, they
+        favour more parameters than they should.
+
+    Returns
+    -------
+    FitComparison
+        With ``.fits``, ``.weights``, ``.best`` and ``.exponential``.
+
+    Raises
+    ------
+    ArgumentError
+        If `criterion` is unknown, steps do not increase, or shapes do not fit.
+    NonFiniteError
+        If a value is infinite.
+
+    References
+    ----------
+    K. P. Burnham, D. R. Anderson, Model Selection and Multimodel Inference, 2002 (weights).
+
+    Examples
+    --------
+    >>> steps = np.arange(40) * 100
+    >>> noise = 0.01 * np.random.default_rng(0).normal(size=40)
+    >>> compare_fits(steps, np.exp(-steps / 900) + noise).exponential
+    True
+    >>> compare_fits(steps, 1 / (1 + steps / 300) + noise).exponential
+    False
+    """
+    check_choice("criterion", criterion, ("aicc", "bic"))
+    fits = {
+        name: fit_shape(name, steps, values, offset, reference_index=reference_index)
+        for name in SHAPES
+    }
+    steps = checked_steps(steps)
+    series = checked_values(values, len(steps), reference_index)
+    if reference_index is not None:
+        series[reference_index] = NAN
+    for name, degree in (("straight", 1), ("constant", 0)):
+        fits[name] = _polynomial(name, degree, steps, series)
+    scores = np.array([getattr(fit, criterion) for fit in fits.values()])
+    if not np.isfinite(scores).any():
+        return FitComparison(fits, dict.fromkeys(fits, NAN), "", criterion)
+    relative = np.exp(-(np.where(np.isfinite(scores), scores, np.inf) - np.nanmin(scores)) / 2)
+    weights = dict(zip(fits, (relative / relative.sum()).tolist(), strict=True))
+    best = max(weights, key=lambda name: (weights[name], -len(fits[name].parameters)))
+    return FitComparison(fits, weights, best, criterion)
+
+
+def _polynomial(name: str, degree: int, steps: np.ndarray, series: np.ndarray) -> Fit:
+    """Return a constant ``offset``, or a line with ``slope`` per step, as a fit."""
+    there = ~np.isnan(series)
+    y = series[there]
+    names = ("offset", "slope")[: degree + 1]
+    reason = refusal(y, degree + 1)
+    if reason:
+        return no_fit(name, names, series, reason)
+    powers = steps[-1] ** np.arange(degree + 1)
+    design = (steps[:, None] / steps[-1]) ** np.arange(degree + 1)
+    linear = np.linalg.lstsq(design[there], y, rcond=None)[0]
+    fitted = design @ linear
+    variance = smallest_rss(y - fitted[there], y) / (len(y) - degree - 1)
+    errors = np.sqrt(variance * inverse_diagonal(design[there]))
+    return finished_fit(
+        name,
+        dict(zip(names, linear / powers, strict=True)),
+        dict(zip(names, errors / powers, strict=True)),
+        series,
+        fitted,
+        degree + 1,
+    )
