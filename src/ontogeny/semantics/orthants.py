@@ -92,7 +92,7 @@ def orthants(
     keep_neutral: bool = True,
     normalised: bool = False,
 ) -> list[Orthant]:
-    """Return all non-empty orthants, in the order of their most typical words.
+    """Return all non-empty orthants, those with most words first.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def orthants(
         _orthant(int(code), picked, words, contexts, basis)
         for code in np.union1d(words.codes[words.kept], contexts.codes[contexts.kept])
     ]
-    return sorted(found, key=lambda orthant: -orthant.typicality.max(initial=-1.0))
+    return sorted(found, key=lambda o: (-len(o.words), -o.typicality.max(initial=0.0)))
 
 
 class _Side:
