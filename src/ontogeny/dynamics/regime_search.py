@@ -1,0 +1,160 @@
+"""The search for noise levels in one set of series, with its null and its bootstrap."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .noise_levels import ROUNDING, Panel, best_boundaries, double_boundary, single_boundary
+from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
+
+__all__ = ["RegimeSearch", "noise_level"]
+
+CHUNK = 2**21  # costs held at a time
+HALF = NEIGHBOURS // 2
+
+
+class RegimeSearch:
+    """Series (T, K) without gaps common to all, their noise, and what is drawn from it.
+
+    ``reason`` says why nothing can be told, or is empty. ``used`` are the series whose noise can
+    be told from their trend; the others take no part.
+    """
+
+    def __init__(
+        self,
+        steps: np.ndarray,
+        series: np.ndarray,
+        least: int,
+        n_draws: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.steps, self.series, self.least = steps, series, least
+        self.n_draws, self.rng = n_draws, rng
+        self.residuals = self.trend = np.full(series.shape, np.nan)
+        self.reason = self._prepared()
+
+    def places(self, count: int) -> tuple[int, ...]:
+        """Return the best boundaries as positions of the first step of each later regime."""
+        found = best_boundaries(self.judged, self.floor, count, self.least)
+        return tuple(place + HALF for place in found)
+
+    def p_value(self) -> float:
+        """Return the p-value of one constant noise level."""
+        whole = self._filled(self.fluctuation)
+        rows = self.rng.integers(0, len(whole), (self.n_draws, len(self.steps)))
+        one, two = self._drawn(whole[rows])
+        p = [_rank(one, self.gain_one), _rank(two, self.gain_two)]
+        return min(1.0, 2 * min(p))
+
+    def p_third(self) -> float:
+        """Return the p-value of two regimes against three."""
+        one, two = self._drawn(self._resampled(self.places(1)))
+        return _rank(two - one, self.gain_two - self.gain_one)
+
+    def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
+
+        With three regimes the boundary is looked for between its neighbours.
+        """
+        residuals = self._residuals_of(self._resampled(places))
+        ends = [0, *places, len(self.steps)]
+        levels = [self.level(residuals, a, b) for a, b in itertools.pairwise(ends)]
+        start, stop = max(ends[main], HALF), min(ends[main + 2], len(self.steps) - HALF)
+        _, found = single_boundary(residuals[:, start:stop], self.floor, self.least)
+        return found + start, np.stack(levels, axis=1)
+
+    def _prepared(self) -> str:
+        """Find trend and residuals; return why that is not possible, or an empty string."""
+        counts = np.count_nonzero(~np.isnan(self.series), axis=0)
+        needed = max(2 * self.least + NEIGHBOURS, FEWEST_FOR_A_TREND)
+        usable = counts >= needed
+        if not usable.any():
+            most = int(counts.max(initial=0))
+            return f"{most} usable steps are too few to tell two noise levels ({needed} needed)"
+        self.trend = np.full(self.series.shape, np.nan)
+        fluctuation = np.full(self.series.shape, np.nan)
+        noisy = np.zeros(len(counts), dtype=bool)
+        for k in np.flatnonzero(usable):
+            there = ~np.isnan(self.series[:, k])
+            found = detrend(self.steps[there], self.series[there, k])
+            self.trend[there, k] = found.trend
+            lost = 1 - found.degrees_of_freedom / there.sum()
+            fluctuation[there, k] = found.fluctuation / np.sqrt(lost)
+            noisy[k] = found.noisy
+        if not noisy.any():
+            return "no noise that could be told from the trend"
+        self.used = np.flatnonzero(noisy)
+        panel = Panel.of(self.steps, np.where(noisy, self.series, np.nan))
+        self.panel = panel
+        self.residuals = panel.residuals(np.where(noisy, self.series, np.nan))
+        self.floor = ROUNDING * np.nanmax(np.abs(self.series[:, self.used]), axis=0)
+        self.inner = slice(HALF, len(self.steps) - HALF)
+        self.fluctuation = fluctuation[:, self.used]
+        self.judged = self.residuals[self.inner][:, self.used]
+        one, two = self._gains(self.judged[None])
+        self.gain_one, self.gain_two = float(one[0]), float(two[0])
+        return ""
+
+    def level(self, residuals: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """Return the noise (..., K) of a regime [start, stop) in residuals (..., T, K).
+
+        Residuals next to another regime mix both noises through their neighbours; left out.
+        """
+        inner = slice(start + HALF * (start > 0), stop - HALF * (stop < len(self.steps)))
+        return noise_level(residuals[..., inner, :])
+
+    def _resampled(self, places: tuple[int, ...]) -> np.ndarray:
+        """Return noise (draws, T, K) drawn from the residuals of each regime for itself."""
+        ends = [0, *places, len(self.steps)]
+        pool = self.residuals[:, self.used]
+        parts = []
+        for a, b in itertools.pairwise(ends):
+            there = pool[a:b][~np.isnan(pool[a:b]).all(axis=1)]
+            filled = self._filled(there)
+            parts.append(filled[self.rng.integers(0, len(filled), (self.n_draws, b - a))])
+        return np.concatenate(parts, axis=1)
+
+    def _filled(self, pool: np.ndarray) -> np.ndarray:
+        """Return rows of noise (n, K) whose gaps hold values drawn from the same series."""
+        filled = pool.copy()
+        for k in range(filled.shape[1]):
+            gaps = np.isnan(filled[:, k])
+            if gaps.any():
+                known = filled[~gaps, k]
+                filled[gaps, k] = self.rng.choice(known, gaps.sum()) if len(known) else 0.0
+        return filled
+
+    def _residuals_of(self, noise: np.ndarray) -> np.ndarray:
+        """Return residuals (draws, T, K) of trend plus noise with random signs, over used series.
+
+        One sign for all series of a step: noise that they share stays shared.
+        """
+        signs = self.rng.choice([-1.0, 1.0], (*noise.shape[:2], 1))
+        values = np.full((len(noise), *self.series.shape), np.nan)
+        values[..., self.used] = self.trend[:, self.used] + noise * signs
+        return self.panel.residuals(values)[..., self.used]
+
+    def _drawn(self, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._gains(self._residuals_of(noise)[:, self.inner])
+
+    def _gains(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what one and what two boundaries save in residuals (draws, T − 4, K)."""
+        size = max(1, CHUNK // len(self.steps) ** 2)
+        chunks = [residuals[i : i + size] for i in range(0, len(residuals), size)]
+        one, _ = single_boundary(residuals, self.floor, self.least)
+        two = [double_boundary(chunk, self.floor, self.least) for chunk in chunks]
+        return one, np.concatenate(two)
+
+
+def _rank(draws: np.ndarray, observed: float) -> float:
+    return float((1 + np.sum(draws >= observed - 1e-9 * abs(observed))) / (1 + len(draws)))
+
+
+def noise_level(residuals: np.ndarray) -> np.ndarray:
+    """Return the root mean square (..., K) of residuals (..., T, K), NaN left out."""
+    there = ~np.isnan(residuals)
+    count = there.sum(axis=-2)
+    squares = (np.where(there, residuals, 0.0) ** 2).sum(axis=-2)
+    return np.sqrt(np.where(count > 0, squares, np.nan) / np.maximum(count, 1))
