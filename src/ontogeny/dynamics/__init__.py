@@ -5,6 +5,9 @@ Functions of NumPy arrays only; the last axis is the training step.
 
 from __future__ import annotations
 
+from .averages import AVERAGES as AVERAGES
+from .averages import average_dictionary as average_dictionary
+from .averages import window_steps as window_steps
 from .code_matching import CodeMatching as CodeMatching
 from .code_matching import match_codes as match_codes
 from .development import Development as Development
@@ -26,6 +29,9 @@ from .transforms import transform as transform
 from .transforms import transform_path as transform_path
 
 __all__ = [
+    "AVERAGES",
+    "average_dictionary",
+    "window_steps",
     "CodeMatching",
     "Encoder",
     "Encoding",

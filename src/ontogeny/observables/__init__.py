@@ -10,11 +10,18 @@ from .base import Reading as Reading
 from .base import Run as Run
 from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
+from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concepts import Concepts as Concepts
+from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
+from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .loss import Loss as Loss
+from .projection import Projection as Projection
+from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
+from .readout_attention import ReadoutAttention as ReadoutAttention
 from .registry import make as make
 from .registry import names as names
+from .sae_probe import SaeProbe as SaeProbe
 from .weight_rank import WeightRank as WeightRank
 
 __all__ = [
@@ -26,9 +33,16 @@ __all__ = [
     "by_layer",
     "ActivationDecay",
     "AttentionEntropy",
+    "Commutators",
     "ConceptDistances",
     "Concepts",
+    "EffectiveDimensions",
+    "IntrinsicDimension",
     "Loss",
+    "ReadoutAccuracy",
+    "ReadoutAttention",
+    "SaeProbe",
+    "Projection",
     "WeightRank",
     "make",
     "names",

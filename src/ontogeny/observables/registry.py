@@ -11,15 +11,36 @@ from ..errors import ArgumentError, check_choice, suggestion
 from .activation_decay import ActivationDecay
 from .attention_entropy import AttentionEntropy
 from .base import Observable
+from .commutators import Commutators
 from .concept_distances import ConceptDistances
 from .concepts import Concepts
+from .effective_dimensions import EffectiveDimensions
+from .intrinsic_dimension import IntrinsicDimension
 from .loss import Loss
+from .projection import Projection
+from .readout_accuracy import ReadoutAccuracy
+from .readout_attention import ReadoutAttention
+from .sae_probe import SaeProbe
 from .weight_rank import WeightRank
 
 __all__ = ["make", "names"]
 
 GROUP = "ontogeny.observables"
-_OURS = (Loss, ActivationDecay, Concepts, ConceptDistances, AttentionEntropy, WeightRank)
+_OURS = (
+    Loss,
+    ActivationDecay,
+    Concepts,
+    ConceptDistances,
+    AttentionEntropy,
+    WeightRank,
+    Commutators,
+    Projection,
+    ReadoutAccuracy,
+    ReadoutAttention,
+    SaeProbe,
+    EffectiveDimensions,
+    IntrinsicDimension,
+)
 
 
 @cache

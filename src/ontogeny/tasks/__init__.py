@@ -18,20 +18,25 @@ from .labelled import LabelledTexts
 from .marker_stream import MarkerStream
 from .markers import MarkerBatch, MarkerTask
 from .organisms import OrganismWorld, organism_world
+from .planted import PLANTED, Planted, PlantedModel, planted
 from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
 __all__ = [
     "DATASETS",
+    "PLANTED",
     "ImbalancedDigits",
     "LabelledTexts",
     "MarkerBatch",
     "MarkerStream",
     "MarkerTask",
     "OrganismWorld",
+    "Planted",
+    "PlantedModel",
     "imbalanced_digits",
     "load_texts",
     "organism_world",
+    "planted",
     "python_documentation",
     "read_labelled",
     "split_texts",

@@ -1,0 +1,187 @@
+"""How many directions the activations of a layer use, and how anisotropic they are (A12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from .. import geometry
+from ..figures import Band, Curves, Section, attach
+from ..needs import Activations, Need
+from .base import Observable, Reading, by_layer
+from .rows import development_rows, reference_index, statement
+
+__all__ = ["EffectiveDimensions"]
+
+MEASURES = ("participation_ratio", "stable_rank", "effective_rank", "anisotropy")
+_BLOCKS = 10  # of tokens, for the jackknife
+_DRAWS = 3  # isotropic samples of the null
+
+
+@dataclass(frozen=True)
+class EffectiveDimensions(Observable):
+    """Participation ratio, stable rank, entropy rank and anisotropy of activations.
+
+    The first three are those of the centred activations; anisotropy is the mean cosine of two
+    tokens' activations as they are. Errors: jackknife over ten blocks of tokens. Null: isotropic
+    Gaussian activations of the same shape.
+
+    Parameters
+    ----------
+    layers, on, tokens, max_tokens, random_state
+        Which activations, see `ontogeny.needs.Activations`.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> EffectiveDimensions().name
+    'effective-dimensions'
+    """
+
+    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "effective-dimensions"
+
+    def __post_init__(self) -> None:
+        self.needs()
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations."""
+        return [Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)]
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the measures, their standard errors and the isotropic null of every layer."""
+        return by_layer(reading[self.needs()[0]], lambda path, A: _measures(A))
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add intervals, development rows of the participation ratio, words and figures."""
+        for name in MEASURES:
+            spread = 1.96 * data[f"{name}_stderr"]
+            data = data.assign(
+                {f"{name}_low": data[name] - spread, f"{name}_high": data[name] + spread}
+            )
+            data[name].attrs.update(long_name=name.replace("_", " "), units=_UNITS[name])
+        values = data.participation_ratio.transpose("layer", "step").values
+        error = data.participation_ratio_stderr.transpose("layer", "step").values
+        layers = [str(layer) for layer in data.layer.values]
+        data = data.assign(
+            development_rows(
+                [f"{layer} · dimensions" for layer in layers],
+                layers,
+                data.step.values,
+                values,
+                floor=_floor(error),
+                reference_index=reference_index(data),
+            )
+        )
+        words = statement(data, "The participation ratio of {layer}")
+        return attach(data, _SECTION, _FIGURES, words)
+
+
+def _measures(A: torch.Tensor) -> dict[str, float]:
+    """Return the measures of activations (n, m) with jackknife errors and the isotropic null."""
+    if len(A) < 2 * _BLOCKS:
+        raise ValueError(
+            f"effective dimensions need at least {2 * _BLOCKS} tokens; there are {len(A)}"
+        )
+    X = A.double().cpu()
+    blocks = [_sums(x) for x in X.tensor_split(_BLOCKS)]
+    total = [sum(parts) for parts in zip(*blocks, strict=True)]
+    value = _from_sums(*total)
+    left_out = np.array(
+        [_from_sums(*(t - b for t, b in zip(total, block, strict=True))) for block in blocks]
+    )
+    error = np.sqrt((_BLOCKS - 1) * left_out.var(axis=0))
+    null = _isotropic(*X.shape)
+    return {
+        **dict(zip(MEASURES, value, strict=True)),
+        **{f"{n}_stderr": e for n, e in zip(MEASURES, error, strict=True)},
+        **{f"{n}_null": v for n, v in zip(MEASURES, null, strict=True)},
+    }
+
+
+def _sums(X: torch.Tensor) -> tuple[Any, ...]:
+    """Return what adds up over tokens: count, sum, second moment, sum of unit vectors."""
+    norms = torch.linalg.vector_norm(X, dim=1, keepdim=True)
+    unit = X / torch.where(norms > 0, norms, 1.0)
+    return len(X), X.sum(0), X.T @ X, unit.sum(0), int((norms > 0).sum())
+
+
+def _from_sums(n: Any, total: Any, moment: Any, unit: Any, alive: Any) -> list[float]:
+    mean = total / n
+    covariance = moment / n - torch.outer(mean, mean)
+    spectrum = torch.linalg.eigvalsh(covariance).clamp(min=0).sqrt()
+    if alive < 2 or not bool((spectrum > 0).any()):
+        raise ValueError("the activations do not vary over tokens")
+    # Mean cosine over pairs of different tokens; a zero vector has no direction.
+    cosine = (float(unit @ unit) - alive) / (alive * (alive - 1))
+    return [
+        geometry.participation_ratio(spectrum=spectrum),
+        geometry.stable_rank(spectrum=spectrum),
+        geometry.effective_rank(spectrum=spectrum),
+        cosine,
+    ]
+
+
+@lru_cache(maxsize=64)
+def _isotropic(n: int, m: int) -> tuple[float, ...]:
+    generator = torch.Generator().manual_seed(0)
+    draws = [
+        _from_sums(*_sums(torch.randn(n, m, generator=generator, dtype=torch.float64)))
+        for _ in range(_DRAWS)
+    ]
+    return tuple(np.mean(draws, axis=0).tolist())
+
+
+def _floor(error: np.ndarray) -> np.ndarray:
+    """Return 1.96 standard errors of the change since the first step, 0 at gaps."""
+    there = np.isfinite(error)
+    first = np.take_along_axis(error, there.argmax(axis=1)[:, None], axis=1)
+    return np.where(there, 1.96 * np.sqrt(error**2 + first**2), 0.0)
+
+
+_UNITS = {
+    "participation_ratio": "directions",
+    "stable_rank": "directions",
+    "effective_rank": "directions",
+    "anisotropy": "1",
+}
+_TITLES = {
+    "participation_ratio": "Participation ratio",
+    "stable_rank": "Stable rank",
+    "effective_rank": "Effective rank (entropy of the singular values)",
+    "anisotropy": "Anisotropy: mean cosine of two tokens",
+}
+_FIGURES = [
+    Curves(
+        name,
+        _TITLES[name],
+        value=name,
+        interval=(f"{name}_low", f"{name}_high"),
+        bands=[Band(f"{name}_null", f"{name}_null", "isotropic activations")],
+        caption="Shade: ±1.96 jackknife standard errors over blocks of tokens.",
+    )
+    for name in MEASURES
+]
+_SECTION = Section(
+    title="Effective dimensions of activations",
+    definition="How many directions the centred activations of a layer use, counted three ways, "
+    "and how much all tokens point the same way.",
+    symbol="PR = (Σλ)² / Σλ²,  stable rank = Σλ / λ₁,  effective rank = exp H(√λ / Σ√λ)",
+    null="Isotropic Gaussian activations of the same shape.",
+    care="A few tokens with very large activations lower all three ranks: look at the anisotropy "
+    "and the errors too. Tokens of one text are not independent, so the errors are too small.",
+    source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
+)

@@ -1,0 +1,125 @@
+"""Dimensions of concepts and of activations along a small study."""
+
+import numpy as np
+import pytest
+import study_examples as examples
+import torch
+
+import ontogeny as og
+from ontogeny import dynamics, geometry
+from ontogeny.errors import ArgumentError
+from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
+from ontogeny.observables.effective_dimensions import _measures
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    trajectory = og.Trajectory.from_models(examples.developing())
+    study = og.Study(
+        trajectory,
+        examples.tiny_inputs(),
+        observables=[
+            Concepts("ica", n_concepts=8, layers=examples.LAYERS),
+            Concepts("pca", n_concepts=8, layers=examples.LAYERS),
+            IntrinsicDimension("concepts-ica", draws=4),
+            IntrinsicDimension("concepts-pca", draws=4),
+            EffectiveDimensions(examples.LAYERS),
+        ],
+    )
+    return study.run(tmp_path_factory.mktemp("dimensions") / "study")
+
+
+def test_the_table_holds_what_two_nn_says_of_the_averaged_dictionaries(result):
+    node, concepts = result["concepts-ica-dimension"], result["concepts-ica"]
+    layer = str(node.layer.values[0])
+    W = concepts.dictionary.sel(layer=layer).dropna("feature", how="all")
+    W = W.transpose("step", "feature", "concept").values.astype(float)
+    early = W[: len(W) // 2]
+    cloud = dynamics.average_dictionary(early, "unaligned")
+    expected = geometry.two_nn(cloud, "likelihood", n_null=0).value
+    found = node.early.sel(layer=layer, average="unaligned", estimator="likelihood")
+    assert float(found) == pytest.approx(expected, rel=1e-9)
+    assert (node.early_null.values > 0).all() and (node.early_sd.values > 0).all()
+
+
+def test_an_orthonormal_dictionary_is_refused_with_the_reason(result):
+    statuses = result["concepts-pca-dimension"].status.values.ravel()
+    assert all("undefined" in str(s) for s in statuses)
+
+
+def test_effective_dimensions_are_those_of_the_centred_matrix():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(500, 12)) @ np.diag(np.arange(1, 13.0)) + 3
+    found = _measures(torch.from_numpy(A))
+    centred = A - A.mean(0)
+    assert found["participation_ratio"] == pytest.approx(geometry.participation_ratio(centred))
+    assert found["stable_rank"] == pytest.approx(geometry.stable_rank(centred))
+    assert found["effective_rank"] == pytest.approx(geometry.effective_rank(centred))
+    unit = A / np.linalg.norm(A, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    expected = (cosines.sum() - len(A)) / (len(A) * (len(A) - 1))
+    assert found["anisotropy"] == pytest.approx(expected)
+
+
+def test_isotropic_activations_equal_their_null_within_the_errors():
+    A = torch.randn(2000, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = _measures(A)
+    for name in ("participation_ratio", "anisotropy"):
+        gap = abs(found[name] - found[f"{name}_null"])
+        assert gap < 4 * found[f"{name}_stderr"] + 2e-3
+
+
+def test_the_jackknife_error_is_the_spread_over_samples():
+    scale = torch.linspace(1, 3, 10, dtype=torch.float64)
+    found = [
+        _measures(
+            torch.randn(300, 10, generator=torch.Generator().manual_seed(s), dtype=torch.float64)
+            * scale
+        )
+        for s in range(60)
+    ]
+    spread = np.std([f["participation_ratio"] for f in found])
+    mean = np.mean([f["participation_ratio_stderr"] for f in found])
+    assert 0.7 < mean / spread < 1.4
+
+
+def test_few_tokens_and_dead_layers_are_said():
+    with pytest.raises(ValueError, match="at least 20 tokens"):
+        _measures(torch.randn(10, 4))
+    with pytest.raises(ValueError, match="do not vary"):
+        _measures(torch.ones(50, 4))
+
+
+def test_activations_of_all_steps_are_measured(result):
+    node = result["effective-dimensions"]
+    assert np.isfinite(node.participation_ratio.values).all()
+    assert set(node.row_layer.values) == set(node.layer.values)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"windows": "thirds"}, "windows"),
+        ({"windows": ((0, 1),)}, "two pairs"),
+        ({"averages": "aligned"}, "averages must be a list"),
+        ({"methods": ("mle",)}, "methods"),
+        ({"draws": 1}, "draws"),
+    ],
+)
+def test_wrong_options_are_named(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        IntrinsicDimension("concepts-ica", **options)
+
+
+def test_a_window_without_steps_is_said():
+    with pytest.raises(ArgumentError, match="holds none of the steps"):
+        dynamics.window_steps([0, 10], (20, 30))
+
+
+def test_the_reports_average_is_that_of_neighbouring_concepts():
+    W = np.random.default_rng(0).normal(size=(6, 5, 8))
+    rows = np.concatenate([w.T for w in W])
+    found = dynamics.average_dictionary(W, "report-code", group=12)
+    assert np.allclose(found, rows.reshape(4, 12, 5).mean(1))
+    with pytest.raises(ArgumentError, match="two groups"):
+        dynamics.average_dictionary(W, "report-code", group=40)
