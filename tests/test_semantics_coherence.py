@@ -11,8 +11,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError
-from ontogeny.semantics.coherence import purity, random_rotation
 from ontogeny.semantics.neighbours import mean_similarity
+from ontogeny.semantics.scores import purity, random_rotation
 
 
 def planted(n=240, p=3, noise=0.3, seed=0):

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from ..errors import ArgumentError, check_choice
 from .concepts import ConceptBasis
-from .orthants import checked_dims, named
+from .orthant import checked_dims, named
 
 __all__ = ["Cluster", "spectral_clusters"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ArgumentError
-from .coherence import Score, random_rotation
 from .concepts import ConceptBasis
-from .orthants import checked_dims, signatures
+from .orthant import checked_dims, signatures
+from .scores import Score, random_rotation
 from .support import Support
 
 __all__ = ["SignatureLift", "signature_lift"]

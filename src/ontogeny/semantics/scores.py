@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from ..errors import ArgumentError
 from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
-from .orthants import checked_dims, signatures
+from .orthant import checked_dims, signatures
 
 __all__ = ["Coherence", "Score", "coherence", "orthant_coherence", "purity", "random_rotation"]
 
