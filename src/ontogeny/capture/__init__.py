@@ -15,6 +15,7 @@ from .invariance import Invariance, check_batch_invariance
 from .layers import match_attention, match_layers
 from .listing import LayerInfo, list_layers
 from .objectives import loss_names, make_loss
+from .parameters import block_values, parameter_blocks
 from .reading import ReadingSettings, read
 from .reads import modules_read
 from .shortcuts import activations, attention_entropy, losses
@@ -34,6 +35,7 @@ __all__ = [
     "WordEmbeddings",
     "activations",
     "attention_entropy",
+    "block_values",
     "check_batch_invariance",
     "context_embeddings",
     "cut_attention",
@@ -48,6 +50,7 @@ __all__ = [
     "match_blocks",
     "match_layers",
     "modules_read",
+    "parameter_blocks",
     "read",
     "untouched",
     "weight_block",

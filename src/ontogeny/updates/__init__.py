@@ -10,6 +10,7 @@ from .commutators import Commutator as Commutator
 from .commutators import commutator as commutator
 from .commutators import commutators as commutators
 from .field import GradientField as GradientField
+from .field import Vector as Vector
 from .field import inner as inner
 from .field import norm as norm
 from .pairs import PairStatistics as PairStatistics
@@ -20,6 +21,7 @@ __all__ = [
     "Commutator",
     "GradientField",
     "PairStatistics",
+    "Vector",
     "commutator",
     "commutators",
     "inner",

@@ -1,0 +1,75 @@
+"""Weight blocks of a module in memory, and of any tensors that go by its parameters' names.
+
+Gradients and updates have the names and shapes of the parameters, so one block reads them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from .blocks import WeightBlock, weight_block
+from .weights import match_blocks
+
+__all__ = ["block_values", "parameter_blocks"]
+
+
+def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[str, WeightBlock]:
+    """Return the weight matrices of `model` that match, by name; tied ones under one name.
+
+    Parameters
+    ----------
+    model
+        Any module.
+    patterns
+        As in `match_blocks`; parts of fused projections included (``"#q"``).
+
+    Raises
+    ------
+    LayerMatchError
+        If a pattern matches no weight matrix.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2), nn.Linear(2, 1))
+    >>> list(parameter_blocks(model, "*.weight"))
+    ['0.weight', '2.weight']
+    """
+    reader = _Tensors(dict(model.named_parameters()))
+    config = getattr(model, "config", None)
+    known = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
+    return {name: weight_block(reader, name, known) for name in match_blocks(reader, patterns)}
+
+
+def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:
+    """Return the entries of `block` in `tensors`, as a vector.
+
+    Examples
+    --------
+    >>> model = nn.Linear(3, 2)
+    >>> block = parameter_blocks(model, "weight")["weight"]
+    >>> block_values(block, dict(model.named_parameters())).shape
+    torch.Size([6])
+    """
+    return block.rows(_Tensors(tensors), 0, block.shape[0]).reshape(-1)
+
+
+class _Tensors:
+    """Named tensors as an opened checkpoint gives them."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._tensors = tensors
+
+    def names(self) -> Iterable[str]:
+        return list(self._tensors)
+
+    def shape(self, name: str) -> Sequence[int]:
+        return tuple(self._tensors[name].shape)
+
+    def dtype(self, name: str) -> Any:
+        return self._tensors[name].dtype
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        return self._tensors[name].detach()[start:stop]

@@ -1,0 +1,232 @@
+"""Do steps of gradient descent on two batches commute? (row C5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from .. import updates
+from ..errors import ArgumentError, check_choice
+from ..figures import Curves, Figure, Section, attach
+from ..needs import Gradients, Need
+from .base import Observable
+from .rows import development_rows
+
+__all__ = ["Commutators"]
+
+STATISTICS = ("median", "90 % point")
+
+
+@dataclass(frozen=True)
+class Commutators(Observable):
+    """Commutators θ_AB − θ_BA of gradient steps on random pairs of batches, at every checkpoint.
+
+    Norm, normalised defect ‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖), cosine of the two gradients, and the
+    gradients' norm. The batches are the same at every checkpoint.
+
+    Parameters
+    ----------
+    loss
+        Name of the loss (`ontogeny.needs.Gradients`); None is read off the model's class.
+    lr
+        Learning rate η of the two steps: of plain gradient descent, whatever trained the model.
+    pairs
+        Number of pairs of batches.
+    batch_size
+        Texts in a batch.
+    on
+        Name of the input set; None means the study's first.
+    method, dtype
+        As in `ontogeny.updates.commutator`.
+    random_state
+        Seed of the batches and of the bootstrap over pairs.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> Commutators("next-token", lr=1e-2).arguments()["pairs"]
+    9
+    """
+
+    loss: str | None = None
+    lr: float = 1e-3
+    pairs: int = 9
+    batch_size: int = 16
+    on: str | None = None
+    method: str = "difference"
+    dtype: str | None = None
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "commutators"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lr < float("inf"):
+            raise ArgumentError(f"lr must be a positive finite number; got {self.lr}.")
+        for name in ("pairs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        check_choice("method", self.method, updates.METHODS)
+        if self.dtype is not None:
+            check_choice("dtype", self.dtype, ("float32", "float64"))
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model with its loss."""
+        return [Gradients(self.loss, self.on)]
+
+    def each_pair(self, reading: Any) -> Iterator[updates.Commutator]:
+        """Yield the commutator of every pair of batches."""
+        lent = reading[self.needs()[0]]
+        batches = lent.draw(2 * self.pairs, self.batch_size, self.random_state)
+        return updates.commutators(
+            lent.model,
+            lent.loss,
+            batches,
+            self.lr,
+            method=self.method,
+            dtype=self.dtype,
+            random_state=self.random_state,
+        )
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return norm, defect, cosine, gradient norm and loss of every pair."""
+        return stacked([measures(found) for found in self.each_pair(reading)])
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add medians and 90 % points with their intervals, a row of the chart, and figures."""
+        data = data.assign(self.statistics(data))
+        data = data.assign(defect_row(data))
+        return attach(data, _SECTION, FIGURES, statements(data), role="motion")
+
+    def statistics(self, data: xr.Dataset) -> dict[str, Any]:
+        """Return median and 90 % point over pairs of everything that was measured."""
+        result: dict[str, Any] = {}
+        for name in LONG_NAMES:
+            result |= over_pairs(data[name], name, self.random_state)
+        return {**result, "statistic": list(STATISTICS)}
+
+
+LONG_NAMES = {
+    "norm": ("norm of the commutator", "‖θ_AB − θ_BA‖"),
+    "defect": ("normalised defect", "‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)"),
+    "cosine": ("cosine of the two gradients", "cos(g_A, g_B)"),
+    "gradient_norm": ("norm of the gradients (geometric mean of the pair)", "√(‖g_A‖ ‖g_B‖)"),
+}
+
+
+def measures(found: updates.Commutator) -> dict[str, float]:
+    """Return the numbers of one pair.
+
+    Raises
+    ------
+    NonFiniteError
+        If a gradient is zero, so that defect and cosine are undefined.
+    """
+    first, second = updates.norm(found.gradient_a), updates.norm(found.gradient_b)
+    return {
+        "norm": found.norm,
+        "defect": found.defect,
+        "cosine": found.cosine,
+        "gradient_norm": float(np.sqrt(first * second)),
+        "loss": (found.loss_a + found.loss_b) / 2,
+    }
+
+
+def stacked(pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
+    """Return the numbers of all pairs along ``pair``."""
+    return xr.Dataset(
+        {name: ("pair", np.array([p[name] for p in pairs])) for name in pairs[0]},
+        coords={"pair": np.arange(len(pairs))},
+    )
+
+
+def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, Any]:
+    """Return ``{name}_over_pairs``, ``_low`` and ``_high`` with dims (statistic, step)."""
+    table = values.transpose("step", "pair").values
+    found = np.full((3, len(STATISTICS), len(table)), np.nan)
+    for i, row in enumerate(table):
+        if np.isfinite(row).all():
+            at = updates.pair_statistics(row, random_state=random_state)
+            found[:, 0, i] = at.median, *at.median_interval
+            found[:, 1, i] = at.p90, *at.p90_interval
+    long_name, symbol = LONG_NAMES[name]
+    attributes = {"long_name": long_name, "symbol": symbol, "units": "1"}
+    dims = ("statistic", "step")
+    return {
+        f"{name}_over_pairs": (dims, found[0], attributes),
+        f"{name}_low": (dims, found[1]),
+        f"{name}_high": (dims, found[2]),
+    }
+
+
+def defect_row(data: xr.Dataset) -> dict[str, Any]:
+    """Return the chart's row of the median defect; its floor is the bootstrap over pairs."""
+    median = data.defect_over_pairs.sel(statistic="median").values
+    half = (data.defect_high - data.defect_low).sel(statistic="median").values / 2
+    there = np.isfinite(half)
+    first = half[there][0] if there.any() else 0.0
+    floor = np.where(there, np.sqrt(half**2 + first**2), 0.0)
+    return development_rows(
+        ["commutator defect"], [""], data.step.values, median[None], floor=floor[None]
+    )
+
+
+def statements(data: xr.Dataset) -> list[str]:
+    """Return sentences on the first and the last defect."""
+    defect = data.defect_over_pairs.sel(statistic="median")
+    there = np.flatnonzero(np.isfinite(defect.values))
+    if not len(there):
+        return []
+    words = []
+    for i in dict.fromkeys([int(there[0]), int(there[-1])]):
+        low, high = (
+            float(data[f"defect_{end}"].sel(statistic="median")[i]) for end in ("low", "high")
+        )
+        words.append(f"{float(defect[i]):.3g} ({low:.3g}-{high:.3g}) at step {int(data.step[i]):,}")
+    return [f"The median defect of {data.sizes['pair']} pairs is {' and '.join(words)}."]
+
+
+_SECTION = Section(
+    title="Commutators of gradient steps",
+    definition="How far two steps of gradient descent, on batches A and B, end apart when their "
+    "order is exchanged.",
+    symbol="θ_AB − θ_BA = η[(g_A(θ − ηg_B) − g_A(θ)) − (g_B(θ − ηg_A) − g_B(θ))]",
+    null="0 for quadratic losses with commuting Hessians and a common minimum. Bands: 95 % of "
+    "bootstraps over pairs of batches.",
+    care="Few pairs are noisy; the 90 % point of nine lies between the two largest. Subtracting "
+    "two paths in float32 measures rounding once gradients are small: here only gradients are "
+    "subtracted, in float64 unless another dtype is set. The steps are those of plain gradient "
+    "descent, not of the optimiser that trained the model.",
+    source="Xu 2026, sec. 3.3.2, Fig. 3",
+)
+
+
+def _figure(name: str, title: str, caption: str, y_scale: str = "linear") -> Figure:
+    return Curves(
+        name.replace("_", "-"),
+        title,
+        value=f"{name}_over_pairs",
+        series="statistic",
+        interval=(f"{name}_low", f"{name}_high"),
+        y_scale=y_scale,
+        caption=caption,
+    )
+
+
+FIGURES = [
+    _figure(
+        "defect",
+        "Normalised defect",
+        "The commutator's norm over those of the two steps. Shade: bootstrap over pairs.",
+        "log",
+    ),
+    _figure("norm", "Norm of the commutator", "It falls with the gradients.", "log"),
+    _figure("cosine", "Cosine of the two gradients", "1: both batches ask for the same step."),
+    _figure("gradient_norm", "Norm of the gradients", "What the defect is divided by.", "log"),
+]
