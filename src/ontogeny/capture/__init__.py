@@ -1,6 +1,7 @@
 """What is read off one model: activations, attention, losses, and which weights they depend on."""
 
 from .blocks import WeightBlock, weight_block
+from .context_logits import context_logits
 from .cut_attention import cut_attention
 from .directional import directional_derivatives
 from .embeddings import (
@@ -38,6 +39,7 @@ __all__ = [
     "block_values",
     "check_batch_invariance",
     "context_embeddings",
+    "context_logits",
     "cut_attention",
     "directional_derivatives",
     "family_of",

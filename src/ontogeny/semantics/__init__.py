@@ -5,6 +5,8 @@ Arrays and text only; embeddings of models are read by :mod:`ontogeny.capture`.
 
 from __future__ import annotations
 
+from .cloze import Cloze as Cloze
+from .cloze import cloze_support as cloze_support
 from .clusters import Cluster as Cluster
 from .clusters import spectral_clusters as spectral_clusters
 from .coarse_to_fine import CoarseToFine as CoarseToFine
@@ -41,16 +43,20 @@ from .scores import Coherence as Coherence
 from .scores import Score as Score
 from .scores import coherence as coherence
 from .scores import orthant_coherence as orthant_coherence
+from .shuffled import shuffled_next_words as shuffled_next_words
 from .subspaces import leading_directions as leading_directions
 from .subspaces import subspace_overlap as subspace_overlap
 from .support import ContextWords as ContextWords
 from .support import Support as Support
 from .support import support_from_pairs as support_from_pairs
 from .support import support_matrix as support_matrix
+from .support_file import load_support as load_support
+from .support_file import save_support as save_support
 from .ufm import train_ufm as train_ufm
 from .word_classes import word_classes as word_classes
 
 __all__ = [
+    "Cloze",
     "Cluster",
     "CoarseToFine",
     "Coherence",
@@ -67,6 +73,7 @@ __all__ = [
     "Support",
     "WordStream",
     "closed_form",
+    "cloze_support",
     "coarse_before_fine",
     "coherence",
     "embedding_concepts",
@@ -74,6 +81,7 @@ __all__ = [
     "half_times",
     "leading_directions",
     "learning_order",
+    "load_support",
     "loss_growth_rates",
     "max_margin_logits",
     "neighbour_vectors",
@@ -81,6 +89,8 @@ __all__ = [
     "orthants",
     "refinement_tree",
     "ridge_path",
+    "save_support",
+    "shuffled_next_words",
     "signature_lift",
     "signatures",
     "spectral_clusters",

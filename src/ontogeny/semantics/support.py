@@ -172,7 +172,7 @@ def support_matrix(
     >>> [support.words[z] for z in support.S[:, [j]].nonzero()[0]]
     ['ran', 'sat']
     """
-    shortest, longest = _checked_lengths(lengths)
+    shortest, longest = checked_lengths(lengths)
     _check_count("vocab_size", vocab_size)
     _check_count("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
@@ -267,7 +267,8 @@ def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:
     return words, word
 
 
-def _checked_lengths(lengths: Any) -> tuple[int, int]:
+def checked_lengths(lengths: Any) -> tuple[int, int]:
+    """Return the shortest and the longest context, or say what is wrong with them."""
     given = (lengths, lengths) if isinstance(lengths, int) else tuple(lengths)
     if len(given) != 2 or not all(isinstance(n, int | np.integer) for n in given):
         raise ArgumentError(f"lengths must be (shortest, longest) in words; got {lengths!r}.")
