@@ -16,6 +16,7 @@ __all__ = [
     "Activations",
     "Attention",
     "Gradients",
+    "InputSet",
     "Losses",
     "Model",
     "Need",
@@ -181,6 +182,16 @@ class Gradients:
 
 
 @dataclass(frozen=True)
+class InputSet:
+    """An input set itself, as it is read: ids, mask, texts and labels. No forward pass.
+
+    ``on`` is its name; ``None`` means the study's first.
+    """
+
+    on: str | None = None
+
+
+@dataclass(frozen=True)
 class Reference:
     """What `need` gives at the study's reference step, memory-mapped."""
 
@@ -204,5 +215,5 @@ class Series:
 
 
 Need: TypeAlias = (
-    Activations | Attention | Losses | Weights | Model | Gradients | Reference | Series
+    Activations | Attention | Losses | Weights | Model | Gradients | InputSet | Reference | Series
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,14 @@ class GradientReading:
         The input set as it is read (padded the way that the model takes it).
     loss
         ``loss(model, batch)``: a scalar tensor, the mean over what `batch` predicts.
+    settings
+        How the model is read: batch size and positions.
     """
 
     model: nn.Module
     inputs: Inputs
     loss: Loss
+    settings: ReadingSettings = field(default_factory=ReadingSettings)
 
     def batch(self, rows: Any) -> Batch:
         """Return the texts `rows` as one batch."""
@@ -96,7 +99,7 @@ def gradients(
     chosen = settings.layout(Inputs.coerce(inputs[input_set(need, inputs)]))
     check_fits(model, chosen)
     loss = make_loss(model, chosen, need, position_ids=settings.positions == "mask")
-    return GradientReading(model, chosen, loss)
+    return GradientReading(model, chosen, loss, settings)
 
 
 @contextmanager

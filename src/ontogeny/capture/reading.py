@@ -16,7 +16,7 @@ from torch import nn
 
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
-from ..needs import Activations, Attention, Gradients, Losses, Need
+from ..needs import Activations, Attention, Gradients, InputSet, Losses, Need
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
@@ -151,7 +151,7 @@ def reading_key(model: nn.Module, need: Need, inputs: Mapping[str, Inputs]) -> R
 
 
 def input_set(
-    need: Activations | Attention | Losses | Gradients, inputs: Mapping[str, Inputs]
+    need: Activations | Attention | Losses | Gradients | InputSet, inputs: Mapping[str, Inputs]
 ) -> str:
     """Return the name of the input set that `need` reads.
 

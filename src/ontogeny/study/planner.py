@@ -16,6 +16,7 @@ from ..needs import (
     Activations,
     Attention,
     Gradients,
+    InputSet,
     Losses,
     Model,
     Need,
@@ -220,7 +221,7 @@ class Planner:
         used: dict[str, str] = {}
         for need in needs:
             plain = need.need if isinstance(need, Reference) else need
-            if isinstance(plain, Activations | Attention | Losses | Gradients):
+            if isinstance(plain, Activations | Attention | Losses | Gradients | InputSet):
                 name = plain.on or next(iter(self.inputs))
                 used[name] = self.inputs[name].fingerprint
         return used
@@ -268,7 +269,7 @@ def has_state(observable: Observable) -> bool:
 
 
 def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | None:
-    if isinstance(need, Weights | Model | Gradients | Reference | Series):
+    if isinstance(need, Weights | Model | Gradients | InputSet | Reference | Series):
         return None
     name = need.on or next(iter(inputs))
     if isinstance(need, Attention):

@@ -15,7 +15,7 @@ from torch import nn
 from .. import capture
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..needs import Activations, Gradients, Model, Need, Reference, Series, Weights
+from ..needs import Activations, Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .settings import Settings
@@ -71,7 +71,7 @@ def probe(
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
     _check_names(needs, inputs)
-    forward = [n for n in needs if not isinstance(n, Weights | Model | Gradients | Series)]
+    forward = [n for n in needs if not isinstance(n, Weights | Model | Gradients | InputSet | Series)]
     differentiated = [n for n in needs if isinstance(n, Gradients)]
     for need in differentiated:
         capture.gradients(model, need, inputs)  # an unknown loss is said now, not hours later
@@ -104,7 +104,8 @@ def probe(
             if o.over_blocks
         }
     return Probe(
-        reads=_reads(model, forward, inputs, settings, skeleton.file_names(), set(names)),
+        reads=_reads(model, forward, inputs, settings, skeleton.file_names(), set(names))
+        | {need: frozenset() for need in needs if isinstance(need, InputSet)},
         blocks=blocks,
         block_bytes={
             name: tensor_bytes[name]

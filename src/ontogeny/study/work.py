@@ -22,7 +22,7 @@ import xarray as xr
 from .._version import __version__
 from ..errors import CheckpointError, StoreError
 from ..inputs import Inputs
-from ..needs import Gradients, Model, Need, Reference, Series, Weights
+from ..needs import Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..store import Cell, read_cell, write_cell
 from ..trajectory import Trajectory
@@ -149,7 +149,8 @@ def read_needs(
     log.debug("phase=loading step=%d", step)
     model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
     exclusive = [n for n in dict.fromkeys(needs) if isinstance(n, _EXCLUSIVE)]
-    wanted = [n for n in dict.fromkeys(needs) if not isinstance(n, _EXCLUSIVE)]
+    sets = [n for n in dict.fromkeys(needs) if isinstance(n, InputSet)]
+    wanted = [n for n in dict.fromkeys(needs) if not isinstance(n, (*_EXCLUSIVE, InputSet))]
     log.debug("phase=capturing step=%d", step)
     settings = capture.ReadingSettings(
         batch_size=job.settings.batch_size,
@@ -157,6 +158,8 @@ def read_needs(
         positions=job.settings.positions,
     )
     values = dict(capture.read(model, wanted, job.inputs, settings)) if wanted else {}
+    for given in sets:
+        values[given] = settings.layout(job.inputs[capture.reading.input_set(given, job.inputs)])
     for need in exclusive:
         values[need] = model
         if isinstance(need, Gradients):
