@@ -6,6 +6,9 @@ Functions of arrays only. A path of T snapshots in d dimensions enters every sta
 
 from __future__ import annotations
 
+from .drift_nulls import increment_cosines as increment_cosines
+from .drift_nulls import lag_cosine_null as lag_cosine_null
+from .drift_nulls import line_noise_null as line_noise_null
 from .intrinsic import IntrinsicDimension as IntrinsicDimension
 from .intrinsic import SpectrumOnlyWarning as SpectrumOnlyWarning
 from .intrinsic import two_nn as two_nn
@@ -26,6 +29,7 @@ from .path import net_drift_ratio as net_drift_ratio
 from .path import variance_rank as variance_rank
 from .path import variance_rank_from_gram as variance_rank_from_gram
 from .path import variance_rank_growing as variance_rank_growing
+from .path import walk_participation_ratio as walk_participation_ratio
 from .projection import BlockEnergies as BlockEnergies
 from .projection import SubspaceControl as SubspaceControl
 from .projection import block_matched_control as block_matched_control
@@ -33,6 +37,7 @@ from .projection import principal_basis as principal_basis
 from .projection import random_subspace_control as random_subspace_control
 from .projection import sampled_subspace_control as sampled_subspace_control
 from .rank import effective_rank as effective_rank
+from .rank import gaussian_matrix_rank as gaussian_matrix_rank
 from .rank import participation_ratio as participation_ratio
 from .rank import singular_value_rank as singular_value_rank
 from .rank import stable_rank as stable_rank
@@ -50,16 +55,21 @@ __all__ = [
     "variance_rank_growing",
     "increment_variance_rank",
     "increment_participation_ratio",
+    "walk_participation_ratio",
+    "increment_cosines",
     "net_drift_ratio",
     "early_energy",
     "NullDistribution",
     "random_walk_null",
     "shuffled_increments_null",
+    "lag_cosine_null",
+    "line_noise_null",
     "early_energy_null",
     "effective_rank",
     "stable_rank",
     "participation_ratio",
     "singular_value_rank",
+    "gaussian_matrix_rank",
     "principal_angles",
     "principal_basis",
     "subspace_overlap",

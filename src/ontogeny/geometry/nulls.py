@@ -126,35 +126,42 @@ def random_walk_null(
     >>> print(null.observed, null.mean)
     6 6.0
     """
-    gram = _one_gram(snapshots, gram)
-    if snapshots is not None:
-        dimension = int(np.prod(tuple(snapshots.shape)[1:]))
-    if dimension is None or dimension < 1:
-        raise ArgumentError(
-            f"dimension must be the number of coordinates, at least 1; got {dimension}."
-        )
+    gram, dimension = one_path(snapshots, gram, dimension)
     lengths = np.sqrt(np.maximum(np.diagonal(increments_gram(gram)), 0.0))
     windows = check_ends([len(gram)] if ends is None else ends, len(gram))
     rng = np.random.default_rng(random_state)
     draws = [
-        _ranks(_walk_grams(lengths, dimension, size, rng), windows, variance)
-        for size in _batches(n, len(gram))
+        rank_draws(_walk_grams(lengths, dimension, size, rng), windows, variance)
+        for size in batches(n, len(gram))
     ]
-    return _result(gram, np.concatenate(draws), ends, variance)
+    return rank_null(gram, np.concatenate(draws), ends, variance)
 
 
 def _walk_grams(
     lengths: np.ndarray, dimension: int, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw displacement Gram matrices (size, T, T) of walks with steps of these lengths."""
-    steps, width = len(lengths), min(len(lengths), dimension)
-    factor = np.tril(rng.standard_normal((size, steps, width)), -1)
+    return path_grams(gaussian_factor(len(lengths), dimension, size, rng), lengths)
+
+
+def gaussian_factor(count: int, dimension: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw (size, count, min(count, dimension)) factors of Gram matrices of Gaussian vectors.
+
+    `count` independent standard normal vectors in `dimension` dimensions have the Gram matrix
+    F F' in law (Bartlett), at a cost that does not grow with `dimension`.
+    """
+    width = min(count, dimension)
+    factor = np.tril(rng.standard_normal((size, count, width)), -1)
     diagonal = np.arange(width)
     factor[:, diagonal, diagonal] = np.sqrt(rng.chisquare(dimension - diagonal, (size, width)))
-    # Row lengths of the factor are those of the Gaussian vectors; normalised rows are directions.
-    factor *= (lengths / np.linalg.norm(factor, axis=-1))[..., None]
-    path = np.zeros((size, steps + 1, width))
-    np.cumsum(factor, axis=1, out=path[:, 1:])
+    return factor
+
+
+def path_grams(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return displacement Gram matrices of paths whose `steps` are given `lengths`."""
+    steps = steps * (lengths / np.linalg.norm(steps, axis=-1))[..., None]
+    path = np.zeros((len(steps), steps.shape[1] + 1, steps.shape[2]))
+    np.cumsum(steps, axis=1, out=path[:, 1:])
     return path @ np.swapaxes(path, -1, -2)
 
 
@@ -196,13 +203,13 @@ def shuffled_increments_null(
     >>> print(null.mean, null.p_lower)
     1.0 1.0
     """
-    gram = _one_gram(snapshots, gram)
+    gram = one_gram(snapshots, gram)
     windows = check_ends([len(gram)] if ends is None else ends, len(gram))
     columns = []
     for end in windows:
         batches = _shuffled_grams(gram[:end, :end], n, random_state)
-        columns.append(np.concatenate([_ranks(batch, [end], variance) for batch in batches]))
-    return _result(gram, np.concatenate(columns, axis=1), ends, variance)
+        columns.append(np.concatenate([rank_draws(batch, [end], variance) for batch in batches]))
+    return rank_null(gram, np.concatenate(columns, axis=1), ends, variance)
 
 
 def early_energy_null(
@@ -237,7 +244,7 @@ def early_energy_null(
     >>> bool(null.interval[0] <= null.observed <= null.interval[1])
     True
     """
-    gram = _one_gram(snapshots, gram)
+    gram = one_gram(snapshots, gram)
     observed = early_energies(gram[None], early, components)[0]
     batches = _shuffled_grams(gram, n, random_state)
     draws = [early_energies(batch, early, components) for batch in batches]
@@ -248,29 +255,31 @@ def _shuffled_grams(gram: np.ndarray, n: int, random_state: int) -> Iterator[np.
     """Yield displacement Gram matrices (size, T, T) of the path with its increments shuffled."""
     steps = increments_gram(gram)
     rng = np.random.default_rng(random_state)
-    for size in _batches(n, len(gram)):
+    for size in batches(n, len(gram)):
         order = rng.permuted(np.tile(np.arange(len(steps)), (size, 1)), axis=1)
         shuffled = np.zeros((size, len(gram), len(gram)))
         shuffled[:, 1:, 1:] = steps[order[:, :, None], order[:, None, :]]
         yield np.cumsum(np.cumsum(shuffled, axis=1), axis=2)
 
 
-def _ranks(grams: np.ndarray, windows: Sequence[int], variance: float) -> np.ndarray:
+def rank_draws(grams: np.ndarray, windows: Sequence[int], variance: float) -> np.ndarray:
     """Return the variance ranks (n, windows) of Gram matrices (n, T, T)."""
     spectra = [descending_eigenvalues(centred(grams[:, :end, :end])) for end in windows]
     return np.stack([components_holding(variance, values) for values in spectra], axis=1)
 
 
-def _result(
+def rank_null(
     gram: np.ndarray, draws: np.ndarray, ends: Sequence[int] | None, variance: float
 ) -> NullDistribution:
+    """Return the variance ranks of a path beside those of `draws` (n, windows)."""
     observed = variance_rank_growing(gram, [len(gram)] if ends is None else ends, variance)
     if ends is None:
         return NullDistribution(observed[0], draws[:, 0])
     return NullDistribution(observed, draws)
 
 
-def _one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
+def one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
+    """Return the Gram matrix of one of the two ways in which a path is given."""
     if (snapshots is None) == (gram is None):
         raise ArgumentError("give either snapshots or gram=, their Gram matrix; not both.")
     given = displacement_gram(snapshots) if gram is None else check_gram(gram)
@@ -279,7 +288,21 @@ def _one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
     return given
 
 
-def _batches(n: int, count: int) -> list[int]:
+def one_path(
+    snapshots: Array | None, gram: np.ndarray | None, dimension: int | None
+) -> tuple[np.ndarray, int]:
+    """Return the Gram matrix of a path and its number of coordinates."""
+    given = one_gram(snapshots, gram)
+    if snapshots is not None:
+        dimension = int(np.prod(tuple(snapshots.shape)[1:]))
+    if dimension is None or dimension < 1:
+        raise ArgumentError(
+            f"dimension must be the number of coordinates, at least 1; got {dimension}."
+        )
+    return given, dimension
+
+
+def batches(n: int, count: int) -> list[int]:
     """Split `n` draws of (count, count) matrices into batches of bounded memory."""
     if n < 1:
         raise ArgumentError(f"n must be at least 1; got {n}.")

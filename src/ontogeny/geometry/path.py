@@ -22,6 +22,7 @@ __all__ = [
     "variance_rank",
     "variance_rank_from_gram",
     "variance_rank_growing",
+    "walk_participation_ratio",
 ]
 
 
@@ -142,6 +143,36 @@ def increment_participation_ratio(gram: np.ndarray) -> float:
     """
     values = descending_eigenvalues(increments_gram(check_gram(gram)))
     return participation_ratio(spectrum=np.sqrt(values))
+
+
+def walk_participation_ratio(gram: np.ndarray, dimension: int) -> float:
+    """Return `increment_participation_ratio` of a random walk with the same step lengths.
+
+    (Σl²)² / (Σl⁴ + Σ_{i≠j} l_i² l_j² / d): expected denominators for steps l in independent uniform
+    directions of d dimensions. The increments of a run that keep below it share directions.
+
+    Parameters
+    ----------
+    gram
+        Displacement Gram matrix (T, T).
+    dimension
+        Number of coordinates d.
+
+    Raises
+    ------
+    ArgumentError
+        If `dimension` is not positive.
+
+    Examples
+    --------
+    >>> walk_participation_ratio(displacement_gram(np.tri(11)), dimension=10**9) > 9.99
+    True
+    """
+    if dimension < 1:
+        raise ArgumentError(f"dimension must be at least 1; got {dimension}.")
+    squares = np.maximum(np.diagonal(increments_gram(check_gram(gram))), 0.0)
+    whole, own = float(squares.sum()) ** 2, float(np.sum(squares**2))
+    return whole / (own + (whole - own) / dimension) if own > 0 else 0.0
 
 
 def net_drift_ratio(gram: np.ndarray) -> float:

@@ -12,7 +12,13 @@ from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, NonFiniteError
 from .spectra import components_holding
 
-__all__ = ["effective_rank", "participation_ratio", "singular_value_rank", "stable_rank"]
+__all__ = [
+    "effective_rank",
+    "gaussian_matrix_rank",
+    "participation_ratio",
+    "singular_value_rank",
+    "stable_rank",
+]
 
 
 def effective_rank(A: Array | None = None, *, spectrum: Array | None = None) -> float:
@@ -97,6 +103,38 @@ def singular_value_rank(
     9
     """
     return int(components_holding(variance, _singular_values(A, spectrum) ** 2))
+
+
+def gaussian_matrix_rank(rows: int, columns: int, variance: float = 0.9) -> float:
+    """Return the expected `singular_value_rank` of a large Gaussian matrix (rows, columns).
+
+    From the law of its singular values (V. Marchenko, L. Pastur, 1967): the null of "what was
+    learned has low rank".
+
+    Raises
+    ------
+    ArgumentError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(gaussian_matrix_rank(128, 128))
+    65
+    """
+    if min(rows, columns) < 1 or not 0 < variance <= 1:
+        raise ArgumentError(
+            "rows and columns must be at least 1 and variance in (0, 1]; got "
+            f"rows={rows}, columns={columns}, variance={variance}."
+        )
+    small, ratio = min(rows, columns), min(rows, columns) / max(rows, columns)
+    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+    # s = low + (high − low) sin²(a) takes the square-root ends out of the integral
+    angle = (np.arange(20_000) + 0.5) / 20_000 * (np.pi / 2)
+    s = low + (high - low) * np.sin(angle) ** 2
+    weight = (np.sin(angle) * np.cos(angle)) ** 2 / s
+    energy = np.cumsum((weight * s)[::-1]) / np.sum(weight * s)
+    held = int(np.searchsorted(energy, variance - 1e-12)) + 1
+    return float(small * weight[::-1][:held].sum() / weight.sum())
 
 
 def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:
