@@ -71,7 +71,9 @@ def probe(
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
     _check_names(needs, inputs)
-    forward = [n for n in needs if not isinstance(n, Weights | Model | Gradients | InputSet | Series)]
+    forward = [
+        n for n in needs if not isinstance(n, Weights | Model | Gradients | InputSet | Series)
+    ]
     differentiated = [n for n in needs if isinstance(n, Gradients)]
     for need in differentiated:
         capture.gradients(model, need, inputs)  # an unknown loss is said now, not hours later
