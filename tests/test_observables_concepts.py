@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
@@ -67,7 +68,7 @@ def test_matching_never_increases_a_distance_and_chance_lies_above_refits(trajec
     assert float(gain.min()) > -1e-6
     matched = node.sel(distance="procrustes", alignment="matched")
     assert float(matched.chance_distance.mean()) > float(matched.refit_distance.mean())
-    assert node.sizes["refit"] == 6  # three resamples of the tokens and three other seeds
+    assert node.sizes["refit"] == 7  # three resamples, three other seeds, another precision
 
 
 def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
@@ -88,7 +89,7 @@ def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
         ({"extractor": "ica", "distances": ("procustes",)}, "Did you mean 'procrustes'"),
         ({"extractor": "ica", "distances": "procrustes"}, "list of names"),
         ({"extractor": "ica", "distances": ()}, "at least one distance"),
-        ({"extractor": "ica", "init": "chain"}, "init must be one of"),
+        ({"extractor": "ica", "init": "chained"}, "init must be one of"),
         ({"extractor": "ica", "options": {"funn": "exp"}}, "Did you mean 'fun'"),
         ({"extractor": "ica", "tokens": "some"}, "tokens must be one of"),
         ({"extractor": "ica", "max_tokens": 1}, "max_tokens"),
@@ -97,3 +98,82 @@ def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         og.observables.Concepts(**arguments)
+
+
+def test_a_chain_starts_each_fit_from_its_neighbour(trajectory, tmp_path):
+    chained, seeded = (
+        og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init=init, label=init)
+        for init in ("chain", "seeded")
+    )
+    tree = _run(trajectory, tmp_path / "s", chained, seeded)
+    node = tree["chain"].to_dataset().sel(layer="model.layers.1.mlp")
+    last = tree["seeded"].dictionary.sel(layer="model.layers.1.mlp", step=16)
+    np.testing.assert_array_equal(node.dictionary.sel(step=16), last)  # the reference is cold
+    start = None
+    for step in (16, 8, 4):
+        acts = og.capture.activations(trajectory[step].model(), tiny_inputs(), LAYERS)
+        estimator = og.concepts.make("ica", n_concepts=3, random_state=0)
+        estimator.fit(acts["model.layers.1.mlp"], init_dictionary=start)
+        start = estimator.components_.T
+        found = node.dictionary.sel(step=step).values
+        np.testing.assert_allclose(found, start.numpy(), rtol=1e-4, atol=1e-6)
+    again = _run(trajectory, tmp_path / "s", chained, seeded)
+    np.testing.assert_array_equal(again["chain"].dictionary, tree["chain"].dictionary)
+
+
+def test_a_chain_from_the_middle_goes_both_ways(trajectory, tmp_path):
+    observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="chain")
+    study = og.Study(trajectory, tiny_inputs(), [observable], device="cpu", reference=4)
+    tree = study.run(tmp_path / "s")
+    assert tree.attrs["problems"] == "[]"
+    warm = tree["concepts-ica"].iterations
+    assert int(warm.notnull().sum()) == warm.size
+
+
+def test_noise_floors_can_be_switched_off(trajectory, tmp_path):
+    concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
+    pairs = og.observables.ConceptDistances("concepts-pca")
+    study = og.Study(trajectory, tiny_inputs(), [concepts, pairs], device="cpu", noise=0)
+    tree = study.run(tmp_path / "s")
+    node = tree["concepts-pca"]
+    assert "failed" not in node.attrs and "refit_distance" not in node
+    assert "bands" in node.attrs["figures"] and "refitting" not in node.attrs["figures"]
+    assert "switched off" in node.attrs["statements"]
+    assert "failed" not in tree["concepts-pca-distances"].attrs
+
+
+def test_refits_are_cold_named_and_hold_another_precision(trajectory, tmp_path):
+    observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="reference")
+    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
+    names = [*(f"tokens {i}" for i in (1, 2, 3)), *(f"seed {i}" for i in (1, 2, 3)), "float64"]
+    assert node.refit.values.tolist() == names
+    matched = node.refit_distance.sel(alignment="matched", distance="procrustes")
+    known = matched.dropna("step", how="all")
+    assert 0 < float(known.sel(refit="float64").max()) < float(known.sel(refit="tokens 1").max())
+
+
+def test_stored_code_coordinates_keep_every_norm_of_the_codes(trajectory, tmp_path):
+    observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
+    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"]
+    codes = {}
+    for step in (4, 16):
+        acts = og.capture.activations(trajectory[step].model(), tiny_inputs(), LAYERS)
+        estimator = og.concepts.make("ica", n_concepts=3, random_state=0)
+        codes[step] = estimator.fit_transform(acts["model.layers.0.mlp"]).numpy()
+    table = node.code_coordinates.sel(layer="model.layers.0.mlp", step=4)
+    here, there = table.sel(side="here").values, table.sel(side="reference").values
+    X = np.random.default_rng(0).normal(size=(3, 3))
+    found = np.linalg.norm(here - there @ X)
+    assert found == pytest.approx(np.linalg.norm(codes[4] - codes[16] @ X), rel=1e-4)
+
+
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_one_layer_that_fails_leaves_the_labelled_results_of_the_others(broken):
+    def one(path, value):
+        if path == broken:
+            raise ValueError("no")
+        return {"d": xr.DataArray([1.0, 2.0], dims="distance", coords={"distance": ["a", "b"]})}
+
+    found = og.observables.by_layer(dict.fromkeys(range(3)), one)
+    assert int(found.d.notnull().sum()) == 4
+    assert [str(s).startswith("failed") for s in found.status.values].index(True) == broken

@@ -174,7 +174,8 @@ def by_layer(
             piece = xr.Dataset()
             status.append(f"failed: {type(error).__name__}: {error}".split("\n")[0])
         pieces.append(piece.expand_dims(layer=[path]))
-    stacked = xr.concat(pieces, dim="layer", join="outer", data_vars="all")
+    # "minimal": a layer that failed has no labels of the others' dimensions.
+    stacked = xr.concat(pieces, dim="layer", join="outer", data_vars="all", coords="minimal")
     return stacked.assign(status=("layer", np.array(status, dtype=object)))
 
 

@@ -90,9 +90,10 @@ class ConceptDistances(Observable):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refitting at one step gives, and the figures."""
-        known = [m for m in self.measures if m in nodes[self.of].distance.values]
+        of = nodes[self.of]
+        known = [m for m in self.measures if "refit_distance" in of and m in of.distance.values]
         if known:
-            refit = nodes[self.of].refit_distance.sel(alignment="matched", drop=True)
+            refit = of.refit_distance.sel(alignment="matched", drop=True)
             low, high = filled_steps(refit.min("refit")), filled_steps(refit.max("refit"))
             data = data.assign(
                 refit_low=low.reindex(distance=data.distance),

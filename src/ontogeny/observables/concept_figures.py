@@ -19,21 +19,24 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
     """Return the stacked cells of `Concepts` with floors, chart rows, words and figures."""
     title = _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
     main = "procrustes" if "procrustes" in names else names[0]
-    data = _with_bands(data)
-    headline = data.relative_distance.sel(distance=main, alignment="rotation removed", drop=True)
-    spread = data.floor.sel(distance=main, alignment="rotation removed", drop=True)
+    noisy = "refit_distance" in data
+    data = _with_bands(data) if noisy else data
+    chosen = {"distance": main, "alignment": "rotation removed"}
+    headline = data.relative_distance.sel(chosen, drop=True).transpose("layer", "step").values
+    floor, settled = np.array(MEASURABLE), None
+    if noisy:
+        floor = np.nan_to_num(data.floor.sel(chosen, drop=True).values) + MEASURABLE
+        settled = data.refit_high.sel(chosen).transpose("layer", "step").values
     layers = [str(layer) for layer in data.layer.values]
     data = data.assign(
         development_rows(
             [f"{layer} · {title} concepts" for layer in layers],
             layers,
             data.step.values,
-            headline.transpose("layer", "step").values,
-            floor=np.nan_to_num(spread.values) + MEASURABLE,
+            headline,
+            floor=floor,
             reference_index=reference_index(data),
-            settled=data.refit_high.sel(distance=main, alignment="rotation removed")
-            .transpose("layer", "step")
-            .values,
+            settled=settled,
         )
     )
     data.relative_distance.attrs.update(long_name="distance relative to the norms", units="1")
@@ -42,17 +45,13 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
         long_name="reconstruction error, relative", units="1", symbol="‖A − UWᵀ‖ / ‖A‖"
     )
     words = statement(data, f"The {title} concepts of {{layer}}") + _convergence(data)
-    return attach(data, _section(title, main), _figures(names), words)
+    words += [] if noisy else ["Noise floors were switched off: changes are not judged by them."]
+    return attach(data, _section(title, main), _figures(names, noisy), words)
 
 
 def _with_bands(data: xr.Dataset) -> xr.Dataset:
     """Add what refitting gives at every step, interpolated between the steps where it was done."""
-    measured = data.get("refit_distance")
-    if measured is None:
-        raise ValueError("no step measured the noise floor")
-    # Spread of the curve itself over refits, pooled over the steps where it was measured.
-    variances = data.refit_to_reference.var("refit", ddof=1)
-    floor = 2.0 * np.sqrt(2.0) * np.sqrt(variances.mean("step"))
+    measured, floor = data.refit_distance, _floor(data)
     return data.assign(
         floor=floor,
         low=(data.relative_distance - floor).clip(min=0),
@@ -62,6 +61,25 @@ def _with_bands(data: xr.Dataset) -> xr.Dataset:
         chance_low=filled_steps(data.chance_distance.min("draw")),
         chance_high=filled_steps(data.chance_distance.max("draw")),
     )
+
+
+def _floor(data: xr.Dataset) -> xr.DataArray:
+    """Return two standard errors of a change: of the noisiest kind of refit, pooled over steps.
+
+    Kinds are judged apart: a solver that ignores its seed would dilute what resampling shows.
+    """
+    deviation = data.refit_to_reference - data.relative_distance
+    kinds = np.array([str(name).split(" ")[0] for name in data.refit.values])
+    variances = []
+    for kind in dict.fromkeys(kinds):
+        chosen = deviation.isel(refit=np.flatnonzero(kinds == kind))
+        # One refit has no spread of its own; how far it lies from the fit stands for it.
+        spread = (
+            chosen.var("refit", ddof=1) if chosen.sizes["refit"] > 1 else chosen.isel(refit=0) ** 2
+        )
+        variances.append(spread.mean("step"))
+    largest = xr.concat(variances, dim="kind").max("kind")
+    return 2.0 * np.sqrt(2.0) * np.sqrt(largest)
 
 
 def filled_steps(values: xr.DataArray) -> xr.DataArray:
@@ -77,11 +95,12 @@ def filled_steps(values: xr.DataArray) -> xr.DataArray:
     return moved.copy(data=filled.reshape(moved.shape))
 
 
-def _figures(names: Sequence[str]) -> list[Figure]:
+def _figures(names: Sequence[str], noisy: bool) -> list[Figure]:
     bands = [
         Band("refit_low", "refit_high", "refitting alone"),
         Band("chance_low", "chance_high", "chance"),
     ]
+    bands = bands if noisy else []
     figures: list[Figure] = [
         Curves(
             name,
@@ -89,7 +108,7 @@ def _figures(names: Sequence[str]) -> list[Figure]:
             value="relative_distance",
             facet="alignment",
             select={"distance": name},
-            interval=("low", "high"),
+            interval=("low", "high") if noisy else None,
             bands=bands,
             caption="Relative to the norms. Left as the solver returned them, then with concepts "
             "permuted and signed, then with the rotation of the activations removed as well.",
@@ -124,9 +143,9 @@ def _section(title: str, main: str) -> Section:
         f"each step, and compared with the reference step's. The verdict uses the {main} "
         "distance with the rotation removed.",
         symbol="Aₜ ≈ UₜWₜᵀ,  d(Wₜ, W_ref) / √(‖Wₜ‖² + ‖W_ref‖²)",
-        null="Grey: refitting at the same step on resampled tokens (and with other seeds, where "
-        "the solver has any), and chance: the same dictionary in a random basis, or against "
-        "tokens out of order.",
+        null="Grey: refitting at the same step on resampled tokens, in the other floating-point "
+        "precision (and with other seeds, where the solver has any), and chance: the same "
+        "dictionary in a random basis, or against tokens out of order.",
         care="As returned, a distance measures mostly order, sign and rotation. It is 0 at the "
         "reference step by definition; that step is left out of the verdict.",
         source="Bernas 2025, Algorithm 2, Defs 40 and 44",

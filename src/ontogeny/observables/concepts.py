@@ -11,15 +11,17 @@ import torch
 import xarray as xr
 
 from .. import concepts, distances
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, CheckpointError, check_choice
 from ..needs import Activations, Need, Reference
 from .base import Observable, Reading, Run, by_layer
 from .concept_figures import summarise_concepts
+from .concept_fits import code_coordinates, dictionary_array, layer_state, matched, rotation
+from .concept_noise import Pair, noise_floors, refits
 
 __all__ = ["ALIGNMENTS", "Concepts"]
 
 ALIGNMENTS = ("as returned", "matched", "rotation removed")
-_RESAMPLES = 3
+_EXACT = ("svd", "pca")
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class Concepts(Observable):
     At each step the dictionary W_t (m, r) is compared with W_ref three ways: ``as returned`` by
     the solver; ``matched``, concepts permuted and signed to fit; ``rotation removed``, activations
     first turned onto the reference's by the best orthogonal map, then matched. At about five steps
-    it is refitted on three bootstrap resamples of the tokens and, where the solver depends on a
-    seed, with three other seeds (decision 12), and compared with what chance gives.
+    (``Study(noise=5)``; 0 switches it off) it is refitted from a cold start on three bootstrap
+    resamples of the tokens, in the other floating-point precision and, where the solver depends on
+    a seed, with three other seeds (decision 12), and compared with what chance gives.
 
     Parameters
     ----------
@@ -46,7 +49,9 @@ class Concepts(Observable):
         Which tokens; `random_state` also seeds the solver, equally at every step.
     init
         ``"seeded"``: the same seed at every step; ``"reference"``: start from the reference
-        step's dictionary.
+        step's dictionary; ``"chain"``: start from the neighbouring step nearer to the reference.
+        A chain reads and fits every checkpoint once more, one after the other, before the steps
+        are observed.
     options
         Further arguments of the extractor.
     label
@@ -71,11 +76,12 @@ class Concepts(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concepts"
+    version: ClassVar[int] = 2
     uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choice("extractor", self.extractor, concepts.names())
-        check_choice("init", self.init, ("seeded", "reference"))
+        check_choice("init", self.init, ("seeded", "reference", "chain"))
         if isinstance(self.distances, str):
             raise ArgumentError(f"distances must be a list of names; got {self.distances!r}.")
         if not self.distances:
@@ -97,20 +103,35 @@ class Concepts(Observable):
         return [own, Reference(own)]
 
     def prepare(self, run: Run) -> xr.Dataset:
-        """Fit the reference step's dictionaries."""
+        """Fit the reference step's dictionaries, and with ``init="chain"`` all others in order."""
         values = run.reading(run.reference_step)[self.needs()[0]]
-        return by_layer(values, lambda _, A: {"dictionary": self._dictionary(A, None)})
+        fits: dict[str, torch.Tensor] = {}
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            _, U, fits[path] = self._fit(A, None, self.random_state)
+            codes = U.detach().cpu().numpy().astype(np.float32)
+            return {
+                "dictionary": dictionary_array(fits[path]),
+                "codes": (("token", "concept"), codes),
+            }
+
+        state = by_layer(values, one)
+        return state.assign(self._chain(run, fits)) if self.init == "chain" else state
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
-        """Return dictionaries, fits and distances of every layer."""
+        """Return dictionaries, codes in few numbers, and distances of every layer."""
         if state is None:
             raise ArgumentError(f"{self.name} needs the state that prepare() returns; got None.")
         own, reference = self.needs()
         there = reading[reference]
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
-            W_ref = torch.as_tensor(_trimmed(state, path, A.shape[1])).to(A)
-            return self._observe_layer(A, there[path].to(A), W_ref, reading.noise)
+            known = layer_state(state, path)
+            W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A)
+            U_ref = torch.as_tensor(known.codes.values).to(A)
+            start = self._start(known, reading.step, W_ref)
+            pair = Pair(there[path].to(A), W_ref)
+            return self._observe_layer(A, pair, U_ref, start, reading.noise)
 
         return by_layer(reading[own], one)
 
@@ -119,20 +140,26 @@ class Concepts(Observable):
         return summarise_concepts(data, self.extractor, self.distances)
 
     def _observe_layer(
-        self, A: torch.Tensor, A_ref: torch.Tensor, W_ref: torch.Tensor, noise: bool
+        self,
+        A: torch.Tensor,
+        reference: Pair,
+        U_ref: torch.Tensor,
+        start: torch.Tensor | None,
+        noise: bool,
     ) -> dict[str, Any]:
-        estimator, W = self._fit(A, W_ref, self.random_state)
-        rotation = _rotation(A, A_ref)
+        estimator, U, W = self._fit(A, start, self.random_state)
         result: dict[str, Any] = {
-            "dictionary": _dictionary_array(W),
+            "dictionary": dictionary_array(W),
+            "code_coordinates": code_coordinates(U_ref, U),
             "norm": float(W.norm()),
             "reconstruction_error": float(estimator.reconstruction_error_) / float(A.norm()),
             "iterations": float(estimator.n_iter_),
             "converged": float(estimator.converged_),
         }
-        result |= self._compared(W, W_ref, rotation)
+        turn = rotation(A, reference.activations)
+        result |= self._compared(W, reference.dictionary, turn)
         if noise:
-            result |= self._noise(A, A_ref, W, W_ref, rotation)
+            result |= self._noise(Pair(A, W), reference)
         return result
 
     def _compared(
@@ -146,106 +173,77 @@ class Concepts(Observable):
             "relative_distance": self._labelled(values / norm),
         }
 
-    def _distances(
-        self, W: torch.Tensor, V: torch.Tensor, rotation: torch.Tensor
-    ) -> list[list[float]]:
-        turned = rotation.T @ W
-        pairs = (W, _matched(V, W), _matched(V, turned))
+    def _distances(self, W: torch.Tensor, V: torch.Tensor, turn: torch.Tensor) -> list[list[float]]:
+        pairs = (W, matched(V, W), matched(V, turn.T @ W))
         return [[distances.distance(name, V, X) for X in pairs] for name in self.distances]
 
-    def _noise(
-        self,
-        A: torch.Tensor,
-        A_ref: torch.Tensor,
-        W: torch.Tensor,
-        W_ref: torch.Tensor,
-        rotation: torch.Tensor,
-    ) -> dict[str, xr.DataArray]:
-        """Return relative distances of refits to this fit and to the reference, and of chance."""
-        identity = torch.eye(A.shape[1], dtype=A.dtype, device=A.device)
-        refits = self._refits(A, W_ref)
-        to_fit = np.stack([self._relative(V, W, identity) for V in refits])
-        to_reference = np.stack([self._relative(V, W_ref, rotation) for V in refits])
-        chance = np.stack([self._chance(A, A_ref, W, W_ref, draw) for draw in range(_RESAMPLES)])
-        return {
-            "refit_distance": self._labelled(to_fit, "refit"),
-            "refit_to_reference": self._labelled(to_reference, "refit"),
-            "chance_distance": self._labelled(chance, "draw"),
-        }
+    def _noise(self, here: Pair, reference: Pair) -> dict[str, xr.DataArray]:
+        def relative(W: torch.Tensor, V: torch.Tensor, turn: torch.Tensor) -> np.ndarray:
+            return np.asarray(self._compared(W, V, turn)["relative_distance"].values)
 
-    def _refits(self, A: torch.Tensor, W_ref: torch.Tensor) -> list[torch.Tensor]:
-        rng = np.random.default_rng([self.random_state, 1])
-        fits = []
-        for _ in range(_RESAMPLES):
-            rows = torch.from_numpy(np.sort(rng.integers(0, len(A), len(A)))).to(A.device)
-            fits.append(self._fit(A[rows], None, self.random_state)[1])
-        if "random_state" in self._estimator(0).get_params() and self.extractor not in _EXACT:
-            seeds = range(self.random_state + 1, self.random_state + 1 + _RESAMPLES)
-            fits += [self._fit(A, None, seed)[1] for seed in seeds]
-        return fits
-
-    def _chance(
-        self,
-        A: torch.Tensor,
-        A_ref: torch.Tensor,
-        W: torch.Tensor,
-        W_ref: torch.Tensor,
-        draw: int,
-    ) -> np.ndarray:
-        """Return distances where nothing is shared: a random basis, or tokens out of order."""
-        generator = torch.Generator().manual_seed(1000 * self.random_state + draw)
-        gauss = torch.randn(A.shape[1], A.shape[1], generator=generator, dtype=torch.float64)
-        basis = torch.linalg.qr(gauss).Q.to(A)
-        order = torch.randperm(len(A), generator=generator).to(A.device)
-        random_basis = self._relative(basis @ W, W_ref, torch.eye(A.shape[1]).to(A))
-        out_of_order = self._relative(W, W_ref, _rotation(A[order], A_ref))
-        return np.concatenate([random_basis[:, :2], out_of_order[:, 2:]], axis=1)
-
-    def _relative(self, W: torch.Tensor, V: torch.Tensor, rotation: torch.Tensor) -> np.ndarray:
-        return np.asarray(self._compared(W, V, rotation)["relative_distance"].values)
+        others = refits(
+            here.activations,
+            lambda A, seed: self._fit(A, None, seed)[2],
+            self.random_state,
+            seeded="random_state" in self._estimator(0).get_params()
+            and self.extractor not in _EXACT,
+        )
+        return noise_floors(here, reference, others, relative, self.random_state)
 
     def _fit(
         self, A: torch.Tensor, start: torch.Tensor | None, seed: int
-    ) -> tuple[Any, torch.Tensor]:
+    ) -> tuple[Any, torch.Tensor, torch.Tensor]:
+        """Return the fitted extractor, codes (n, r) and dictionary (m, r)."""
         estimator = self._estimator(seed)
-        initial = start if self.init == "reference" else None
-        estimator.fit(A, init_dictionary=initial)
-        return estimator, estimator.components_.T
+        U = estimator.fit_transform(A, init_dictionary=start)
+        return estimator, U, estimator.components_.T
 
-    def _dictionary(self, A: torch.Tensor, start: torch.Tensor | None) -> xr.DataArray:
-        return _dictionary_array(self._fit(A, start, self.random_state)[1])
+    def _start(self, known: xr.Dataset, step: int, W_ref: torch.Tensor) -> torch.Tensor | None:
+        """Return the dictionary that the fit of a step starts from; None for a cold start."""
+        if self.init == "reference":
+            return W_ref
+        if self.init == "seeded" or step not in known.step.values:
+            return None
+        return torch.as_tensor(known.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
+
+    def _chain(self, run: Run, fits: Mapping[str, torch.Tensor]) -> dict[str, xr.DataArray]:
+        """Walk from the reference step outwards; return what each step starts from."""
+        steps = np.asarray(run.steps)
+        before, after = steps[steps < run.reference_step], steps[steps > run.reference_step]
+        starts: dict[int, xr.DataArray] = {}
+        for walk in (before[::-1], after):
+            last = dict(fits)
+            for step in walk.tolist() if fits else []:
+                starts[step] = by_layer(last, lambda _, W: {"start": dictionary_array(W)}).start
+                last |= self._next(run, step, last)
+        order = sorted(starts)
+        if not order:
+            return {}
+        stacked = xr.concat([starts[step] for step in order], dim="step", join="outer")
+        return {"start": stacked.assign_coords(step=order)}
+
+    def _next(
+        self, run: Run, step: int, last: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Return the dictionaries of a step, each from the last one; none where it fails."""
+        try:
+            values = run.reading(step)[self.needs()[0]]
+        except CheckpointError:  # its own cell says so; the chain goes on from where it was
+            return {}
+        found: dict[str, torch.Tensor] = {}
+
+        def one(path: str, W: torch.Tensor) -> Mapping[str, Any]:
+            found[path] = self._fit(values[path], W.to(values[path]), self.random_state)[2]
+            return {}
+
+        by_layer(last, one)
+        return found
 
     def _estimator(self, seed: int) -> Any:
         return concepts.make(
             self.extractor, n_concepts=self.n_concepts, random_state=seed, **self.options
         )
 
-    def _labelled(self, values: np.ndarray, first: str | None = None) -> xr.DataArray:
-        dims = ("distance", "alignment")
+    def _labelled(self, values: np.ndarray) -> xr.DataArray:
         coords = {"distance": list(self.distances), "alignment": list(ALIGNMENTS)}
-        return xr.DataArray(values, dims=(first, *dims) if first else dims, coords=coords)
-
-
-_EXACT = ("svd", "pca")
-
-
-def _rotation(A: torch.Tensor, A_ref: torch.Tensor) -> torch.Tensor:
-    """Return the orthogonal Q (m, m) that brings A Q nearest to A_ref."""
-    return distances.align(A_ref, A, under="rotation").transform
-
-
-def _matched(W: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
-    """Return V with its concepts permuted and signed to lie nearest to those of W."""
-    return distances.align(W, V, under="signed-permutation").aligned
-
-
-def _dictionary_array(W: torch.Tensor) -> xr.DataArray:
-    return xr.DataArray(W.detach().cpu().numpy().astype(np.float32), dims=("feature", "concept"))
-
-
-def _trimmed(state: xr.Dataset, path: str, features: int) -> np.ndarray:
-    """Return a layer's dictionary without the padding of wider layers; refuse one that failed."""
-    layer = state.sel(layer=path)
-    if str(layer.status.item()) != "done":
-        raise ArgumentError(f"its reference step {layer.status.item()}")
-    return layer.dictionary.values[:features]
+        return xr.DataArray(values, dims=("distance", "alignment"), coords=coords)

@@ -63,7 +63,14 @@ def stack(folder: Path, observable: Observable, keys: Sequence[int | str]) -> xr
     if not pieces:
         empty = xr.Dataset(coords={dim: list(keys)})
         return empty.assign(status=(dim, _strings([outcomes[k][0] for k in keys])))
-    data = xr.concat(pieces, dim=dim, join="outer", data_vars="all", combine_attrs="override")
+    data = xr.concat(
+        pieces,
+        dim=dim,
+        join="outer",
+        data_vars="all",
+        coords="minimal",  # some cells have dimensions that others lack, such as refits
+        combine_attrs="override",
+    )
     if len(pieces) < len(keys):
         data = data.reindex({dim: list(keys)})
     return data.assign(status=_status(dim, outcomes, data))

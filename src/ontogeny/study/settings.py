@@ -84,7 +84,7 @@ def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mappin
 def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) -> tuple[int, ...]:
     """Return about `count` steps spread evenly over the order of `steps`, first and last included.
 
-    Steps that a store has chosen before are kept while they exist.
+    None for a count of 0. Steps that a store has chosen before are kept while they exist.
 
     Examples
     --------
@@ -93,8 +93,8 @@ def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) ->
     """
     if frozen and all(step in steps for step in frozen):
         return tuple(int(s) for s in frozen)
-    if not isinstance(count, int) or count < 1:
-        raise ArgumentError(f"noise must be a whole number of at least 1; got {count!r}.")
+    if not isinstance(count, int) or count < 0:
+        raise ArgumentError(f"noise must be a whole number of at least 0; got {count!r}.")
     positions = np.unique(
         np.linspace(0, len(steps) - 1, min(count, len(steps))).round().astype(int)
     )

@@ -54,7 +54,8 @@ class Study:
         How the model is run. Numbers repeat bit for bit where these are equal; ``threads`` is per
         task, so that several workers do not fight for cores.
     noise
-        At about how many steps noise floors are measured.
+        At about how many steps noise floors are measured; 0 switches them off, and curves are then
+        shown without.
     title
         Heading of the page; from the trajectory by default.
 
