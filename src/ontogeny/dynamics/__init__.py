@@ -31,10 +31,16 @@ from .logits import concept_shares as concept_shares
 from .multiple import holm as holm
 from .mutual_information import mutual_information as mutual_information
 from .order import step_order_test as step_order_test
+from .permutation import PermutationTest as PermutationTest
+from .permutation import permutation_test as permutation_test
 from .progress import LearningProgress as LearningProgress
 from .progress import learning_progress as learning_progress
 from .recurrence import Recurrence as Recurrence
 from .recurrence import recurrence as recurrence
+from .regime_table import compare_regimes as compare_regimes
+from .regime_table import regime_csv as regime_csv
+from .regime_table import regime_latex as regime_latex
+from .regime_table import regime_table as regime_table
 from .regimes import Regime as Regime
 from .regimes import Regimes as Regimes
 from .regimes import regimes as regimes
@@ -46,11 +52,13 @@ from .transforms import Transform as Transform
 from .transforms import TransformPath as TransformPath
 from .transforms import transform as transform
 from .transforms import transform_path as transform_path
+from .trends import FEWEST_FOR_A_TREND as FEWEST_FOR_A_TREND
 from .trends import Detrended as Detrended
 from .trends import detrend as detrend
 from .warping import dtw as dtw
 
 __all__ = [
+    "FEWEST_FOR_A_TREND",
     "Detrended",
     "Fit",
     "FitComparison",
@@ -90,6 +98,12 @@ __all__ = [
     "Development",
     "development",
     "half_change_step",
+    "PermutationTest",
+    "compare_regimes",
+    "permutation_test",
+    "regime_csv",
+    "regime_latex",
+    "regime_table",
     "holm",
     "rolling_mean",
     "step_order_test",

@@ -1,0 +1,245 @@
+"""Two windows of training side by side: means, deviations, and their change over all layers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError
+
+__all__ = ["compare_regimes", "regime_csv", "regime_latex", "regime_table"]
+
+Window = tuple[float, float]
+
+
+def regime_table(
+    scores: ArrayLike | xr.DataArray,
+    steps: ArrayLike,
+    early: Window = (20_000, 100_000),
+    late: Window = (380_000, 460_000),
+    layers: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """Compare the scores of each layer in two windows of steps (Table 2 of the report).
+
+    Parameters
+    ----------
+    scores
+        (layer, step) values; NaN at steps that are missing.
+    steps
+        (step,) training steps.
+    early, late
+        First and last step of each window, both included; the defaults are the report's.
+    layers
+        Names of the layers; those of a DataArray, else 0, 1, ...
+
+    Returns
+    -------
+    xarray.Dataset
+        What `compare_regimes` gives, ``overall_mean`` and ``overall_sd`` over all steps, and
+        ``early_steps`` and ``late_steps``, how many steps lie in each window (layer).
+
+    Raises
+    ------
+    ArgumentError
+        If shapes disagree, or a window holds fewer than two steps of a layer.
+
+    Examples
+    --------
+    >>> steps = np.arange(0, 100, 10)
+    >>> table = regime_table(steps[None] / 100.0, steps, early=(0, 40), late=(50, 90))
+    >>> round(float(table.sum_difference), 6)
+    0.5
+    """
+    if layers is None and isinstance(scores, xr.DataArray) and "layer" in scores.coords:
+        layers = [str(layer) for layer in scores.layer.values]
+        scores = scores.transpose("layer", "step")
+    values, steps = np.asarray(scores, dtype=np.float64), np.asarray(steps)
+    if values.ndim != 2 or steps.shape != (values.shape[1],):
+        raise ArgumentError(
+            "scores must be (layer, step) with one entry of steps each; their shapes are "
+            f"{values.shape} and {steps.shape}."
+        )
+    names = [str(i) for i in range(len(values))] if layers is None else list(layers)
+    parts = {
+        "early": _within("early", values, steps, early),
+        "late": _within("late", values, steps, late),
+        "overall": values,
+    }
+    mean = {name: np.nanmean(part, axis=1) for name, part in parts.items()}
+    sd = {name: np.nanstd(part, axis=1, ddof=1) for name, part in parts.items()}
+    table = compare_regimes(mean["early"], sd["early"], mean["late"], sd["late"], names)
+    counts = {name: np.isfinite(parts[name]).sum(axis=1) for name in ("early", "late")}
+    table = table.assign(
+        overall_mean=("layer", mean["overall"]),
+        overall_sd=("layer", sd["overall"]),
+        early_steps=("layer", counts["early"]),
+        late_steps=("layer", counts["late"]),
+    )
+    return table.assign_attrs(early=list(early), late=list(late))
+
+
+def compare_regimes(
+    early_mean: ArrayLike,
+    early_sd: ArrayLike,
+    late_mean: ArrayLike,
+    late_sd: ArrayLike,
+    layers: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """Return the change of each layer between two regimes, and its sums over layers.
+
+    ``difference`` is late minus early; ``standardised`` divides it by
+    ``sqrt(early_sd^2 + late_sd^2)``; ``sum_difference`` and ``sigma_aware_sum`` add them up over
+    layers, ``improving`` counts the layers that rise (Table 2 of the report and its caption). The
+    sums weigh layers, not steps: neighbouring steps are no independent draws, so neither sum is a
+    test.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes disagree, a deviation is negative, or both deviations of a layer are zero while
+        its means differ.
+
+    Examples
+    --------
+    >>> table = compare_regimes([0.5, 0.4], [0.3, 0.0], [0.6, 0.4], [0.4, 0.0])
+    >>> round(float(table.sum_difference), 6), round(float(table.sigma_aware_sum), 6)
+    (0.1, 0.2)
+    """
+    names = ("early_mean", "early_sd", "late_mean", "late_sd")
+    given = (early_mean, early_sd, late_mean, late_sd)
+    arrays = {n: np.asarray(v, dtype=np.float64) for n, v in zip(names, given, strict=True)}
+    shapes = {a.shape for a in arrays.values()}
+    if len(shapes) > 1 or arrays["early_mean"].ndim != 1:
+        raise ArgumentError(f"means and deviations must be one per layer; got shapes {shapes}.")
+    for name in ("early_sd", "late_sd"):
+        if (arrays[name] < 0).any():
+            raise ArgumentError(f"{name} must not be negative; got {arrays[name].min()}.")
+    difference = arrays["late_mean"] - arrays["early_mean"]
+    spread = np.hypot(arrays["early_sd"], arrays["late_sd"])
+    fixed = (spread == 0) & (difference != 0)
+    if fixed.any():
+        raise ArgumentError(
+            f"layers {np.flatnonzero(fixed).tolist()} change without any deviation, so their "
+            "change has no scale."
+        )
+    standardised = np.where(spread > 0, difference / np.where(spread > 0, spread, 1), difference)
+    labels = [str(i) for i in range(len(difference))] if layers is None else list(layers)
+    return xr.Dataset(
+        {
+            **{name: ("layer", array) for name, array in arrays.items()},
+            "difference": ("layer", difference),
+            "standardised": ("layer", standardised),
+            "sum_difference": difference.sum(),
+            "sigma_aware_sum": standardised.sum(),
+            "improving": int((difference > 0).sum()),
+        },
+        coords={"layer": labels},
+    )
+
+
+def regime_csv(table: xr.Dataset) -> str:
+    """Return a regime table as CSV: a row for each layer, then the sums.
+
+    Examples
+    --------
+    >>> print(regime_csv(compare_regimes([0.5], [0.3], [0.6], [0.4], ["a"])).splitlines()[0])
+    layer,early_mean,early_sd,late_mean,late_sd,difference,standardised
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    names = [name for name in _NUMBERS if name in table]
+    writer.writerow(["layer", *names])
+    for layer in table.layer.values:
+        writer.writerow([str(layer), *(float(table[n].sel(layer=layer)) for n in names)])
+    sums = {"difference": "sum_difference", "standardised": "sigma_aware_sum"}
+    writer.writerow(["sum", *(float(table[sums[n]]) if n in sums else "" for n in names)])
+    return file.getvalue()
+
+
+def regime_latex(tables: dict[str, xr.Dataset], digits: int = 3) -> str:
+    r"""Return regime tables side by side as a LaTeX ``tabular``, in the layout of Table 2.
+
+    Of the two windows, the higher mean of each layer is shaded and bold; load ``colortbl``.
+
+    Parameters
+    ----------
+    tables
+        One table a concept, by its heading, over the same layers.
+    digits
+        Decimals.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no table or their layers differ.
+
+    Examples
+    --------
+    >>> table = compare_regimes([0.5], [0.3], [0.6], [0.4], ["mlp_1"])
+    >>> print(regime_latex({"Syntactic": table}, digits=1).splitlines()[4])
+    mlp\_1 & 0.5 (0.3) & \cellcolor[gray]{0.85}\textbf{0.6} (0.4) \\
+    """
+    layers = {tuple(map(str, table.layer.values)) for table in tables.values()}
+    if len(layers) != 1:
+        raise ArgumentError("tables must be one or more regime tables over the same layers.")
+    overall = all("overall_mean" in table for table in tables.values())
+    width = 2 + overall
+    spans = [rf"\multicolumn{{{width}}}{{c}}{{{_escaped(name)}}}" for name in tables]
+    heads = ["First", "Second", "Overall"][:width] * len(tables)
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * width * len(tables)}}}",
+        " & ".join(["", *spans]) + r" \\",
+        " & ".join(["Layer", *heads]) + r" \\",
+        r"\hline",
+    ]
+    for layer in next(iter(layers)):
+        cells = [c for t in tables.values() for c in _cells(t.sel(layer=layer), overall, digits)]
+        lines.append(" & ".join([_escaped(layer), *cells]) + r" \\")
+    lines.append(r"\hline")
+    for label, name in _SUMS.items():
+        numbers = [f"{float(table[name]):+.{digits}f}" for table in tables.values()]
+        sums = [rf"\multicolumn{{{width}}}{{c}}{{{number}}}" for number in numbers]
+        lines.append(" & ".join([label, *sums]) + r" \\")
+    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+
+_SUMS = {r"$\Sigma\Delta$": "sum_difference", r"$\Sigma\omega\Delta$": "sigma_aware_sum"}
+_NUMBERS = (
+    "early_mean", "early_sd", "late_mean", "late_sd", "overall_mean", "overall_sd", "difference",
+    "standardised",
+)  # fmt: skip
+
+
+def _cells(row: xr.Dataset, overall: bool, digits: int) -> list[str]:
+    early, late = float(row.early_mean), float(row.late_mean)
+    cells = []
+    for name, better in (("early", early > late), ("late", late > early)):
+        mean = f"{float(row[f'{name}_mean']):.{digits}f}"
+        mean = rf"\cellcolor[gray]{{0.85}}\textbf{{{mean}}}" if better else mean
+        cells.append(f"{mean} ({float(row[f'{name}_sd']):.{digits}f})")
+    if overall:
+        cells.append(f"{float(row.overall_mean):.{digits}f} ({float(row.overall_sd):.{digits}f})")
+    return cells
+
+
+def _escaped(text: Any) -> str:
+    marks = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    marks |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    return "".join(marks.get(letter, letter) for letter in str(text))
+
+
+def _within(name: str, values: np.ndarray, steps: np.ndarray, window: Window) -> np.ndarray:
+    inside = values[:, (steps >= window[0]) & (steps <= window[1])]
+    fewest = int(np.isfinite(inside).sum(axis=1).min(initial=inside.shape[1]))
+    if fewest < 2:
+        raise ArgumentError(
+            f"{name}={tuple(window)} holds {fewest} steps of a layer; a deviation needs two. "
+            f"Steps go from {steps.min()} to {steps.max()}."
+        )
+    return inside
