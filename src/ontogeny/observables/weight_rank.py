@@ -11,10 +11,11 @@ import xarray as xr
 
 from .. import geometry
 from ..errors import ArgumentError
-from ..figures import Band, Curves, NullComparison, Section, attach
+from ..figures import attach
 from ..needs import Need, Weights
 from .base import BlockReading, Observable
 from .rows import MEASURABLE, development_rows
+from .weight_rank_figures import figures, section, statements, symbol
 
 __all__ = ["WeightRank"]
 
@@ -25,8 +26,11 @@ _WINDOWS = 24
 class WeightRank(Observable):
     """Variance rank of the snapshots of every weight matrix, whole run and growing window.
 
-    Beside it: random walks with the same step lengths, the same increments in random order with
-    their permutation p-value, the net drift ratio and the rank of the increments themselves.
+    Beside it four nulls: random walks with the same step lengths, the same increments in random
+    order with their permutation p-value, walks with the same increment cosine per lag, and a line
+    with noise. And what does tell learning from a walk: net drift ratio, rank and participation
+    ratio of the increments, energy of later displacement inside the early components, and the rank
+    of what was learned, W_T − W_0, beside that of a Gaussian matrix.
 
     Parameters
     ----------
@@ -36,6 +40,9 @@ class WeightRank(Observable):
         Share of the variance that the rank is to hold.
     draws
         Draws of each null for the whole run (a quarter of them for each growing window).
+    max_snapshots
+        Snapshots that ranks and nulls are taken of; where there are more, so many are taken at even
+        distance. Ranks depend on their number, so it is reported.
     random_state
         Seed of the nulls.
     label
@@ -50,16 +57,20 @@ class WeightRank(Observable):
     blocks: str | tuple[str, ...] = "**.weight"
     variance: float = 0.9
     draws: int = 200
+    max_snapshots: int = 500
     random_state: int = 0
     label: str | None = None
 
     kind: ClassVar[str] = "weight-rank"
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not 0 < self.variance <= 1:
             raise ArgumentError(f"variance must lie in (0, 1]; got {self.variance}.")
         if self.draws < 4:
             raise ArgumentError(f"draws must be at least 4; got {self.draws}.")
+        if self.max_snapshots < 3:
+            raise ArgumentError(f"max_snapshots must be at least 3; got {self.max_snapshots}.")
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""
@@ -67,41 +78,75 @@ class WeightRank(Observable):
 
     def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ranks, nulls and displacements of one block."""
-        gram = geometry.SnapshotGram(len(reading.steps))
+        count = len(reading.steps)
+        if count < 3:
+            raise ArgumentError("a variance rank needs at least 3 snapshots")
+        chosen = np.linspace(0, count - 1, min(count, self.max_snapshots)).round().astype(int)
+        gram, learned = geometry.SnapshotGram(len(chosen)), _Learned(reading.shape)
+        moved, left = np.zeros(count), np.zeros(count)
         for chunk in reading.chunks():
-            gram.add(chunk)
+            moved += np.sum((chunk - chunk[0]) ** 2, axis=1)
+            left += np.sum((chunk - chunk[-1]) ** 2, axis=1)
+            gram.add(chunk[chosen])
+            learned.add(chunk[-1] - chunk[0])
         matrix, dimension = gram.gram, gram.dimension
         result = xr.Dataset(
             {
-                "displacement": ("step", np.sqrt(np.maximum(np.diag(matrix), 0))),
-                "to_last": ("step", _distance_to(matrix, -1)),
+                "displacement": ("step", np.sqrt(moved)),
+                "to_last": ("step", np.sqrt(left)),
                 "dimension": dimension,
                 "masked_rows": reading.masked_rows,
-                "snapshots": len(reading.steps),
-                "net_drift_ratio": geometry.net_drift_ratio(matrix),
-                "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
-                "increment_participation_ratio": geometry.increment_participation_ratio(matrix),
+                "snapshots": len(chosen),
+                "learned_rank": learned.rank(self.variance),
+                "gaussian_rank": geometry.gaussian_matrix_rank(*learned.shape, self.variance),
+                **self._separating(matrix, dimension),
             },
             coords={"step": reading.steps},
         )
-        if len(reading.steps) < 3:
-            raise ArgumentError("a variance rank needs at least 3 snapshots")
         whole, growing = self._ranks(matrix, dimension)
+        at = chosen[growing["ends"] - 1]
         return result.assign(whole).assign(
-            {k: ("step", _at(len(reading.steps), growing["ends"], growing[k])) for k in _GROWING}
+            {name: ("step", _placed(count, at, growing[name])) for name in _GROWING}
         )
+
+    def _separating(self, matrix: np.ndarray, dimension: int) -> dict[str, float]:
+        """Return the statistics of the path that differ between learning and a random walk."""
+        early = geometry.early_energy_null(
+            gram=matrix, n=self.draws, random_state=self.random_state
+        )
+        return {
+            "net_drift_ratio": geometry.net_drift_ratio(matrix),
+            "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
+            "increment_participation_ratio": geometry.increment_participation_ratio(matrix),
+            "walk_participation_ratio": geometry.walk_participation_ratio(matrix, dimension),
+            "early_energy": float(early.observed),
+            "early_low": float(early.interval[0]),
+            "early_high": float(early.interval[1]),
+            "p_early": float(early.p_higher),
+        }
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Correct the p-values over blocks; add rows of motion, means by kind, and figures."""
         kinds = [_kind(str(block)) for block in data.block.values]
-        data = data.assign(p_corrected=("block", _corrected(data.p_lower.values)))
+        data = data.assign(
+            p_corrected=("block", _corrected(data.p_lower.values)),
+            p_early_corrected=("block", _corrected(data.p_early.values)),
+        )
         by_kind = data[list(_GROWING)].assign_coords(block=kinds).groupby("block").mean()
         data = data.assign(
             {f"{name}_by_kind": by_kind[name].rename(block="kind") for name in _GROWING}
         )
         data = data.assign(self._motion(data))
-        data.variance_rank.attrs.update(long_name="variance rank", units="directions", symbol="r₉₀")
-        return attach(data, _SECTION, _FIGURES, _statements(data), role="motion")
+        data.variance_rank.attrs.update(
+            long_name="variance rank", units="directions", symbol=symbol(self.variance)
+        )
+        return attach(
+            data,
+            section(self.variance),
+            figures(self.variance),
+            statements(data, self.variance),
+            role="motion",
+        )
 
     def _ranks(
         self, matrix: np.ndarray, dimension: int
@@ -112,6 +157,10 @@ class WeightRank(Observable):
             n=self.draws, random_state=seed, dimension=dimension, **options
         )
         shuffled = geometry.shuffled_increments_null(n=self.draws, random_state=seed, **options)
+        lag, line = (
+            null_of(n=self.draws, random_state=seed, dimension=dimension, **options)
+            for null_of in (geometry.lag_cosine_null, geometry.line_noise_null)
+        )
         ends = np.unique(
             np.geomspace(3, len(matrix), min(_WINDOWS, len(matrix) - 2)).round().astype(int)
         )
@@ -128,6 +177,11 @@ class WeightRank(Observable):
             "walk_high": float(walk.interval[1]),
             "shuffled_low": float(shuffled.interval[0]),
             "shuffled_high": float(shuffled.interval[1]),
+            "shuffled_mean": float(shuffled.mean),
+            "lag_low": float(lag.interval[0]),
+            "lag_high": float(lag.interval[1]),
+            "line_low": float(line.interval[0]),
+            "line_high": float(line.interval[1]),
             "p_lower": float(shuffled.p_lower),
         }
         growing = {
@@ -167,16 +221,38 @@ _GROWING = (
 )
 
 
-def _at(count: int, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return `values` placed at the last step of each window, NaN elsewhere."""
+class _Learned:
+    """Singular values of W_T − W_0, from its rows, by the smaller of its two Gram matrices."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = (shape[0], int(np.prod(shape[1:])))
+        self._rows: list[np.ndarray] = []
+        self._gram: np.ndarray | float = 0.0
+
+    def add(self, difference: np.ndarray) -> None:
+        """Take the next rows, flattened."""
+        rows = difference.reshape(-1, self.shape[1])
+        if self.shape[1] <= self.shape[0]:
+            self._gram = self._gram + rows.T @ rows
+        else:
+            self._rows.append(rows)
+
+    def rank(self, variance: float) -> int:
+        """Return how many singular directions hold `variance` of the squared norm."""
+        if self._rows:
+            whole = np.concatenate(self._rows)
+            self._gram = whole @ whole.T
+        values = np.linalg.eigvalsh(self._gram)
+        return geometry.singular_value_rank(
+            spectrum=np.sqrt(np.maximum(values, 0.0)), variance=variance
+        )
+
+
+def _placed(count: int, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return `values` at the last step of each window, NaN elsewhere."""
     result = np.full(count, np.nan)
-    result[ends - 1] = values
+    result[positions] = values
     return result
-
-
-def _distance_to(gram: np.ndarray, i: int) -> np.ndarray:
-    diagonal = np.diag(gram)
-    return np.sqrt(np.maximum(diagonal + diagonal[i] - 2 * gram[i], 0))
 
 
 def _corrected(p_values: np.ndarray) -> np.ndarray:
@@ -199,74 +275,3 @@ def _kind(block: str) -> str:
     parts = [p for p in name.split(".") if not p.isdigit()]
     kind = parts[-2] if len(parts) > 1 else parts[-1]
     return f"{kind}#{part}" if part else kind
-
-
-def _statements(data: xr.Dataset) -> list[str]:
-    rank, count = data.variance_rank.values, data.sizes["block"]
-    known = np.isfinite(rank)
-    if not known.any():
-        return []
-    below = int((data.p_corrected.values[known] < 0.05).sum())
-    low, high = np.nanmin(rank), np.nanmax(rank)
-    walk = float(np.nanmedian((data.walk_low + data.walk_high).values / 2))
-    matrices = int(known.sum())
-    return [
-        (
-            f"The variance rank of {matrices} of {count} weight matrices is {low:.0f} to "
-            f"{high:.0f}; a random walk with the same step lengths gives about {walk:.0f}."
-        ),
-        (
-            f"In {below} of {matrices} matrices it is lower than the same increments in random "
-            "order give (permutation test, false discovery rate 5 %)."
-        ),
-    ]
-
-
-_SECTION = Section(
-    title="Variance rank of weight trajectories",
-    definition="Number of principal components that hold 90 % of the variance of a matrix's "
-    "snapshots over training (called effective rank in the paper).",
-    symbol="r₉₀ = min{k : Σᵢ≤ₖ λᵢ ≥ 0.9 Σλᵢ}",
-    null="Random walks with the same step lengths in as many dimensions, and the same increments "
-    "in random order. Shuffling snapshots would change nothing and is no null.",
-    care="A random walk in many dimensions has r₉₀ = 6 whatever the number of snapshots, and "
-    "fewer with drift: a low rank by itself shows nothing. It depends on the number of snapshots "
-    "and their spacing. That weights move says nothing of function by itself.",
-    source="Xu 2026, sec. 3.3.1, Fig. 1",
-)
-_FIGURES = [
-    NullComparison(
-        "whole-run",
-        "Variance rank of the whole run",
-        value="variance_rank",
-        rows="block",
-        bands=[
-            Band("walk_low", "walk_high", "random walk"),
-            Band("shuffled_low", "shuffled_high", "shuffled increments"),
-        ],
-        caption="Dots: measured. Bands: 95 % of each null's draws.",
-    ),
-    Curves(
-        "growing",
-        "Variance rank of the run so far",
-        value="growing_rank_by_kind",
-        series=None,
-        facet="kind",
-        bands=[
-            Band("growing_walk_low_by_kind", "growing_walk_high_by_kind", "random walk"),
-            Band(
-                "growing_shuffled_low_by_kind",
-                "growing_shuffled_high_by_kind",
-                "shuffled increments",
-            ),
-        ],
-        caption="Mean over the matrices of one kind, from the first checkpoint up to each step.",
-    ),
-    Curves(
-        "displacement",
-        "Distance travelled from the first checkpoint",
-        value="displacement",
-        series="block",
-        caption="‖w_t − w_0‖ of every matrix.",
-    ),
-]
