@@ -14,14 +14,19 @@ from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concepts import Concepts as Concepts
 from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
+from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
+from .learning import LearningDynamics as LearningDynamics
 from .loss import Loss as Loss
 from .projection import Projection as Projection
 from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
 from .readout_attention import ReadoutAttention as ReadoutAttention
+from .regimes import Regimes as Regimes
 from .registry import make as make
 from .registry import names as names
 from .sae_probe import SaeProbe as SaeProbe
+from .semantics_learning import WordSemantics as WordSemantics
+from .signals import Signals as Signals
 from .weight_rank import WeightRank as WeightRank
 
 __all__ = [
@@ -38,12 +43,17 @@ __all__ = [
     "Concepts",
     "EffectiveDimensions",
     "IntrinsicDimension",
+    "Fits",
+    "LearningDynamics",
     "Loss",
+    "Regimes",
+    "Signals",
     "ReadoutAccuracy",
     "ReadoutAttention",
     "SaeProbe",
     "Projection",
     "WeightRank",
+    "WordSemantics",
     "make",
     "names",
 ]

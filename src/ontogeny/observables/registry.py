@@ -15,12 +15,17 @@ from .commutators import Commutators
 from .concept_distances import ConceptDistances
 from .concepts import Concepts
 from .effective_dimensions import EffectiveDimensions
+from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
+from .learning import LearningDynamics
 from .loss import Loss
 from .projection import Projection
 from .readout_accuracy import ReadoutAccuracy
 from .readout_attention import ReadoutAttention
+from .regimes import Regimes
 from .sae_probe import SaeProbe
+from .semantics_learning import WordSemantics
+from .signals import Signals
 from .weight_rank import WeightRank
 
 __all__ = ["make", "names"]
@@ -40,6 +45,11 @@ _OURS = (
     SaeProbe,
     EffectiveDimensions,
     IntrinsicDimension,
+    WordSemantics,
+    Regimes,
+    Fits,
+    Signals,
+    LearningDynamics,
 )
 
 

@@ -1,0 +1,153 @@
+"""Section, figures and sentences of `WordSemantics`."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Section
+
+__all__ = ["SECTION", "figures", "sentences"]
+
+SECTION = Section(
+    title="Concepts of the corpus in the model",
+    definition="The leading directions of the logits after frequent contexts, compared with the "
+    "singular vectors (concepts) of the corpus's own centred support matrix S̃ and next-word "
+    "probabilities P, plain and weighted by the contexts' frequencies π.",
+    symbol="overlap = ‖UₖᵀQₖ‖²_F / k; projection = uₖᵀ L vₖ",
+    null="The same corpus with its counted next words in random order: the same word and context "
+    "frequencies, any word after any context. Bands hold 95 % of such corpora. Random directions "
+    "give k/(V − 1).",
+    care="Concept 1 is mostly word frequency. Directions with close singular values mix, so single "
+    "concepts are less certain than the subspaces they span. Under the cross-entropy the first "
+    "directions are those of P weighted by π, and the overlap with S̃ levels off well below 1. "
+    "A masked model has no next word: its contexts are a word's neighbours on both sides.",
+    source="Zhao and Thrampoulidis 2025, sec. 4.4, extended to training runs",
+)
+LEVEL = 0.05  # of the statement on the order, over all matrices together
+_SHUFFLED = "shuffled next words"
+_OVERLAP_BAND = Band("overlap_low", "overlap_high", _SHUFFLED)
+
+
+def figures(data: xr.Dataset) -> list[Figure]:
+    """Return the figures that `data` has variables for."""
+    titles = {
+        "logits": "Overlap of the logits with the corpus's concepts",
+        "decoder": "Overlap of the decoder's word embeddings with the corpus's concepts",
+        "input": "Overlap of the input's word embeddings with the corpus's concepts",
+    }
+    found: list[Figure] = [
+        Curves(
+            f"overlap-{name}",
+            titles[name],
+            value="overlap",
+            series="k",
+            facet="matrix",
+            select={"of": name},
+            bands=[_OVERLAP_BAND],
+            caption="One line for each number k of leading directions, one panel for each matrix.",
+        )
+        for name in data["of"].values
+    ]
+    steps = data.learned_at.values
+    positive = bool((steps[np.isfinite(steps)] > 0).all())
+    return [
+        *found,
+        Heatmap(
+            "learned-share",
+            "How much of each concept is learned",
+            value="learned_share",
+            y="concept",
+            facet="matrix",
+            caption="Projection of the logits as a share of its last value. Blank: its change does "
+            "not exceed that of shuffled corpora's concepts.",
+        ),
+        Scatter(
+            "order",
+            "When each concept is learned",
+            x="sigma",
+            y="learned_at",
+            points="concept",
+            facet="matrix",
+            label="label",
+            x_scale="log",
+            y_scale="log" if positive else "linear",
+            caption="Step at which half of the last projection is reached, against the singular "
+            "value. Larger singular values first: falling points.",
+        ),
+        NullComparison(
+            "order-null",
+            "Are larger singular values learned first?",
+            value="order_all",
+            rows="matrix",
+            bands=[Band("order_all_low", "order_all_high", _SHUFFLED)],
+            caption="Spearman's correlation of singular value and minus the step, all concepts; "
+            "band: concepts of shuffled corpora, in the same model.",
+        ),
+        Curves(
+            "agreement",
+            "Do projections have the order of the singular values?",
+            value="agreement",
+            series="matrix",
+            bands=[Band("agreement_low", "agreement_high", _SHUFFLED)],
+            caption="Spearman's correlation over concepts at each step.",
+        ),
+    ]
+
+
+def sentences(data: xr.Dataset) -> list[str]:
+    """Return what was found, in words, each number beside its null."""
+    return [*_overlap_sentences(data), *_order_sentences(data)]
+
+
+def _overlap_sentences(data: xr.Dataset) -> list[str]:
+    if "logits" not in data["of"].values:
+        return []
+    own = data.sel(of="logits")
+    known = own.k.values[np.isfinite(own.overlap).any(["step", "matrix"]).values]
+    k = int(max(n for n in known if n <= 5))
+    own = own.sel(k=k)
+    there = np.flatnonzero(np.isfinite(own.overlap).any("matrix").values)
+    found = []
+    for i in dict.fromkeys((_early(own, there), there[-1])):
+        at = own.isel(step=int(i))
+        best = str(at.matrix.values[int(np.argmax(at.overlap.values))])
+        S = at.sel(matrix="S")
+        found.append(
+            f"At step {int(at.step):,} the first {k} directions of the logits overlap by "
+            f"{float(S.overlap):.2f} with S̃ (shuffled {float(S.overlap_low):.2f} to "
+            f"{float(S.overlap_high):.2f}, chance {float(S.chance):.3f}), most with {best} "
+            f"({float(at.overlap.max()):.2f})."
+        )
+    return found
+
+
+def _early(own: xr.Dataset, there: np.ndarray) -> int:
+    """Return the step at which any matrix has most overlap in the first half of the checkpoints."""
+    half = there[: max(len(there) // 2, 1)]
+    best = own.overlap.isel(step=half).max("matrix")
+    return int(half[int(np.argmax(best.values))])
+
+
+def _order_sentences(data: xr.Dataset) -> list[str]:
+    parts, beyond = [], []
+    for name in data.matrix.values:
+        row = data.sel(matrix=name)
+        if not np.isfinite(float(row.order_all)):
+            continue
+        parts.append(
+            f"{float(row.order_all):.2f} for {name} (shuffled {float(row.order_all_low):.2f} to "
+            f"{float(row.order_all_high):.2f})"
+        )
+        beyond.append(float(row.order_all) > max(float(row.order_all_high), 0.0))
+        beyond[-1] &= float(row.order_p.sel(top=data.sizes["concept"])) < LEVEL / len(data.matrix)
+    if not parts:
+        return [
+            "Too few concepts are learned beyond the noise of shuffled corpora to tell an order."
+        ]
+    learned = int(data.learned_at.sel(matrix="S").notnull().sum())
+    total = data.sizes["concept"]
+    word = "earlier" if any(beyond) else "in no order that chance does not give"
+    beyond_noise = f"{learned} of {total} concepts of S̃ are learned beyond the noise of shuffled "
+    order = f"Concepts with larger singular values are learned {word}; rank correlation of "
+    return [f"{beyond_noise}corpora.", f"{order}{', '.join(parts)}."]
