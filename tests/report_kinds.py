@@ -76,7 +76,7 @@ def sizes_node():
             "defined": (("extractor", "step"), np.array([[True, False], [True, True]])),
             "verdict": (("extractor", "step"), np.array([["a_b", "50% & $x$"], ["#1 {z}", ""]])),
         },
-        coords={"extractor": ["ica", "pca"], "step": [0, 12_000]},
+        coords={"extractor": ["ica", "pca"], "step": [0, 1000]},
     )
     columns = [
         Column("dimension", "dimension", interval=("low", "high")),
@@ -220,7 +220,7 @@ def hostile_kinds_tree():
         Table(bad[1], bad[1], columns=columns, rows="item", footer=[Footer(bad[1], {"v": "s"})])
     ]
     points = xr.Dataset(
-        {"x": ("item", numbers, attrs), "y": ("item", numbers, attrs), "z": ("item", numbers, attrs),
+        {**dict.fromkeys("xyz", ("item", numbers, attrs)),
          "t": ("item", np.array(bad)), "k": ("item", np.array(bad), attrs)},
         coords={"item": bad},
     )  # fmt: skip

@@ -21,8 +21,8 @@ from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.paper import draw_chart_figure, draw_figure, style
 from ontogeny.report.paper.chart import PAPER
-from ontogeny.report.scales import StepScale
 from ontogeny.report.readers import read_specs
+from ontogeny.report.scales import StepScale
 from ontogeny.report.table import NodeTable
 
 SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}

@@ -72,8 +72,8 @@ def show_token(token: str) -> str:
     r"""Return a token as people read it: the mark of a leading space as ``#``, controls escaped.
 
     The mark is a space itself, or what tokenizers write for it: ``Ġ`` (byte-level BPE) or ``▁``
-    (SentencePiece). Control, formatting and unassigned characters, among them those that turn
-    the direction of text, are written as escapes; the joiners that scripts need stay.
+    (SentencePiece). Control, formatting, private and unassigned characters, among them those
+    that turn the direction of text, are written as escapes; the joiners that scripts need stay.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def show_token(token: str) -> str:
 
 
 def _shown(character: str) -> str:
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Cn", "Zl", "Zp")
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
     if hidden and character not in _JOINERS:
         return character.encode("unicode_escape").decode("ascii")
     return character

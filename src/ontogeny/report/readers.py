@@ -110,7 +110,7 @@ def _regime(
     if not is_step(axes["x"]):
         raise Problem(f"Boundaries need training steps along x; x is {axes['x']!r}.")
     fields = ("step", "low", "high", "noise_ratio")
-    known = {name: str(item[name]) for name in fields if item.get(name)}
+    known = {name: str(item[name]) for name in fields if name == "step" or item.get(name)}
     within(spec, list(known.values()), value)
     over_steps = [name for name in known.values() if axes["x"] in variable(spec, name).dims]
     if over_steps:

@@ -98,6 +98,12 @@ class _Column:
         return np.full(self.values.shape, math.nan)
 
     @property
+    def typical_spread(self) -> float:
+        """What sets the digits of the lines under the column; NaN if unknown."""
+        known = self.spread[np.isfinite(self.spread)]
+        return float(np.median(known)) if known.size else math.nan
+
+    @property
     def known(self) -> np.ndarray:
         """Cells with something in them."""
         if self.head.words:
@@ -228,7 +234,7 @@ def _decimals(column: _Column) -> int | None:
     if column.low is not None or not known.size:
         return None
     places = min(max(3 - math.floor(math.log10(known.max())), 0), 8)
-    return places if known.min() >= 10.0 ** (1 - places) or places == 0 else None
+    return places if known.min() >= 10.0 ** -max(places - 1, 0) else None
 
 
 def _cell(column: _Column, i: int, decimals: int | None, shaded: bool) -> Cell:
@@ -263,7 +269,7 @@ def _footer(
     for column in columns:
         name = item["cells"].get(column.name)
         value = _single(spec, name) if name else None
-        text = "" if value is None else _signed(value)
+        text = "" if value is None else _signed(value, column.typical_spread)
         cells.append(Cell(text=text, missing=value is not None and not math.isfinite(value)))
     return Line((plain_text(item.get("label", "")), *([""] * (labels - 1))), tuple(cells))
 
@@ -275,11 +281,11 @@ def _single(spec: FigureSpec, name: Any) -> float:
     return float(array)
 
 
-def _signed(value: float) -> str:
+def _signed(value: float, spread: float) -> str:
     """Return a total with its sign, as sums of differences are written."""
     if not math.isfinite(value):
         return ""
-    return f"+{number(value)}" if value > 0 else number(value)
+    return f"+{number(value, spread)}" if value > 0 else number(value, spread)
 
 
 def _csv(

@@ -36,4 +36,15 @@ def draw_figure(
     notes += filter(None, [str(figure["notice"])])
     if figure["kind"] == "words":
         notes += words_without_glyphs(view)
-    return _KINDS[view.figure["kind"]](view), notes
+    drawn = _KINDS[view.figure["kind"]](view)
+    _settle(drawn)
+    return drawn, notes
+
+
+def _settle(figure: Figure) -> None:
+    """Lay a figure out and keep it so: every further drawing would move its parts a little."""
+    if figure.get_layout_engine() is None:
+        return
+    for _ in range(2):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")

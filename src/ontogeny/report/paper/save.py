@@ -74,6 +74,8 @@ def style() -> Iterator[None]:
                 "ytick.major.size": 2.5,
                 "lines.linewidth": 1.1,
                 "hatch.linewidth": 0.4,
+                "grid.linewidth": 0.3,
+                "grid.color": base["line"],
             }
         )
         yield

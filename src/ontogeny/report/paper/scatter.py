@@ -13,6 +13,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from ..colours import ramp_at
 from ..labels import truncate
@@ -237,9 +238,11 @@ def _set_space(panels: Sequence[Any], clouds: list[np.ndarray], names: Sequence[
         axes.set_box_aspect((1, 1, 1))
         axes.view_init(**_VIEW)
         axes.tick_params(pad=-2)
+        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+            axis.set_major_locator(MaxNLocator(4))
         setters = (axes.set_xlabel, axes.set_ylabel, axes.set_zlabel)
         for setter, name in zip(setters, names, strict=True):
-            setter(truncate(str(name), 30), labelpad=-6)
+            setter(truncate(str(name), 30), labelpad=-3)
 
 
 def _explain(frame: Any, view: FigureView, paint: _Paint) -> None:

@@ -100,7 +100,7 @@ class ScatterPicture extends Picture {
 
   // In space both axes of the picture count the same unit, and are not drawn.
   spaceLayout(box) {
-    const room = 1.55;
+    const room = 1.5;
     const share = Math.min(box.width, box.height);
     const range = (length) => [(-room * length) / share, (room * length) / share];
     const bare = { showticklabels: false, showgrid: false, zeroline: false, ticks: "", fixedrange: true };
@@ -214,7 +214,8 @@ class ScatterPicture extends Picture {
       xref: axisName("x", i),
       yref: axisName("y", i),
       showarrow: false,
-      xanchor: to.u > 0 ? "left" : "right",
+      xanchor: k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right",
+      yanchor: k === 2 ? "bottom" : box.width > 460 ? "middle" : "top",
       font: { size: 11, color: this.palette.base["ink-3"] },
     }));
   }
