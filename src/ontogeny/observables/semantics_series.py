@@ -45,8 +45,9 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
 
     ``learned_at(matrix, concept)``: step at which the projection first reaches half of its last
     value, NaN where its change does not exceed what concepts of shuffled corpora show.
-    ``order(matrix, top)`` with ``order_p`` and ``order_low``, ``order_high`` (the shuffled
-    corpora's own concepts), NaN where fewer than 5 concepts are learned; ``agreement(step, matrix)`` of projections and singular values.
+    ``order(matrix, top)`` with ``order_p``, NaN where fewer than 5 concepts are learned, and
+    ``order_low``, ``order_high`` (the shuffled corpora's own concepts);
+    ``agreement(step, matrix)`` of projections and singular values.
     """
     steps, concepts = data.step.values, data.sizes["concept"]
     change = _change(data.projection)

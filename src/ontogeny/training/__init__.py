@@ -4,6 +4,7 @@
 
     train                       an optimiser's steps on batches, with callbacks (any model or loss)
     masked_language_modelling   random crops of a text, and the loss at their masked positions
+    next_token_modelling        random crops of a text, and the loss of every next token
     demo_model                  a small EuroBERT
     record_training_run         all of it on texts, with checkpoints: a folder to study
     train_seeds                 many seeds of one training, recorded, resumable
@@ -19,6 +20,7 @@ from .loop import TrainingLog, adamw_one_cycle, train
 from .marker_run import MarkerRun, readout_loss, record_marker_runs
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
 from .models import demo_model
+from .next_token import NextTokenModelling, next_token_modelling
 from .run import RunSettings, record_training_run
 from .seeds import OptimizerSettings, StackedModels, train_seeds
 
@@ -28,6 +30,7 @@ __all__ = [
     "MarkerRun",
     "MaskedBatch",
     "MaskedLanguageModelling",
+    "NextTokenModelling",
     "OptimizerSettings",
     "RunSettings",
     "StackedModels",
@@ -37,6 +40,7 @@ __all__ = [
     "demo_model",
     "digit_network",
     "masked_language_modelling",
+    "next_token_modelling",
     "readout_loss",
     "record_logits",
     "record_marker_runs",

@@ -167,7 +167,7 @@ def masked_language_modelling(
     if tokenizer.mask_token_id is None:
         raise ArgumentError("tokenizer has no mask token.")
     special = tokenizer.all_special_ids
-    stream = _pack(texts, tokenizer, special)
+    stream = packed(texts, tokenizer, special)
     if len(stream) < length:
         raise ArgumentError(
             f"texts are too short: {len(stream)} tokens, and a crop has length={length}."
@@ -178,9 +178,10 @@ def masked_language_modelling(
     )
 
 
-def _pack(
+def packed(
     texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, special: Sequence[int]
 ) -> Tensor:
+    """Return all texts as one stream of token ids; texts of special tokens only are left out."""
     if isinstance(texts, str) or not texts:
         raise ArgumentError("texts must be a list with at least one text.")
     # verbose=False: a text longer than the model is no fault here, it is cut into crops.
