@@ -1,0 +1,25 @@
+"""What a corpus or a model holds of semantics, as nodes that the report draws.
+
+Each function returns a dataset with its figures attached; :func:`semantics_page` puts them into one
+tree, which :func:`ontogeny.report.write` turns into a page.
+"""
+
+from __future__ import annotations
+
+from .clouds import orthants_view as orthants_view
+from .clouds import tree_view as tree_view
+from .maps import concepts_view as concepts_view
+from .maps import space_view as space_view
+from .page import semantics_page as semantics_page
+from .scores import coherence_view as coherence_view
+from .scores import lift_view as lift_view
+
+__all__ = [
+    "coherence_view",
+    "concepts_view",
+    "lift_view",
+    "orthants_view",
+    "semantics_page",
+    "space_view",
+    "tree_view",
+]
