@@ -14,6 +14,7 @@ from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concepts import Concepts as Concepts
 from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
+from .encoder_dynamics import EncoderDynamics as EncoderDynamics
 from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .learning import LearningDynamics as LearningDynamics
@@ -26,7 +27,9 @@ from .registry import make as make
 from .registry import names as names
 from .sae_probe import SaeProbe as SaeProbe
 from .semantics_learning import WordSemantics as WordSemantics
+from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals
+from .transform_dynamics import TransformDynamics as TransformDynamics
 from .weight_rank import WeightRank as WeightRank
 
 __all__ = [
@@ -41,6 +44,8 @@ __all__ = [
     "Commutators",
     "ConceptDistances",
     "Concepts",
+    "EncoderDynamics",
+    "TransformDynamics",
     "EffectiveDimensions",
     "IntrinsicDimension",
     "Fits",
@@ -54,6 +59,7 @@ __all__ = [
     "Projection",
     "WeightRank",
     "WordSemantics",
+    "semantics_page",
     "make",
     "names",
 ]
