@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ArgumentError
+from .leading import MANY, leading_rank
 from .rank import participation_ratio
 from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram
@@ -36,7 +37,8 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     Parameters
     ----------
     snapshots
-        A weight block at T steps, (T, ...); from T on, memory is bounded by the (T, T) Gram matrix.
+        A weight block at T steps, (T, ...); may be memory-mapped. Memory is bounded by the (T, T)
+        Gram matrix; more than 2,000 snapshots are read in some passes with a few dozen vectors.
     variance
         Share of the summed variance, in (0, 1].
 
@@ -56,7 +58,11 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     >>> variance_rank(line)
     1
     """
-    return variance_rank_from_gram(displacement_gram(snapshots), variance)
+    many = hasattr(snapshots, "shape") and snapshots.ndim >= 2 and snapshots.shape[0] > MANY
+    found = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
+    if found is None:
+        found = variance_rank_from_gram(displacement_gram(snapshots), variance)
+    return found
 
 
 def variance_rank_from_gram(gram: np.ndarray, variance: float = 0.9) -> int:

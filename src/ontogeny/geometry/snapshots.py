@@ -7,6 +7,8 @@ fraction of their norm, and the Gram matrix of the weights themselves would lose
 from __future__ import annotations
 
 import numpy as np
+from array_api_compat import is_torch_array
+from scipy.linalg.blas import dsyrk
 
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError
@@ -15,6 +17,7 @@ __all__ = ["SnapshotGram", "check_gram", "gram", "increments_gram"]
 
 # Numbers converted to float64 at a time: 32 MiB, whatever the size of the block that is added.
 CHUNK = 2**22
+_TILE = 1024
 
 
 class SnapshotGram:
@@ -43,13 +46,19 @@ class SnapshotGram:
     def __init__(self, n_snapshots: int) -> None:
         if n_snapshots < 1:
             raise ArgumentError(f"n_snapshots must be at least 1; got {n_snapshots}.")
-        self._gram = np.zeros((n_snapshots, n_snapshots))
+        self._gram = np.zeros((n_snapshots, n_snapshots), order="F")  # its upper triangle counts
         self._dimension = 0
 
     @property
     def gram(self) -> np.ndarray:
         """Gram matrix ⟨w_s − w_0, w_t − w_0⟩ of shape (T, T), float64."""
-        return self._gram.copy()
+        full = self._gram.copy(order="C")
+        for start in range(0, len(full), _TILE):  # in tiles: no second copy
+            stop = start + _TILE
+            full[stop:, start:stop] = full[start:stop, stop:].T
+            tile = full[start:stop, start:stop]
+            tile[:] = np.triu(tile) + np.triu(tile, 1).T
+        return full
 
     @property
     def dimension(self) -> int:
@@ -75,20 +84,24 @@ class SnapshotGram:
             )
         flat = namespace(block).reshape(block, (count, -1))
         width = max(1, CHUNK // count)
-        added = np.zeros_like(self._gram)
-        for start in range(0, max(flat.shape[1], 1), width):
-            added += _chunk_gram(flat[:, start : start + width])
-        self._gram += added
+        starts = range(0, max(flat.shape[1], 1), width)
+        for start in starts:
+            matrix("block", flat[:, start : start + width])
+        for start in starts:
+            self._add(flat[:, start : start + width])
         self._dimension += flat.shape[1]
         return self
 
-
-def _chunk_gram(chunk: Array) -> np.ndarray:
-    chunk = matrix("block", chunk)
-    xp = namespace(chunk)
-    moved = xp.astype(chunk, xp.float64)
-    moved = moved - moved[:1, :]
-    return to_numpy(moved @ moved.T)
+    def _add(self, chunk: Array) -> None:
+        xp = namespace(chunk)
+        moved = xp.astype(chunk, xp.float64)
+        moved = moved - moved[:1, :]
+        if is_torch_array(moved) and moved.device.type != "cpu":
+            self._gram += to_numpy(moved @ moved.T)
+        else:  # half the work, and no second matrix
+            self._gram = dsyrk(
+                1.0, to_numpy(moved).T, beta=1.0, c=self._gram, trans=1, overwrite_c=1
+            )
 
 
 def gram(snapshots: Array) -> np.ndarray:
