@@ -23,6 +23,7 @@ from .fit_comparison import compare_fits as compare_fits
 from .fits import fit_exponential as fit_exponential
 from .fits import fit_power as fit_power
 from .fits import fit_stretched_exponential as fit_stretched_exponential
+from .least_norm import ENCODER_NORMS as ENCODER_NORMS
 from .least_norm import Encoder as Encoder
 from .least_norm import fit_encoder as fit_encoder
 from .logits import LogitComparison as LogitComparison
@@ -90,6 +91,7 @@ __all__ = [
     "concept_shares",
     "encode",
     "fit_encoder",
+    "ENCODER_NORMS",
     "match_codes",
     "Transform",
     "TransformPath",

@@ -151,6 +151,7 @@ def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) 
         least_squares(
             lambda theta: _left(shape.curve(s, theta)[None], y, offset)[0],
             np.clip(start, lower, upper),
+            jac=lambda theta: _slopes_left(shape, s, theta, y, offset),
             bounds=(lower, upper),
             x_scale=np.abs(start),
             ftol=1e-14,
@@ -160,6 +161,18 @@ def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) 
         for start in starts
     ]
     return np.asarray(min(found, key=lambda each: each.cost).x)
+
+
+def _slopes_left(
+    shape: Shape, s: np.ndarray, theta: np.ndarray, y: np.ndarray, offset: bool
+) -> np.ndarray:
+    """Return the derivative of `_left` by theta, without its smallest term (Kaufman 1975)."""
+    curve, slopes = shape.curve(s, theta), shape.slopes(s, theta)
+    if offset:
+        curve, slopes = curve - curve.mean(), slopes - slopes.mean(axis=0)
+    square = max(float(curve @ curve), np.finfo(float).tiny)
+    left = slopes - np.outer(curve, curve @ slopes) / square
+    return -float(curve @ y) / square * left
 
 
 def _left(curves: np.ndarray, y: np.ndarray, offset: bool) -> np.ndarray:

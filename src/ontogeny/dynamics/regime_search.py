@@ -98,21 +98,20 @@ class RegimeSearch:
         return ""
 
     def level(self, residuals: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """Return the noise (..., K) of a regime [start, stop) in residuals (..., T, K).
+        """Return the noise (..., K) of a regime [start, stop) in residuals (..., T, K)."""
+        return noise_level(residuals[..., self._inside(start, stop), :])
 
-        Residuals next to another regime mix both noises through their neighbours; left out.
-        """
-        inner = slice(start + HALF * (start > 0), stop - HALF * (stop < len(self.steps)))
-        return noise_level(residuals[..., inner, :])
+    def _inside(self, start: int, stop: int) -> slice:
+        """Return the steps of a regime whose residuals mix no other regime's noise in."""
+        return slice(start + HALF * (start > 0), stop - HALF * (stop < len(self.steps)))
 
     def _resampled(self, places: tuple[int, ...]) -> np.ndarray:
         """Return noise (draws, T, K) drawn from the residuals of each regime for itself."""
         ends = [0, *places, len(self.steps)]
-        pool = self.residuals[:, self.used]
         parts = []
         for a, b in itertools.pairwise(ends):
-            there = pool[a:b][~np.isnan(pool[a:b]).all(axis=1)]
-            filled = self._filled(there)
+            pool = self.residuals[self._inside(a, b)][:, self.used]
+            filled = self._filled(pool[~np.isnan(pool).all(axis=1)])
             parts.append(filled[self.rng.integers(0, len(filled), (self.n_draws, b - a))])
         return np.concatenate(parts, axis=1)
 

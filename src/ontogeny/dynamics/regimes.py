@@ -63,6 +63,9 @@ class Regimes:
         a boundary.
     noise_ratio_interval
         Its 95 % interval.
+    spacing_ratio
+        Median number of training steps between checkpoints of the noisy over that of the smooth
+        regime: the noise of sparser checkpoints is larger for that alone. NaN without a boundary.
     regimes
         All regimes in order: one, two or three.
     boundaries
@@ -84,6 +87,7 @@ class Regimes:
     noisy: Regime | None
     noise_ratio: float
     noise_ratio_interval: tuple[float, float]
+    spacing_ratio: float
     regimes: tuple[Regime, ...]
     boundaries: tuple[float, ...]
     p_value: float
@@ -191,6 +195,7 @@ def regimes(
         noisy=None,
         noise_ratio=NAN,
         noise_ratio_interval=(NAN, NAN),
+        spacing_ratio=NAN,
         regimes=_parts(job, single, ()),
         boundaries=(),
         p_value=NAN if job.reason else job.p_value(),
@@ -242,10 +247,16 @@ def _with_boundaries(
         noisy=found[loud],
         noise_ratio=float(np.exp(size[loud] - size[calm])),
         noise_ratio_interval=(float(low_ratio), float(high_ratio)),
+        spacing_ratio=_gap(job, found[loud]) / _gap(job, found[calm]),
         regimes=found,
         boundaries=tuple(float(job.steps[place]) for place in places),
         p_third=p_third,
     )
+
+
+def _gap(job: RegimeSearch, part: Regime) -> float:
+    inside = (job.steps >= part.start) & (job.steps <= part.stop)
+    return float(np.median(np.diff(job.steps[inside])))
 
 
 def _ends(drawn: np.ndarray, place: int, count: int) -> tuple[int, int]:

@@ -153,7 +153,7 @@ def compare_signals(
     drawn = np.mean([pair.drawn for pair in tested], axis=0) if tested else np.full(1, NAN)
     columns = {name: np.array([getattr(pair, name) for pair in pairs]) for name in _NUMBERS}
     values = {k: v[0].item() for k, v in columns.items()} if single else columns
-    joint_p = _p_value(drawn, joint) if tested else NAN
+    joint_p = _p_value(drawn, float(joint)) if tested else NAN
     return SignalComparison(**values, joint_pearson=float(joint), joint_p=joint_p)
 
 

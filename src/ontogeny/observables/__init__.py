@@ -10,6 +10,7 @@ from .base import Reading as Reading
 from .base import Run as Run
 from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
+from .cav import ConceptDirections as ConceptDirections
 from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concepts import Concepts as Concepts
@@ -29,6 +30,7 @@ from .sae_probe import SaeProbe as SaeProbe
 from .semantics_learning import WordSemantics as WordSemantics
 from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals
+from .tcav import TCAV as TCAV
 from .transform_dynamics import TransformDynamics as TransformDynamics
 from .weight_rank import WeightRank as WeightRank
 
@@ -42,6 +44,7 @@ __all__ = [
     "ActivationDecay",
     "AttentionEntropy",
     "Commutators",
+    "ConceptDirections",
     "ConceptDistances",
     "Concepts",
     "EncoderDynamics",
@@ -57,6 +60,7 @@ __all__ = [
     "ReadoutAttention",
     "SaeProbe",
     "Projection",
+    "TCAV",
     "WeightRank",
     "WordSemantics",
     "semantics_page",

@@ -11,10 +11,12 @@ from ..errors import ArgumentError, check_choice, suggestion
 from .activation_decay import ActivationDecay
 from .attention_entropy import AttentionEntropy
 from .base import Observable
+from .cav import ConceptDirections
 from .commutators import Commutators
 from .concept_distances import ConceptDistances
 from .concepts import Concepts
 from .effective_dimensions import EffectiveDimensions
+from .encoder_dynamics import EncoderDynamics
 from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
 from .learning import LearningDynamics
@@ -26,6 +28,8 @@ from .regimes import Regimes
 from .sae_probe import SaeProbe
 from .semantics_learning import WordSemantics
 from .signals import Signals
+from .tcav import TCAV
+from .transform_dynamics import TransformDynamics
 from .weight_rank import WeightRank
 
 __all__ = ["make", "names"]
@@ -38,6 +42,8 @@ _OURS = (
     ConceptDistances,
     AttentionEntropy,
     WeightRank,
+    EncoderDynamics,
+    TransformDynamics,
     Commutators,
     Projection,
     ReadoutAccuracy,
@@ -45,6 +51,8 @@ _OURS = (
     SaeProbe,
     EffectiveDimensions,
     IntrinsicDimension,
+    ConceptDirections,
+    TCAV,
     WordSemantics,
     Regimes,
     Fits,

@@ -1,0 +1,148 @@
+"""Observables of the curves that other observables found: one series a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..needs import Need, Series
+from .base import Observable, SeriesReading
+from .rows import MEASURABLE, reference_index
+
+__all__ = ["OfCurve", "chosen", "curve_reference", "floor_of", "short"]
+
+
+@dataclass(frozen=True)
+class OfCurve(Observable):
+    """An observable of one variable of another node, layer by layer.
+
+    Parameters
+    ----------
+    of
+        Name of the other node; it must have layers.
+    variable
+        Name of its variable along ``step``.
+    select
+        One label for each further dimension of the variable; default: the Procrustes distance with
+        the rotation removed, where the variable has such labels, else the first label.
+    label
+        Name of the node, where a study holds this kind twice for one node.
+    """
+
+    of: str
+    variable: str = "relative_distance"
+    select: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.select, Mapping):
+            raise ArgumentError(f"select must map dimensions to labels; got {self.select!r}.")
+
+    @property
+    def name(self) -> str:
+        """The label, or the other node's name with this kind behind it."""
+        return self.label or f"{self.of}-{self.kind}"
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The other node, for its noise floor."""
+        return (self.of,)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the other node's variable at all steps."""
+        return [Series(self.of, (self.variable,))]
+
+    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the layer's ``curve(step)``."""
+        values = chosen(reading.data[self.variable], self.select)
+        if values.dims != ("step",):
+            raise ArgumentError(
+                f"{self.variable!r} of {self.of!r} must have the dimension step and none but it "
+                f"after select; it has {values.dims}."
+            )
+        return xr.Dataset({"curve": values.reset_coords(drop=True).astype(np.float64)})
+
+    def labels(self, data: xr.Dataset) -> list[str]:
+        """Return the layers' module paths."""
+        return [str(layer) for layer in data.layer.values]
+
+    def tabulated(self, data: xr.Dataset) -> np.ndarray:
+        """Return the curves (steps, layers)."""
+        return np.asarray(data.curve.transpose("step", "layer").values, dtype=np.float64)
+
+
+_PREFERRED = {"distance": "procrustes", "alignment": "rotation removed"}
+
+
+def chosen(values: xr.DataArray, select: Mapping[str, Any]) -> xr.DataArray:
+    """Return `values` at one label of each dimension but ``step`` and ``layer``.
+
+    Raises
+    ------
+    ArgumentError
+        If `select` names a dimension or a label that is not there.
+
+    Examples
+    --------
+    >>> table = xr.DataArray([[1.0, 2.0]], dims=("step", "distance"))
+    >>> table = table.assign_coords(distance=["frobenius", "procrustes"])
+    >>> chosen(table, {}).values, chosen(table, {"distance": "frobenius"}).values
+    (array([2.]), array([1.]))
+    """
+    for name in select:
+        if name not in values.dims:
+            raise ArgumentError(f"select names {name!r}; {values.name!r} has {values.dims}.")
+    for dim in [str(d) for d in values.dims if d not in ("step", "layer")]:
+        labels = list(values[dim].values)
+        wanted = select.get(dim, _PREFERRED.get(dim, labels[0]))
+        if wanted not in labels:
+            if dim in select:
+                raise ArgumentError(f"select[{dim!r}] must be one of {labels}; got {wanted!r}.")
+            wanted = labels[0]
+        values = values.isel({dim: labels.index(wanted)}, drop=True)
+    return values
+
+
+def curve_reference(data: xr.Dataset, curves: np.ndarray) -> int | None:
+    """Return the position of the reference step where the curves (steps, layers) are 0 there.
+
+    Distances to the reference are 0 at it by construction, and it is left out; other curves have
+    an ordinary value there.
+    """
+    place = reference_index(data)
+    if place is None:
+        return None
+    there = curves[place]
+    largest = np.nanmax(np.abs(np.nan_to_num(curves)), axis=0)
+    by_construction = np.isnan(there) | (np.abs(there) <= MEASURABLE * largest)
+    return place if bool(by_construction.all()) else None
+
+
+def floor_of(node: xr.Dataset, select: Mapping[str, Any], layers: Sequence[str]) -> np.ndarray:
+    """Return the noise of a difference of two values of each layer, as its node measured it.
+
+    Refitting and resampling (``floor``), else resampling tokens (``stderr``), else 0.
+    """
+    if "floor" in node and "layer" in node.floor.dims:
+        found = chosen(node.floor, {k: v for k, v in select.items() if k in node.floor.dims})
+    elif "stderr" in node and "layer" in node.stderr.dims:
+        found = 1.96 * np.sqrt(2 * (node.stderr**2).mean("step"))
+    else:
+        return np.zeros(len(layers))
+    return np.nan_to_num(found.reindex(layer=list(layers)).values.astype(np.float64))
+
+
+def short(step: float) -> str:
+    """Return a step as people write it.
+
+    Examples
+    --------
+    >>> short(12000.0), short(3.5)
+    ('12,000', '3.5')
+    """
+    return f"{step:,.0f}" if step >= 10 or float(step).is_integer() else f"{step:.1f}"

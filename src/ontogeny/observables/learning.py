@@ -1,0 +1,172 @@
+"""Learning dynamics as a map, learning progress, stable and convergent learning (row A6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ..dynamics import LearningProgress, Recurrence, learning_progress, recurrence
+from ..errors import ArgumentError
+from ..figures import Column, Curves, Section, Table, attach
+from .curves import OfCurve, curve_reference, floor_of, short
+
+__all__ = ["LearningDynamics"]
+
+FEWEST_VALUES = 3  # beside the reference step's
+
+
+@dataclass(frozen=True)
+class LearningDynamics(OfCurve):
+    """Definitions 10 to 12 on a node's curves: what was observed up to the last step.
+
+    Parameters
+    ----------
+    of, variable, select, label
+        Which curves, see `ontogeny.observables.curves.OfCurve`; they fall where something is
+        learned.
+    noise
+        Noise of a difference of two values; default: what refitting or resampling gives, as the
+        other node measured it.
+
+    Examples
+    --------
+    >>> LearningDynamics("concepts-ica").name
+    'concepts-ica-learning-dynamics'
+    """
+
+    noise: float | None = None
+
+    kind: ClassVar[str] = "learning-dynamics"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise is not None and not 0 <= self.noise < np.inf:
+            raise ArgumentError(f"noise must be 0 or more, or None; got {self.noise}.")
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add verdicts and the fitted map of each layer, figures and sentences."""
+        enough = (np.isfinite(self.tabulated(data)).sum(axis=0)) > FEWEST_VALUES
+        if not enough.any():
+            raise ArgumentError(f"no layer of {self.of!r} has more than {FEWEST_VALUES} values.")
+        data = data.isel(layer=np.flatnonzero(enough))
+        curves = self.tabulated(data)
+        steps = data.step.values
+        reference = curve_reference(data, curves)
+        if self.noise is None:
+            noise = floor_of(nodes[self.of], self.select, self.labels(data))
+        else:
+            noise = np.full(curves.shape[1], self.noise)
+        verdicts = [
+            learning_progress(steps, column, floor, reference_index=reference)
+            for column, floor in zip(curves.T, noise, strict=True)
+        ]
+        maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
+        rows = [_row(*pair) for pair in zip(verdicts, maps, strict=True)]
+        changes = np.full(curves.shape, np.nan)
+        usable = curves.copy()
+        if reference is not None:
+            usable[reference] = np.nan
+        changes[1:] = np.abs(np.diff(usable, axis=0))
+        columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
+        data = data.assign(columns).assign(
+            change=(("step", "layer"), changes),
+            noise=("layer", noise),
+        )
+        data.change.attrs.update(long_name="change since the checkpoint before")
+        data.since.attrs.update(long_name="T", units="step")
+        data.bound.attrs.update(long_name="C")
+        data.quiet_since.attrs.update(long_name="quiet since", units="step")
+        return attach(data, _section(self.of), _FIGURES, _words(self.of, verdicts, maps))
+
+
+def _row(verdict: LearningProgress, found: Recurrence) -> dict[str, Any]:
+    return {
+        "progressed": float(verdict.progressed),
+        "since": verdict.since,
+        "bound": verdict.bound,
+        "bound_step": verdict.bound_step,
+        "late_bound": verdict.late_bound,
+        "converged": float(verdict.converged),
+        "quiet_since": verdict.quiet_since,
+        "slope": found.slope,
+        "slope_stderr": found.slope_stderr,
+        "intercept": found.intercept,
+        "intercept_stderr": found.intercept_stderr,
+        "map_noise": found.noise,
+        "fixed_point": found.fixed_point,
+        "linear_p": found.linear_p,
+        "map_every": found.every[1] if found.even else np.nan,
+    }
+
+
+def _words(of: str, verdicts: list[LearningProgress], maps: list[Recurrence]) -> list[str]:
+    count, last = len(verdicts), max(v.last_step for v in verdicts)
+    progressed = [v for v in verdicts if v.progressed]
+    converged = [v for v in verdicts if v.converged]
+    text = (
+        f"Learning progress in {of} was observed up to step {short(last)} in {len(progressed)} "
+        f"of {count} layers"
+    )
+    if progressed:
+        since = sorted(v.since for v in progressed)
+        text += f", below their first value from steps {short(since[0])} to {short(since[-1])} on"
+    words = [f"{text}."]
+    largest = max(verdicts, key=lambda v: v.bound)
+    words.append(
+        f"No change between neighbouring checkpoints exceeded {largest.bound:.3g} "
+        f"(step {short(largest.bound_step)}); any finite series has such a bound."
+    )
+    words.append(
+        f"Changes stayed within the noise to the end in {len(converged)} of {count} layers; that "
+        "alone does not prove convergence."
+    )
+    bent = sum(found.linear_p < 0.05 for found in maps)
+    if bent:
+        words.append(f"In {bent} of {count} layers the map to the next checkpoint is no line.")
+    return words
+
+
+def _section(of: str) -> Section:
+    return Section(
+        title=f"Learning dynamics ({of})",
+        definition="Learning progress: below the first value for good, from a step T on. Stable "
+        "learning: no change exceeds a bound C. Convergent learning: changes vanish in the noise. "
+        "The map: the next value as a linear function of the present one, plus noise.",
+        symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
+        null="A value counts as below the first, and a change as one, beyond what refitting or "
+        "resampling gives.",
+        care="The definitions speak of endless training; only what was seen is stated, and only "
+        "at the checkpoints. Every finite series is stable. The map uses the longest evenly "
+        "spaced stretch of checkpoints; its slope is too small in short series.",
+        source="Bernas 2025, Definitions 10 to 12",
+    )
+
+
+_FIGURES = [
+    Curves(
+        "changes",
+        "Change since the checkpoint before",
+        value="change",
+        y_scale="log",
+        caption="Absolute change; checkpoints further apart have more time to change.",
+    ),
+    Table(
+        "verdicts",
+        "What was observed, and the map to the next checkpoint",
+        columns=[
+            Column("since", "progress from T", over="observed"),
+            Column("bound", "largest change C", over="observed"),
+            Column("late_bound", "in the later half", over="observed"),
+            Column("quiet_since", "within noise from", over="observed"),
+            Column("slope", "slope", sd="slope_stderr", over="map"),
+            Column("map_noise", "noise", over="map"),
+            Column("fixed_point", "fixed point", over="map"),
+            Column("map_every", "steps apart", over="map"),
+        ],
+        caption="Empty where it was not observed.",
+    ),
+]
