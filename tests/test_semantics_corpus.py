@@ -95,6 +95,21 @@ def test_tensors_are_ids_too():
     assert semantics.token_stream(torch.tensor([[1, 2], [3, 4]])).ids.tolist() == [1, 2, -1, 3, 4]
 
 
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint64, np.int8, np.int64])
+def test_the_integer_type_does_not_matter(dtype, tmp_path):
+    ids = np.random.default_rng(0).integers(0, 9, 500)
+    expected = semantics.support_matrix(ids, 9, 60, (1, 3)).counts.toarray()
+    given = ids.astype(dtype)
+    given.tofile(tmp_path / "tokens.bin")
+    mapped = np.memmap(tmp_path / "tokens.bin", dtype=dtype, mode="r")
+    for tokens in (given, mapped):
+        np.testing.assert_array_equal(
+            semantics.support_matrix(tokens, 9, 60, (1, 3)).counts.toarray(), expected
+        )
+    rows = semantics.token_stream(given.reshape(5, 100)).ids
+    assert np.issubdtype(rows.dtype, np.integer) and rows[100] == -1
+
+
 def test_names_that_are_too_few_are_refused():
     with pytest.raises(ArgumentError, match="names holds 2"):
         semantics.token_stream([0, 5], names=["a", "b"])

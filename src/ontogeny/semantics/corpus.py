@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError, check_choice
+from .counting import highest_id
 
 __all__ = ["Tokens", "WordStream", "split_words", "token_stream", "word_stream"]
 
@@ -267,12 +268,13 @@ def _parted(rows: Iterable[Any]) -> np.ndarray:
                 "tokens must be integer ids in one dimension a text; "
                 f"got {ids.dtype} of shape {ids.shape}."
             )
+        ids = ids.astype(np.int64) if ids.dtype == np.uint64 else ids  # joins to floats otherwise
         parts += [ids, np.array([BREAK], dtype=np.int8)]
     return parts[0] if len(parts) == 2 else np.concatenate([*parts[:-1], np.zeros(0, np.int8)])
 
 
 def _of_ids(ids: np.ndarray, names: Sequence[str] | None) -> WordStream:
-    highest = int(ids.max(initial=-1))
+    highest = highest_id(ids)
     if names is None:
         return WordStream(ids, _Numbers(highest + 1))
     if highest >= len(names):

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Contexts", "count_next_words", "frequent_contexts", "frequent_words", "relabelled"]
+__all__ = [
+    "Contexts",
+    "count_next_words",
+    "frequent_contexts",
+    "frequent_words",
+    "highest_id",
+    "relabelled",
+]
 
 # Positions handled at once: bounds what sorting and matching need beside the stream itself.
 CHUNK = 1 << 22
@@ -33,6 +40,17 @@ class Contexts:
         return (self.ids >= 0).sum(1)
 
 
+def highest_id(ids: np.ndarray) -> int:
+    """Return the highest id of a stream, -1 if there is none; ids may be unsigned.
+
+    Examples
+    --------
+    >>> highest_id(np.array([3, 1], dtype=np.uint16)), highest_id(np.zeros(0, int))
+    (3, -1)
+    """
+    return max(int(ids.max()), -1) if len(ids) else -1
+
+
 def frequent_words(ids: np.ndarray, excluded: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n` most frequent ids of a stream and their counts; ties go to the first met.
 
@@ -41,11 +59,11 @@ def frequent_words(ids: np.ndarray, excluded: np.ndarray, n: int) -> tuple[np.nd
     >>> frequent_words(np.array([4, 2, 2, -1, 4, 7]), np.array([7]), 5)
     (array([4, 2]), array([2, 2]))
     """
-    highest = int(ids.max(initial=-1))
+    highest = highest_id(ids)
     counts = np.zeros(highest + 2, dtype=np.int64)  # the last place is that of negative ids
     first = np.full(highest + 2, len(ids), dtype=np.int64)
     for part in _chunks(len(ids)):
-        places = np.maximum(ids[part], -1)
+        places = np.maximum(ids[part].astype(np.int64), -1)  # unsigned ids have no -1
         counts += np.bincount(places + 1, minlength=highest + 2)[np.r_[1 : highest + 2, 0]]
         np.minimum.at(first, places, np.arange(part.start, part.stop))
     counts[-1] = 0
@@ -62,12 +80,12 @@ def relabelled(ids: np.ndarray, words: np.ndarray) -> np.ndarray:
     >>> relabelled(np.array([4, 2, 9, -1]), np.array([2, 4]))
     array([ 1,  0, -1, -1], dtype=int32)
     """
-    table = np.full(int(ids.max(initial=-1)) + 2, -1, dtype=np.int32)
+    table = np.full(highest_id(ids) + 2, -1, dtype=np.int32)
     known = words[words < len(table) - 1]
     table[known] = np.arange(len(words), dtype=np.int32)[words < len(table) - 1]
     found = np.empty(len(ids), dtype=np.int32)
     for part in _chunks(len(ids)):
-        found[part] = table[np.maximum(ids[part], -1)]
+        found[part] = table[np.maximum(ids[part].astype(np.int64), -1)]
     return found
 
 

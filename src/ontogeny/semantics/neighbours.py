@@ -94,7 +94,7 @@ def neighbour_vectors(
     stream = token_stream(heldout)
     index = {word: i for i, word in enumerate(words)}
     rows_of = np.array([index.get(word, -1) for word in stream.words] + [-1], dtype=np.int64)
-    ids = np.maximum(stream.ids, -1)
+    ids = np.maximum(stream.ids.astype(np.int64), -1)
     rows = rows_of[ids]
     V = len(stream.words)
     blocks = []

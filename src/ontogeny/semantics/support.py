@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..errors import ArgumentError
 from .corpus import Tokens, WordStream, token_stream
-from .counting import count_next_words, frequent_contexts, frequent_words, relabelled
+from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 
 __all__ = ["ContextWords", "Support", "support_from_pairs", "support_matrix"]
 
@@ -176,9 +176,9 @@ def support_matrix(
     _check_count("vocab_size", vocab_size)
     _check_count("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
-    if int(stream.ids.max(initial=0)) >= HIGHEST_ID:
+    if highest_id(stream.ids) >= HIGHEST_ID:
         raise ArgumentError(
-            f"tokens hold id {int(stream.ids.max())}; ids must be below {HIGHEST_ID}. "
+            f"tokens hold id {highest_id(stream.ids)}; ids must be below {HIGHEST_ID}. "
             "Number them first: np.unique(tokens, return_inverse=True)."
         )
     word_ids, _ = frequent_words(stream.ids, _excluded(stream, exclude), vocab_size)
