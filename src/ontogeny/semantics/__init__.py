@@ -16,7 +16,6 @@ from .concepts import ConceptBasis as ConceptBasis
 from .concepts import embedding_concepts as embedding_concepts
 from .concepts import svd_concepts as svd_concepts
 from .corpus import WordStream as WordStream
-from .corpus import split_words as split_words
 from .corpus import token_stream as token_stream
 from .corpus import word_stream as word_stream
 from .gradient_flow import closed_form as closed_form
@@ -44,6 +43,7 @@ from .scores import Score as Score
 from .scores import coherence as coherence
 from .scores import orthant_coherence as orthant_coherence
 from .shuffled import shuffled_next_words as shuffled_next_words
+from .splitting import split_words as split_words
 from .subspaces import leading_directions as leading_directions
 from .subspaces import subspace_overlap as subspace_overlap
 from .support import ContextWords as ContextWords

@@ -15,26 +15,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..arrays import is_array, to_numpy
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError
 from .counting import highest_id
+from .splitting import splitter
 
-__all__ = ["Tokens", "WordStream", "split_words", "token_stream", "word_stream"]
+__all__ = ["Tokens", "WordStream", "token_stream", "word_stream"]
 
 Tokens: TypeAlias = Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
 
 BREAK = -1
 
-# One word is a special token such as <unk>, WikiText's @-@, one CJK character, a run of anything
-# but spaces and punctuation (so that the marks of Indic and Semitic scripts stay in their words,
-# which \w would cut out), apostrophes inside it included; or one punctuation mark.
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_MARKS = (
-    r"!-/:-@\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u05be\u05c0\u05c3\u060c\u061b\u061f\u06d4\u0964\u0965"
-    r"\u2000-\u200b\u200e-\u206f\u20a0-\u20cf\u2190-\u2bff\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"
-)
-_LETTERS = rf"[^\s{_MARKS}{_CJK}]+"
-_WORD = re.compile(rf"</?\w+>|<\|\w+\|>|@[-,.]@|[{_CJK}]|{_LETTERS}(?:['’]{_LETTERS})*|[^\s]")
-_IS_MARK = re.compile(rf"[{_MARKS}]+")
 _PARTED = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -63,34 +53,6 @@ class WordStream:
         return len(self.ids)
 
 
-def split_words(text: str, *, lowercase: bool = True, punctuation: bool = True) -> list[str]:
-    """Split running text into words.
-
-    A word is a run of letters, digits and marks, with apostrophes inside it; a punctuation mark,
-    one Chinese or Japanese character, and tokens such as ``<unk>`` and ``@-@`` stand alone.
-
-    Parameters
-    ----------
-    text
-        Any text.
-    lowercase
-        Whether capitals become small letters.
-    punctuation
-        Whether punctuation marks are words; dropped otherwise.
-
-    Examples
-    --------
-    >>> split_words("Tom said: I'm 5!")
-    ['tom', 'said', ':', "i'm", '5', '!']
-    >>> split_words("Tom said: I'm 5!", lowercase=False, punctuation=False)
-    ['Tom', 'said', "I'm", '5']
-    """
-    words = _WORD.findall(text.lower() if lowercase else text)
-    if not punctuation:
-        words = [word for word in words if not _IS_MARK.fullmatch(word)]
-    return words
-
-
 def word_stream(
     texts: str | Path | Iterable[Any],
     *,
@@ -110,7 +72,7 @@ def word_stream(
         One text; the path of a text file, whose texts are parted by blank lines; or any iterable
         of texts or of rows with a text in `field` (a ``datasets`` data set).
     split
-        ``"words"`` (see :func:`split_words`), ``"spaces"`` for text that is tokenised already,
+        ``"words"`` (see :func:`~ontogeny.semantics.split_words`), ``"spaces"`` for text that is tokenised already,
         such as WikiText, or a function from a text to a list of words. A Hugging Face tokenizer
         is used by its tokens, without special ones.
     lowercase, punctuation
@@ -130,7 +92,7 @@ def word_stream(
     >>> stream.ids.tolist(), stream.words
     ([0, 1, 2, -1, 3, 1, 4], ('a', 'cat', 'sat', 'the', 'ran'))
     """
-    cut = _splitter(split, lowercase, punctuation)
+    cut = splitter(split, lowercase, punctuation)
     return _numbered(cut(text) for text in _texts(texts, field))
 
 
@@ -179,25 +141,6 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
     raise ArgumentError(
         f"tokens must hold words, token ids or lists of them; its first entry is {_kind(first)}."
     )
-
-
-def _splitter(
-    split: str | Callable[[str], Any], lowercase: bool, punctuation: bool
-) -> Callable[[str], list[str]]:
-    tokenize = getattr(split, "tokenize", None)
-    if tokenize is not None:
-        return tokenize
-    if callable(split):
-        return split
-    check_choice("split", split, ("words", "spaces"))
-    if split == "words":
-        return lambda text: split_words(text, lowercase=lowercase, punctuation=punctuation)
-
-    def spaces(text: str) -> list[str]:
-        words = (text.lower() if lowercase else text).split()
-        return words if punctuation else [w for w in words if not _IS_MARK.fullmatch(w)]
-
-    return spaces
 
 
 def _texts(texts: Any, field: str) -> Iterator[str]:
