@@ -81,3 +81,54 @@ def test_readout_transformers_are_read_too():
 def test_wrong_settings_are_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
         needs.Attention(**options)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [tiny_model, *(lambda n=n: family(n) for n in ("gpt2", "gpt_neox", "bert", "llama", "gemma2"))],
+)
+def test_cut_attention_is_that_of_maps_cut_by_hand(build):
+    model = build().eval()
+    before = model.config._attn_implementation
+    ids = torch.arange(4, 16).reshape(2, 6)
+    mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
+    with torch.no_grad():
+        model.set_attn_implementation("eager")
+        whole = model(ids, attention_mask=mask, output_attentions=True)
+        model.set_attn_implementation(before)
+        with capture.cut_attention(model, 6):
+            same = model(ids, attention_mask=mask).logits
+        with capture.cut_attention(model, 2):
+            cut = model(ids, attention_mask=mask, output_attentions=True)
+    assert model.config._attn_implementation == before
+    seen = mask.bool()
+    torch.testing.assert_close(same[seen], whole.logits[seen], rtol=1e-4, atol=1e-5)
+    # the first layer sees the same states: its map must be the whole one, cut and scaled
+    expected = whole.attentions[0].clone()
+    smallest = expected.topk(2, dim=-1).values[..., -1:]
+    expected = torch.where(expected >= smallest, expected, 0)
+    expected = expected / expected.sum(-1, keepdim=True)
+    rows = seen[:, None, :].expand(expected.shape[:3])
+    torch.testing.assert_close(cut.attentions[0][rows], expected[rows], rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(cut.logits[seen], whole.logits[seen], atol=1e-4)
+
+
+def family(name):
+    from family_models import build
+
+    return build(name)
+
+
+def test_attention_that_cannot_be_cut_is_said():
+    with (
+        pytest.raises(ArgumentError, match="only be cut in models of transformers"),
+        capture.cut_attention(torch.nn.Linear(2, 2), 1),
+    ):
+        pass
+    with (
+        pytest.raises(ArgumentError, match="at least 1; got 0"),
+        capture.cut_attention(tiny_model(), 0),
+    ):
+        pass
+    with pytest.raises(ArgumentError, match="was not cut"), capture.cut_attention(tiny_model(), 1):
+        pass

@@ -21,6 +21,7 @@ from .reading import ReadingSettings, read
 from .reads import modules_read
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
+from .tcav import tcav
 from .weights import match_blocks
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "modules_read",
     "parameter_blocks",
     "read",
+    "tcav",
     "untouched",
     "weight_block",
     "word_embeddings",

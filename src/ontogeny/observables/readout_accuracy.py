@@ -1,0 +1,229 @@
+"""How often the answer is right, whole and with attention cut to its strongest keys (C7, C9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ..capture import cut_attention
+from ..capture.forward import run
+from ..errors import ArgumentError
+from ..figures import Band, Curves, Heatmap, Section, attach
+from ..needs import Gradients, Need
+from .base import Observable
+from .rows import development_rows, statement
+
+__all__ = ["ReadoutAccuracy", "answers", "majority_share", "wilson_interval"]
+
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class ReadoutAccuracy(Observable):
+    """Share of right answers of a classifier that reads at the last token, on each input set.
+
+    Parameters
+    ----------
+    on
+        Input sets with class numbers as labels, one curve each: one per number of markers, say.
+    cut
+        Numbers k: the accuracy is also taken with the attention of every head cut to the k
+        strongest keys of each query.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> ReadoutAccuracy(("m=1", "m=2"), cut=(1, 4)).name
+    'readout-accuracy'
+    """
+
+    on: tuple[str, ...] = ()
+    cut: tuple[int, ...] = ()
+    label: str | None = None
+
+    kind: ClassVar[str] = "readout-accuracy"
+
+    def __post_init__(self) -> None:
+        for name in ("on", "cut"):
+            value = getattr(self, name)
+            object.__setattr__(
+                self, name, (value,) if isinstance(value, str | int) else tuple(value)
+            )
+        if any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in self.cut):
+            raise ArgumentError(f"cut must hold numbers of keys, each at least 1; got {self.cut}.")
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model with each input set."""
+        return [Gradients("classification", on) for on in self.on or (None,)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return accuracy, loss and baseline per input set, and the accuracies with cut attention.
+
+        ``accuracy(set)``, ``accuracy_low``, ``accuracy_high`` (Wilson, 95 %), ``loss(set)`` in
+        nats, ``majority(set)``: the share of the most frequent label, ``texts(set)``,
+        ``cut_accuracy(kept, set)``.
+        """
+        values = [reading[need] for need in self.needs()]
+        names = list(self.on) or ["inputs"]
+        whole = [answers(value) for value in values]
+        counts = np.array([len(right) for right, _ in whole])
+        right = np.array([int(each.sum()) for each, _ in whole])
+        low, high = wilson_interval(right, counts)
+        found = xr.Dataset(
+            {
+                "accuracy": ("set", right / counts),
+                "accuracy_low": ("set", low),
+                "accuracy_high": ("set", high),
+                "loss": ("set", np.array([loss.mean() for _, loss in whole])),
+                "majority": ("set", np.array([majority_share(v.inputs.labels) for v in values])),
+                "texts": ("set", counts),
+            },
+            coords={"set": names},
+        )
+        if not self.cut:
+            return found
+        cut = [[answers(value, k)[0].mean() for value in values] for k in self.cut]
+        return found.assign(cut_accuracy=(("kept", "set"), np.array(cut))).assign_coords(
+            kept=list(self.cut)
+        )
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the rows of the chart and figures."""
+        names = [str(name) for name in data.set.values]
+        accuracy = data.accuracy.transpose("set", "step").values
+        texts = data.texts.transpose("set", "step").values
+        first = accuracy[:, :1]
+        noise = np.sqrt((accuracy * (1 - accuracy) + first * (1 - first) + 0.25 / texts) / texts)
+        data = data.assign(
+            development_rows(
+                [f"{name} · accuracy" for name in names],
+                [""] * len(names),
+                data.step.values,
+                accuracy,
+                floor=np.nan_to_num(1.96 * noise, nan=1.0),
+            )
+        )
+        data.accuracy.attrs.update(units="share of answers", long_name="accuracy")
+        data.loss.attrs.update(units="nats", long_name="loss at the answer")
+        figures: list[Any] = list(_FIGURES)
+        if "cut_accuracy" in data:
+            data.cut_accuracy.attrs.update(units="share of answers", long_name="accuracy")
+            figures.append(_CUT)
+        return attach(data, _SECTION, figures, statement(data, "Accuracy"))
+
+
+def answers(value: Any, keep: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether each text is answered rightly (n,) bool, and its loss in nats (n,).
+
+    `value` is a `GradientReading` with labels; `keep` cuts attention to so many keys.
+
+    Raises
+    ------
+    ArgumentError
+        If the model does not give one row of logits per text, or fewer classes than labels.
+    """
+    labels = np.asarray(value.inputs.labels).astype(np.int64)
+    right, losses = np.zeros(len(labels), bool), np.empty(len(labels))
+    for batch in value.inputs.batches(_BATCH):
+        with torch.no_grad(), _cut(value.model, keep):
+            logits = _readout(run(value.model, batch), batch).float().cpu()
+        target = torch.from_numpy(labels[batch.rows])
+        if logits.shape[1] <= int(target.max()):
+            raise ArgumentError(
+                f"labels go up to {int(target.max())}, but the model has {logits.shape[1]} classes."
+            )
+        right[batch.rows] = (logits.argmax(1) == target).numpy()
+        losses[batch.rows] = torch.nn.functional.cross_entropy(
+            logits, target, reduction="none"
+        ).numpy()
+    return right, losses
+
+
+def majority_share(labels: np.ndarray) -> float:
+    """Return the share of the most frequent label: what naming it always gets right.
+
+    Examples
+    --------
+    >>> majority_share(np.array([0, 0, 1]))
+    0.6666666666666666
+    """
+    return float(np.bincount(np.asarray(labels).astype(np.int64)).max() / len(labels))
+
+
+def wilson_interval(right: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 95 % score interval of shares (Wilson 1927), which stays within 0 and 1.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(np.array([10]), np.array([10]))
+    >>> low.round(2), high.round(2)
+    (array([0.72]), array([1.]))
+    """
+    z2 = 1.959963984540054**2
+    share = right / count
+    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
+    half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * count)) / count) / (1 + z2 / count)
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def _cut(model: torch.nn.Module, keep: int | None) -> AbstractContextManager[None]:
+    return nullcontext() if keep is None else cut_attention(model, keep)
+
+
+def _readout(output: Any, batch: Any) -> torch.Tensor:
+    """Return logits (texts, classes): of the model, or at the last token of each text."""
+    logits = getattr(output, "logits", output)
+    if not isinstance(logits, torch.Tensor) or logits.ndim not in (2, 3):
+        raise ArgumentError("accuracy needs logits (texts, classes) or (texts, tokens, classes).")
+    if logits.ndim == 2:
+        return logits
+    last = batch.mask.shape[1] - 1 - batch.mask[:, ::-1].argmax(axis=1)
+    return logits[torch.arange(len(last)), torch.from_numpy(last.copy())]
+
+
+_SECTION = Section(
+    title="Accuracy",
+    definition="Share of texts whose label gets the largest logit at the last token.",
+    symbol="P(argmax z = y)",
+    null="Always naming the most frequent label: the grey line of each panel. A change counts "
+    "beyond 1.96 standard errors of the difference to the first step.",
+    care="Each set is fixed and fresh: none of its texts was drawn for training. Products modulo "
+    "C are often 0, so read accuracy beside the grey line.",
+    source="Xu 2026, sec. 3.1, 4.5",
+)
+_FIGURES = [
+    Curves(
+        "accuracy",
+        "Accuracy on each set",
+        value="accuracy",
+        series=None,
+        facet="set",
+        interval=("accuracy_low", "accuracy_high"),
+        bands=[Band("majority", "majority", "most frequent label")],
+        caption="Line: share of right answers with its 95 % interval.",
+    ),
+    Heatmap(
+        "forgetting",
+        "Accuracy over training: what is learned, what is forgotten",
+        value="accuracy",
+        y="set",
+        caption="One row a set: a row that turns pale again was forgotten.",
+    ),
+    Curves("loss", "Loss on each set", value="loss", series="set"),
+]
+_CUT = Curves(
+    "cut",
+    "Accuracy with attention cut to the strongest keys",
+    value="cut_accuracy",
+    series="kept",
+    facet="set",
+    bands=[Band("majority", "majority", "most frequent label")],
+    caption="One line for each number of keys that every query of every head keeps.",
+)

@@ -1,0 +1,302 @@
+"""Sparse latents of the state that the answer is read from, and what removing them costs (C8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ..concepts import SAE
+from ..errors import ArgumentError, check_choice
+from ..figures import Band, Curves, Section, attach
+from ..needs import Gradients, Need
+from .base import Observable
+from .latent_correlations import Correlations, correlations
+from .readout_accuracy import answers
+from .readout_state import ReadoutState
+
+__all__ = ["ABLATIONS", "SaeProbe"]
+
+ABLATIONS = ("reconstruction", "count", "position", "random", "matched", "largest")
+
+
+@dataclass(frozen=True)
+class SaeProbe(Observable):
+    """Sparse autoencoder on one state at the last token: correlated latents, and their ablation.
+
+    Half of the texts fit the autoencoder and choose latents; the other half measures. A latent is
+    removed by subtracting its decoded contribution from the state, so that what the autoencoder
+    does not reconstruct stays as it is.
+
+    Removed are the `removed` latents that correlate most with the number of marker tokens
+    (``count``), with a marker at one of the positions (``position``), as many random active ones
+    (``random``: mean of `draws`), ones whose contribution has the nearest energy to those of
+    ``count`` (``matched``), and those of the largest energy (``largest``); ``reconstruction``
+    replaces the state by the decoded one.
+
+    Parameters
+    ----------
+    marker_ids
+        Tokens whose number and positions are looked for.
+    layer
+        One site whose output the answer depends on at the last token; the last block by default.
+    on
+        Input set with labels; at least 100 texts, of several numbers of markers.
+    variants
+        ``"vanilla"`` (ReLU and L1) or ``"topk"``, or both.
+    n_latents, k, alpha, epochs
+        Of `ontogeny.concepts.SAE`.
+    removed
+        Latents removed at a time.
+    draws
+        Draws of random latents and of the null of correlations.
+    random_state
+        Seed of the halves, the autoencoder and the draws.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> SaeProbe(marker_ids=(8,)).name
+    'sae-probe'
+    """
+
+    marker_ids: tuple[int, ...]
+    layer: str = "layers[-1].resid"
+    on: str | None = None
+    variants: tuple[str, ...] = ("vanilla", "topk")
+    n_latents: int = 256
+    k: int = 16
+    alpha: float = 1e-3
+    epochs: int = 30
+    removed: int = 5
+    draws: int = 20
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "sae-probe"
+
+    def __post_init__(self) -> None:
+        for name in ("marker_ids", "variants"):
+            value = getattr(self, name)
+            object.__setattr__(
+                self, name, (value,) if isinstance(value, str | int) else tuple(value)
+            )
+        if not self.marker_ids or not self.variants:
+            raise ArgumentError("marker_ids and variants must each name at least one.")
+        for variant in self.variants:
+            check_choice("variants", variant, ("vanilla", "topk"))
+        for name in ("n_latents", "k", "epochs", "removed", "draws"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} must be a whole number above 0; got {value!r}.")
+        if self.removed > self.n_latents // 2:
+            raise ArgumentError(
+                f"removed must be at most half of n_latents={self.n_latents}; got {self.removed}."
+            )
+
+    def needs(self) -> Sequence[Need]:
+        """Return the model with the labelled input set."""
+        return [Gradients("classification", self.on)]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return accuracies before and after each ablation, correlations and their null.
+
+        ``accuracy``, ``ablated(variant, ablation)``, ``accuracy_lost(variant, ablation)``
+        with ``lost_stderr`` (paired over texts), ``random_low``, ``random_high`` (2.5 and 97.5 % of
+        what the random draws lose), ``count_correlation(variant, latent)`` and ``count_null``: the
+        95 % quantile of the largest correlation of any latent with shuffled counts; the same of
+        positions (``position_correlation(variant, place)``, the largest over latents).
+        """
+        value = reading[self.needs()[0]]
+        texts = len(value.inputs)
+        if texts < 100:
+            raise ArgumentError(f"an SAE probe needs at least 100 texts; {self.on!r} has {texts}.")
+        site = ReadoutState(value, self.layer)
+        order = np.random.default_rng(self.random_state).permutation(texts)
+        halves = np.sort(order[: texts // 2]), np.sort(order[texts // 2 :])
+        found = [self._of_variant(value, site, halves, variant) for variant in self.variants]
+        data = xr.concat(found, dim="variant", data_vars="all").assign_coords(
+            variant=list(self.variants)
+        )
+        return data.assign(
+            accuracy=answers(value)[0][halves[1]].mean(), texts_measured=len(halves[1])
+        )
+
+    def _of_variant(
+        self, value: Any, site: ReadoutState, halves: tuple[np.ndarray, np.ndarray], variant: str
+    ) -> xr.Dataset:
+        fitted, measured = halves
+        states = site.states()
+        sae = SAE(
+            self.n_latents,
+            variant=variant,
+            k=self.k,
+            alpha=self.alpha,
+            epochs=self.epochs,
+            random_state=self.random_state,
+        )
+        codes = np.asarray(sae.fit_transform(states[fitted]))
+        rng = np.random.default_rng(self.random_state)
+        marked = np.isin(value.inputs.ids, self.marker_ids) & value.inputs.mask
+        count = correlations(codes, marked[fitted].sum(1)[:, None], self.draws, rng)
+        place = correlations(codes, marked[fitted], self.draws, rng)
+        energy = codes.mean(0) ** 2 + codes.var(0)
+        energy *= np.square(sae.components_).sum(1)
+        chosen = self._chosen(count, place, energy, rng)
+        whole = answers(value)[0]
+        ablated = {name: site.without(sae, latents) for name, latents in chosen.items()}
+        ablated["reconstruction"] = site.without(sae, None)
+        draws = [
+            site.without(sae, rng.choice(np.flatnonzero(energy > 0), self._size(energy), False))
+            for _ in range(self.draws)
+        ]
+        drops = {n: (whole.astype(float) - r)[measured] for n, r in ablated.items()}
+        drops["random"] = (whole - np.mean(draws, axis=0))[measured]
+        low, high = np.quantile(
+            [(whole.astype(float) - r)[measured].mean() for r in draws], [0.025, 0.975]
+        )
+        size = np.sqrt(len(measured))
+        test = np.asarray(sae.transform(states[measured]))
+        left = states[measured] - np.asarray(sae.inverse_transform(test))
+        centred = states[measured] - states[measured].mean(0)
+        return xr.Dataset(
+            {
+                "ablated": (
+                    "ablation",
+                    [whole[measured].mean() - drops[n].mean() for n in ABLATIONS],
+                ),
+                "accuracy_lost": ("ablation", [drops[n].mean() for n in ABLATIONS]),
+                "lost_stderr": ("ablation", [drops[n].std(ddof=1) / size for n in ABLATIONS]),
+                "random_low": low,
+                "random_high": high,
+                "count_correlation": ("latent", count.of_latent),
+                "count_null": count.limit,
+                "position_correlation": ("place", np.abs(place.observed).max(0)),
+                "position_null": place.limit,
+                "variance_explained": 1 - float(np.square(left).sum() / np.square(centred).sum()),
+                "active_per_text": float((test > 0).sum(1).mean()),
+                "active_latents": int((energy > 0).sum()),
+            },
+            coords={
+                "ablation": list(ABLATIONS),
+                "latent": np.arange(self.n_latents),
+                "place": np.arange(marked.shape[1]),
+            },
+        )
+
+    def _size(self, energy: np.ndarray) -> int:
+        return min(self.removed, int((energy > 0).sum()))
+
+    def _chosen(
+        self, count: Correlations, place: Correlations, energy: np.ndarray, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Return the latents of each targeted ablation, chosen on the fitting half."""
+        size = self._size(energy)
+        by_count = np.argsort(-count.of_latent, kind="stable")[:size]
+        by_place = np.argsort(-place.of_latent, kind="stable")[:size]
+        return {
+            "count": by_count,
+            "position": by_place,
+            "matched": _nearest(energy, by_count),
+            "largest": np.argsort(-energy, kind="stable")[:size],
+        }
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add figures and sentences."""
+        shown = data.accuracy_lost.transpose("variant", "ablation", "step")
+        error = data.lost_stderr.transpose("variant", "ablation", "step")
+        above = (data.count_correlation > data.count_null).sum("latent").astype(float)
+        data = data.assign(
+            lost_low=shown - 1.96 * error,
+            lost_high=shown + 1.96 * error,
+            latents_above_null=above,
+            strongest=data.count_correlation.max("latent"),
+            strongest_place=data.position_correlation.max("place"),
+            zero=0.0,
+        )
+        data.accuracy_lost.attrs.update(units="share of answers", long_name="accuracy lost")
+        for name in ("strongest", "strongest_place"):
+            data[name].attrs.update(units="|r|", long_name="largest absolute correlation")
+        return attach(data, _SECTION, _FIGURES, _statements(data))
+
+
+def _nearest(energy: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return for each chosen latent another of the nearest energy, each once."""
+    free = [int(i) for i in np.flatnonzero(energy > 0) if i not in set(chosen.tolist())]
+    matched = []
+    for latent in chosen:
+        if not free:
+            break
+        best = min(free, key=lambda other: abs(np.log(energy[other] / max(energy[latent], 1e-300))))
+        free.remove(best)
+        matched.append(best)
+    return np.array(matched, dtype=int)
+
+
+def _statements(data: xr.Dataset) -> list[str]:
+    last = data.isel(step=-1)
+    found = []
+    for variant in data.variant.values:
+        one = last.sel(variant=variant)
+        drop = {str(n): float(one.accuracy_lost.sel(ablation=n)) for n in ABLATIONS}
+        found.append(
+            f"{variant}: {int(one.latents_above_null)} latents correlate with the number of "
+            f"markers beyond chance at the last step; removing the strongest costs "
+            f"{100 * drop['count']:.1f} points of accuracy, as many random ones "
+            f"{100 * drop['random']:.1f}, of equal energy {100 * drop['matched']:.1f}, the largest "
+            f"{100 * drop['largest']:.1f}."
+        )
+    return found
+
+
+_SECTION = Section(
+    title="Sparse latents and their ablation",
+    definition="A sparse autoencoder on the state that the answer is read from. Latents that "
+    "follow the number or the place of markers are removed by subtracting what they decode to.",
+    symbol="h ← h − Σⱼ uⱼ wⱼ",
+    null="As many random active latents (grey band), latents of equal energy, the largest latents, "
+    "and the plain reconstruction. Correlations: the largest of all latents with shuffled texts.",
+    care="Latents are chosen on one half of the texts and measured on the other. What is removed "
+    "depends on the choice: the largest latents usually cost most.",
+    source="Xu 2026, sec. 3.4, 4.4, Fig. 6",
+)
+_FIGURES = [
+    Curves(
+        "drop",
+        "Accuracy lost by removing latents",
+        value="accuracy_lost",
+        series="ablation",
+        facet="variant",
+        interval=("lost_low", "lost_high"),
+        bands=[Band("random_low", "random_high", "random latents, 95 % of draws")],
+        caption="One line for each choice of latents, with 1.96 standard errors over texts.",
+    ),
+    Curves(
+        "accuracy",
+        "Accuracy after removing latents",
+        value="ablated",
+        series="ablation",
+        facet="variant",
+        caption="The same as accuracies; before: see the data.",
+    ),
+    Curves(
+        "strongest",
+        "Strongest correlation of a latent with the number of markers",
+        value="strongest",
+        series=None,
+        facet="variant",
+        bands=[Band("zero", "count_null", "largest by chance, 95 %")],
+    ),
+    Curves(
+        "places",
+        "Strongest correlation of a latent with a marker's position",
+        value="strongest_place",
+        series=None,
+        facet="variant",
+        bands=[Band("zero", "position_null", "largest by chance, 95 %")],
+    ),
+]
