@@ -34,6 +34,7 @@ from .projection import BlockEnergies as BlockEnergies
 from .projection import SubspaceControl as SubspaceControl
 from .projection import block_matched_control as block_matched_control
 from .projection import principal_basis as principal_basis
+from .projection import principal_coefficients as principal_coefficients
 from .projection import random_subspace_control as random_subspace_control
 from .projection import sampled_subspace_control as sampled_subspace_control
 from .rank import effective_rank as effective_rank
@@ -72,6 +73,7 @@ __all__ = [
     "gaussian_matrix_rank",
     "principal_angles",
     "principal_basis",
+    "principal_coefficients",
     "subspace_overlap",
     "subspace_overlap_null",
     "random_subspace_angles",

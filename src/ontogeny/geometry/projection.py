@@ -24,9 +24,49 @@ __all__ = [
     "SubspaceControl",
     "block_matched_control",
     "principal_basis",
+    "principal_coefficients",
     "random_subspace_control",
     "sampled_subspace_control",
 ]
+
+
+def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> np.ndarray:
+    """Return how the top principal components are made of the snapshots' displacements.
+
+    Parameters
+    ----------
+    gram
+        Displacement Gram matrix (T, T).
+    k
+        Number of components, at least 1.
+    end
+        Only the first `end` snapshots count (the prefix), at least 2; default all.
+
+    Returns
+    -------
+    numpy.ndarray
+        (end, k') with k' ≤ k; displacements (end, d) transposed times this is the basis (d, k').
+
+    Raises
+    ------
+    ArgumentError
+        If `k` or `end` is out of range.
+
+    Examples
+    --------
+    >>> line = np.linspace(0, 1, 20)[:, None] * np.array([3.0, 4.0])
+    >>> np.abs(line.T @ principal_coefficients(line @ line.T, k=1)).round(6).ravel()
+    array([0.6, 0.8])
+    """
+    known = check_gram(gram)
+    end = len(known) if end is None else end
+    if k < 1 or not 2 <= end <= len(known):
+        raise ArgumentError(
+            f"k must be at least 1 and end from 2 to {len(known)} snapshots; got k={k}, end={end}."
+        )
+    values, vectors = np.linalg.eigh(centred(known[:end, :end]))
+    kept = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
+    return vectors[:, kept] / np.sqrt(values[kept])  # they sum to zero: the mean drops out
 
 
 def principal_basis(
@@ -67,20 +107,12 @@ def principal_basis(
     (2, 1)
     """
     known = displacement_gram(snapshots) if gram is None else check_gram(gram)
-    count = len(known)
-    end = count if end is None else end
-    if len(snapshots) != count:
-        raise ArgumentError(f"gram is of {count} snapshots; snapshots has {len(snapshots)}.")
-    if k < 1 or not 2 <= end <= count:
-        raise ArgumentError(
-            f"k must be at least 1 and end from 2 to {count} snapshots; got k={k}, end={end}."
-        )
-    values, vectors = np.linalg.eigh(centred(known[:end, :end]))
-    kept = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
-    weights = vectors[:, kept] / np.sqrt(values[kept])  # they sum to zero: the mean drops out
-    flat = snapshots[:end].reshape(end, -1)
-    basis = np.empty((flat.shape[1], len(kept)))
-    width = max(1, CHUNK // end)
+    if len(snapshots) != len(known):
+        raise ArgumentError(f"gram is of {len(known)} snapshots; snapshots has {len(snapshots)}.")
+    weights = principal_coefficients(known, k, end)
+    flat = snapshots[: len(weights)].reshape(len(weights), -1)
+    basis = np.empty((flat.shape[1], weights.shape[1]))
+    width = max(1, CHUNK // len(weights))
     for start in range(0, len(basis), width):
         chunk = to_numpy(flat[:, start : start + width]).astype(np.float64)
         basis[start : start + width] = (chunk - chunk[:1]).T @ weights

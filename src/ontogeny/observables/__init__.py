@@ -19,7 +19,10 @@ from .encoder_dynamics import EncoderDynamics as EncoderDynamics
 from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .learning import LearningDynamics as LearningDynamics
+from .lipschitz import Lipschitz as Lipschitz
 from .loss import Loss as Loss
+from .orientation import Orientation as Orientation
+from .orientation import orientation_across_runs as orientation_across_runs
 from .projection import Projection as Projection
 from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
 from .readout_attention import ReadoutAttention as ReadoutAttention
@@ -48,6 +51,7 @@ __all__ = [
     "ConceptDistances",
     "Concepts",
     "EncoderDynamics",
+    "Lipschitz",
     "TransformDynamics",
     "EffectiveDimensions",
     "IntrinsicDimension",
@@ -59,7 +63,9 @@ __all__ = [
     "ReadoutAccuracy",
     "ReadoutAttention",
     "SaeProbe",
+    "Orientation",
     "Projection",
+    "orientation_across_runs",
     "TCAV",
     "WeightRank",
     "WordSemantics",

@@ -20,7 +20,9 @@ from .encoder_dynamics import EncoderDynamics
 from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
 from .learning import LearningDynamics
+from .lipschitz import Lipschitz
 from .loss import Loss
+from .orientation import Orientation
 from .projection import Projection
 from .readout_accuracy import ReadoutAccuracy
 from .readout_attention import ReadoutAttention
@@ -43,9 +45,11 @@ _OURS = (
     AttentionEntropy,
     WeightRank,
     EncoderDynamics,
+    Lipschitz,
     TransformDynamics,
     Commutators,
     Projection,
+    Orientation,
     ReadoutAccuracy,
     ReadoutAttention,
     SaeProbe,
