@@ -184,6 +184,11 @@ def test_a_study_file_reads_a_table_with_labels(run_folder):
     assert len(inputs) == 10 and class_counts(inputs.labels) == {0: 5, 1: 5}
 
 
+def test_a_study_file_balances_the_classes(run_folder):
+    inputs = '[inputs]\ndataset = { 1 = "pos.txt", 0 = "neg.txt" }\nbalanced = true'
+    assert study_of(run_folder, inputs).inputs["text"].labels.tolist() == [1, 0]
+
+
 def test_a_study_file_reads_one_file_a_class(run_folder):
     study = study_of(run_folder, '[inputs]\ndataset = { 1 = "pos.txt", 0 = "neg.txt" }')
     assert study.inputs["text"].labels.tolist() == [1, 1, 0]

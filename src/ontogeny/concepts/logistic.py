@@ -12,6 +12,7 @@ from scipy.special import expit
 
 __all__ = ["RidgeLogistic", "Solved"]
 
+_UNIT_STEPS = 40
 _JITTER = 1e-12  # of the mean curvature: keeps the factorisation defined where features are tied
 
 
@@ -32,7 +33,8 @@ class RidgeLogistic:
     Cholesky factor of that bound conditions the problem for every label vector and every weighting
     of the same samples: L-BFGS then needs some ten to thirty iterations whatever the scales of the
     features. Where it stops short (separable samples, hardly any penalty), Newton's method with
-    conjugate gradients goes on from there.
+    conjugate gradients goes on from there. Shuffled labels give probabilities near one half, where
+    the bound is nearly the curvature itself, so that steps of unit length solve them together.
 
     Parameters
     ----------
@@ -48,13 +50,15 @@ class RidgeLogistic:
         self._samples = np.column_stack([A, np.ones(len(A))]) if intercept else A
         self._intercept = intercept
         n, m = self._samples.shape
-        self._penalty = np.full(m, 2 * l2)
+        penalty = np.full(m, 2 * l2)
         if intercept:
-            self._penalty[-1] = 0
+            penalty[-1] = 0
         bound = self._samples.T @ self._samples / (4 * n)
-        bound[np.diag_indices(m)] += self._penalty + _JITTER * np.trace(bound) / m + _JITTER
+        bound[np.diag_indices(m)] += penalty + _JITTER * np.trace(bound) / m + _JITTER
         self._factor = cholesky(bound, lower=True)
         self._white = solve_triangular(self._factor, self._samples.T, lower=True).T
+        inverse = solve_triangular(self._factor, np.eye(m), lower=True)
+        self._pull = (inverse * penalty) @ inverse.T
 
     def solve(
         self,
@@ -69,22 +73,7 @@ class RidgeLogistic:
         is at most one, is at most `tol`: the objective then lies within about ``tol^2`` of its
         minimum.
         """
-        objective = _Objective(self._white, self._penalty, self._factor, signs, weights)
-        start = np.zeros(self._white.shape[1])
-        options = {"maxiter": max_iter, "gtol": tol / np.sqrt(len(start)), "ftol": 0.0}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        point, steps, size = found.x, int(found.nit), float(np.linalg.norm(found.jac))
-        if size > tol:
-            options = {"maxiter": max_iter, "gtol": tol}
-            found = minimize(
-                objective, point, jac=True, hessp=objective.curvature, method="trust-ncg",
-                options=options,
-            )  # fmt: skip
-            point, steps = found.x, steps + int(found.nit)
-            size = float(np.linalg.norm(found.jac))
-        v = solve_triangular(self._factor.T, point)
-        coef, intercept = (v[:-1], float(v[-1])) if self._intercept else (v, 0.0)
-        return Solved(coef, intercept, steps, size <= tol)
+        return self._solve(signs, weights, tol, max_iter, np.zeros(len(self._pull)))
 
     def solve_many(
         self,
@@ -94,8 +83,62 @@ class RidgeLogistic:
         max_iter: int = 1000,
     ) -> Iterator[Solved]:
         """Iterate over the minimisers for each row of `signs` (K, n) and of `weights` (K, n)."""
+        if weights is not None or len(signs) == 1:
+            for k, row in enumerate(signs):
+                yield self.solve(row, None if weights is None else weights[k], tol, max_iter)
+            return
+        points, steps, converged = self._unit_steps(signs, tol, min(max_iter, _UNIT_STEPS))
         for k, row in enumerate(signs):
-            yield self.solve(row, None if weights is None else weights[k], tol, max_iter)
+            if converged[k]:
+                yield self._found(points[:, k], steps, True)
+            else:
+                yield self._solve(row, None, tol, max_iter, points[:, k])
+
+    def _unit_steps(
+        self, signs: np.ndarray, tol: float, limit: int
+    ) -> tuple[np.ndarray, int, np.ndarray]:
+        """Descend with unit steps, which never raise the objective, for all labels together."""
+        labels = signs.T
+        points = np.zeros((len(self._pull), len(signs)))
+        for step in range(limit + 1):
+            slope = labels * expit(-labels * (self._white @ points)) / len(labels)
+            gradient = self._pull @ points - self._white.T @ slope
+            converged = np.linalg.norm(gradient, axis=0) <= tol
+            if converged.all() or step == limit:
+                break
+            points = points - gradient
+        return points, step, converged
+
+    def _solve(
+        self,
+        signs: np.ndarray,
+        weights: np.ndarray | None,
+        tol: float,
+        max_iter: int,
+        start: np.ndarray,
+    ) -> Solved:
+        objective = _Objective(self._white, self._pull, signs, weights)
+        options = {"maxiter": max_iter, "gtol": tol / np.sqrt(len(start)), "ftol": 0.0}
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        point, steps, size = found.x, int(found.nit), float(np.linalg.norm(found.jac))
+        if size > tol:
+            options = {"maxiter": max_iter, "gtol": tol}
+            found = minimize(
+                objective,
+                point,
+                jac=True,
+                hessp=objective.curvature,
+                method="trust-ncg",
+                options=options,
+            )
+            point, steps = found.x, steps + int(found.nit)
+            size = float(np.linalg.norm(found.jac))
+        return self._found(point, steps, size <= tol)
+
+    def _found(self, point: np.ndarray, steps: int, converged: bool) -> Solved:
+        v = solve_triangular(self._factor.T, point)
+        coef, intercept = (v[:-1], float(v[-1])) if self._intercept else (v, 0.0)
+        return Solved(coef, intercept, steps, converged)
 
 
 class _Objective:
@@ -104,30 +147,22 @@ class _Objective:
     def __init__(
         self,
         white: np.ndarray,
-        penalty: np.ndarray,
-        factor: np.ndarray,
+        pull: np.ndarray,
         signs: np.ndarray,
         weights: np.ndarray | None,
     ) -> None:
-        self._rows = white
-        self._signs = signs
+        self._rows, self._pull, self._signs = white, pull, signs
         total = len(signs) if weights is None else weights.sum()
         self._weights = np.full(len(signs), 1 / total) if weights is None else weights / total
-        self._penalty, self._factor = penalty, factor
 
     def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         margins = self._signs * (self._rows @ z)
-        pull = self._pull(z)
-        value = self._weights @ np.logaddexp(0, -margins) + 0.5 * z @ pull
+        pulled = self._pull @ z
+        value = self._weights @ np.logaddexp(0, -margins) + 0.5 * z @ pulled
         slope = self._weights * self._signs * expit(-margins)
-        return float(value), pull - self._rows.T @ slope
+        return float(value), pulled - self._rows.T @ slope
 
     def curvature(self, z: np.ndarray, direction: np.ndarray) -> np.ndarray:
         margins = self._rows @ z
         bend = self._weights * expit(margins) * expit(-margins)
-        return self._rows.T @ (bend * (self._rows @ direction)) + self._pull(direction)
-
-    def _pull(self, z: np.ndarray) -> np.ndarray:
-        """Return the penalty's gradient: ``L^-1 diag(penalty) L^-T z``."""
-        v = solve_triangular(self._factor.T, z, check_finite=False)
-        return solve_triangular(self._factor, self._penalty * v, lower=True, check_finite=False)
+        return np.asarray(self._rows.T @ (bend * (self._rows @ direction)) + self._pull @ direction)

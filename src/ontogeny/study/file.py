@@ -23,7 +23,7 @@ _SELECT = ("count", "spacing", "steps", "start", "stop")
 _SOURCES = ("files", "texts", "dataset")
 _HUB_DATA = ("split", "config", "revision")
 _LOCAL_DATA = ("file_format", "encoding", "quotes", "on_error")
-_DATA = ("field", "label", "random_state", *_HUB_DATA, *_LOCAL_DATA)
+_DATA = ("field", "label", "balanced", "random_state", *_HUB_DATA, *_LOCAL_DATA)
 _INPUTS = (*_SOURCES, "labels", "unit", "max_texts", "max_length", "padding_side", *_DATA)
 _FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".txt")
 _OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
@@ -151,11 +151,14 @@ def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     if wrong:
         kind = "a data set of the Hub" if local is None else "a local file"
         raise ArgumentError(f"{where} {', '.join(wrong)} does not go with {kind}.")
+    balanced = table.get("balanced", False)
     if local is None:
         options = {k: table[k] for k in _HUB_DATA if k in table}
-        return load_texts(name, max_texts=limit, random_state=seed, **columns, **options)
-    options = {k: table[k] for k in _LOCAL_DATA if k in table}
-    return read_labelled(local, **columns, **options).sample(limit, seed)
+        whole = None if balanced else limit
+        data = load_texts(name, max_texts=whole, random_state=seed, **columns, **options)
+    else:
+        data = read_labelled(local, **columns, **{k: table[k] for k in _LOCAL_DATA if k in table})
+    return data.balanced(limit, seed) if balanced else data.sample(limit, seed)
 
 
 def _observable(entry: Mapping[str, Any]) -> observables.Observable:

@@ -113,6 +113,26 @@ class LabelledTexts:
         labels = np.zeros(len(self)) if self.labels is None else self.labels
         return self.subset(stratified_draw(labels, max_texts, random_state))
 
+    def balanced(self, max_texts: int | None = None, random_state: int = 0) -> LabelledTexts:
+        """Return equally many texts of every class, drawn at random, at most `max_texts`.
+
+        Examples
+        --------
+        >>> data = LabelledTexts(("a", "b", "c", "d", "e"), np.array([1, 1, 1, 0, 0]))
+        >>> data.balanced(3).balance
+        {0: 1, 1: 1}
+        """
+        if self.labels is None:
+            raise ArgumentError(f"{self.source} has no labels to balance by.")
+        each = min(self.balance.values())
+        if max_texts is not None:
+            each = min(each, max_texts // len(self.balance))
+        if each < 1:
+            raise ArgumentError(f"max_texts={max_texts} leaves no text for each class.")
+        rng = np.random.default_rng(random_state)
+        own = (np.flatnonzero(self.labels == label) for label in self.balance)
+        return self.subset(np.sort(np.concatenate([rng.permutation(o)[:each] for o in own])))
+
     def split(
         self, fraction: float = 2 / 3, random_state: int = 0
     ) -> tuple[LabelledTexts, LabelledTexts]:

@@ -1,0 +1,139 @@
+"""Concept directions of one layer with what chance and resampling give beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..concepts import CAV
+from ..concepts.directions import Fits
+from ..errors import ArgumentError, check_choice
+from ..inputs import Inputs, class_counts, stratified_split
+
+__all__ = ["ConceptDirection", "LabelledRows", "fit_direction"]
+
+GRANULARITIES = ("mean", "last", "cls")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Which rows of a reading find a concept direction, and which test it.
+
+    Parameters
+    ----------
+    text
+        (n,) the text of each row.
+    positive
+        (n,) whether it has the larger of the two labels.
+    train, test
+        Rows that find the direction, and those held out.
+    """
+
+    text: np.ndarray
+    positive: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+    @classmethod
+    def of(
+        cls, inputs: Inputs, tokens: str = "mean", fraction: float = 2 / 3, random_state: int = 0
+    ) -> LabelledRows:
+        """Split the texts of a labelled input set, the same way at every checkpoint.
+
+        Raises
+        ------
+        ArgumentError
+            If the inputs have no labels or not two classes, or a class has a single text.
+        """
+        check_choice("tokens", tokens, GRANULARITIES)
+        if inputs.labels is None:
+            raise ArgumentError(
+                "concept directions need inputs with labels (labels= or a labelled data set)."
+            )
+        text = inputs.sample(tokens).text
+        labels = np.asarray(inputs.labels)[text]
+        counts = class_counts(labels)
+        if len(counts) != 2:
+            raise ArgumentError(
+                f"labels must hold two classes; the texts of each class are {counts}."
+            )
+        train, test = stratified_split(labels, fraction, random_state)
+        return cls(text, labels == max(counts), train, test)
+
+    @property
+    def truth(self) -> np.ndarray:
+        """(n_test,) whether each held-out row has the concept."""
+        return self.positive[self.test]
+
+    @property
+    def test_weights(self) -> np.ndarray:
+        """(n_test,) weights of the held-out rows in balanced accuracy: each class counts half."""
+        return np.where(self.truth, 0.5 / self.truth.sum(), 0.5 / (~self.truth).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptDirection:
+    """A direction, its refits and its random counterparts at one layer.
+
+    Parameters
+    ----------
+    cav
+        The fit to the training rows.
+    random
+        Fits with the labels of the training rows shuffled.
+    refits
+        Fits to bootstrap resamples of the training rows.
+    right
+        (n_test,) whether each held-out row lies on its side.
+    accuracy
+        Balanced accuracy on the held-out rows: mean over the two classes.
+    random_accuracy
+        (R,) that of the random ones, on held-out rows whose labels are shuffled too: what the
+        whole procedure gives where labels mean nothing.
+    """
+
+    cav: CAV
+    random: Fits
+    refits: Fits
+    right: np.ndarray
+    accuracy: float
+    random_accuracy: np.ndarray
+
+    @property
+    def cosines(self) -> np.ndarray:
+        """(refits,) cosines of the refits with the direction."""
+        return self.refits.directions @ np.asarray(self.cav.direction_)
+
+    def stacked(self) -> np.ndarray:
+        """(m, 1 + refits + random) unit directions: the direction, its refits, the random ones."""
+        parts = [self.cav.direction_[None], self.refits.directions, self.random.directions]
+        return np.concatenate(parts).T
+
+
+def fit_direction(
+    A: Any, rows: LabelledRows, cav: CAV, n_random: int, n_refits: int, random_state: int = 0
+) -> ConceptDirection:
+    """Fit a direction to the training rows of activations `A` (n, m) and test it on the others."""
+    values = np.asarray(A.detach().cpu() if hasattr(A, "detach") else A, dtype=np.float64)
+    if len(values) != len(rows.text):
+        raise ArgumentError(
+            f"activations have {len(values)} rows for {len(rows.text)} labelled texts."
+        )
+    found, positive = values[rows.train], rows.positive[rows.train].astype(int)
+    cav = cav.fit(found, positive)
+    random = cav.permuted(found, positive, n_random, random_state)
+    held, weights = values[rows.test], rows.test_weights
+    right = cav.predict(held).astype(bool) == rows.truth
+    rng = np.random.default_rng([random_state, 1])
+    order = np.stack([rng.permutation(len(held)) for _ in range(n_random)])
+    agrees = random.decide(held) == rows.truth[order]
+    return ConceptDirection(
+        cav,
+        random,
+        cav.resampled(found, positive, n_refits, random_state),
+        right,
+        float(right @ weights),
+        (agrees * weights[order]).sum(1),
+    )

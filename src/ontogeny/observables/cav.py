@@ -1,0 +1,189 @@
+"""Concept activation vectors at every step: is a labelled concept readable, and is it stable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ..figures import Band, Curves, Heatmap, Section, attach
+from ..needs import InputSet, Need
+from .base import Reading, Run, by_layer
+from .rows import statement
+from .supervised import LEVEL, LabelledConcepts, chance_band, concept_rows, judged
+
+__all__ = ["ConceptDirections"]
+
+
+@dataclass(frozen=True)
+class ConceptDirections(LabelledConcepts):
+    """Directions of labelled concepts at every layer (Definition 38 of the report).
+
+    At each step a direction is found on two thirds of the labelled texts and tested on the others,
+    beside directions for shuffled labels (the same shuffles at every step) and bootstrap refits.
+    Its parameters are those of `LabelledConcepts`.
+
+    Examples
+    --------
+    >>> ConceptDirections("model.layers.*", on=("sst2", "cola")).concepts
+    ['sst2', 'cola']
+    """
+
+    kind: ClassVar[str] = "cav"
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations of each input set, and the sets with their labels."""
+        return [n for on in self.sets for n in (self._activations(on), InputSet(on))]
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Find the reference step's directions."""
+        reading = run.reading(run.reference_step)
+        return self._by_layer(reading, lambda found: {"direction": _feature(found.cav)})
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return accuracies, directions and their stability for every layer and concept.
+
+        Over (layer, concept): ``accuracy`` (balanced, held-out texts), ``stderr``,
+        ``right(text)``, ``random_accuracy(draw)``, ``bootstrap_cosine`` (mean cosine of the refits
+        with the direction), ``direction(feature)`` (unit vectors), ``norm`` of the minimiser.
+        """
+        rows = self._labelled(reading)
+        found = self._by_layer(reading, _described)
+        weight = np.zeros((len(rows), max(len(r.test) for r in rows)))
+        for i, each in enumerate(rows):
+            weight[i, : len(each.test)] = each.test_weights
+        found = found.assign(text_weight=(("concept", "text"), weight))
+        if state is not None:
+            same = (found.direction * state.direction).sum("feature", skipna=False)
+            found = found.assign(reference_cosine=same)
+        return found
+
+    def _labelled(self, reading: Any) -> list[Any]:
+        return [self._rows(reading[InputSet(on)]) for on in self.sets]
+
+    def _by_layer(self, reading: Any, describe: Any) -> xr.Dataset:
+        rows = self._labelled(reading)
+        values = [reading[self._activations(on)] for on in self.sets]
+
+        def one(path: str, _: Any) -> Mapping[str, Any]:
+            fits = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
+            return self._stacked([describe(fit) for fit in fits])
+
+        return by_layer(values[0], one).assign_coords(concept=self.concepts)
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add p-values corrected over concepts, layers and steps, rows, figures and sentences."""
+        data = judged(data, "accuracy", "random_accuracy", alternative="greater")
+        data = data.assign(chance_band(data, "random_accuracy"))
+        weights = {
+            str(c): w[w > 0]
+            for c in data.concept.values
+            for w in [data.text_weight.sel(concept=c).max("step").values]
+        }
+        data = data.assign(concept_rows(data, "accuracy", "right", weights, "concept"))
+        data.accuracy.attrs.update(long_name="balanced accuracy on held-out texts", units="1")
+        data.bootstrap_cosine.attrs.update(
+            long_name="cosine of bootstrap refits with the direction", units="1"
+        )
+        data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
+        figures = list(_FIGURES)
+        if "reference_cosine" in data:
+            data.reference_cosine.attrs.update(
+                long_name="cosine with the reference step's direction", units="1"
+            )
+            figures.append(_TO_REFERENCE)
+        words = [*_readable(data), *statement(data, "The accuracy in {layer}")]
+        return attach(data, _SECTION, figures, words)
+
+
+def _described(found: Any) -> dict[str, Any]:
+    n = len(found.right)
+    spread = found.accuracy * (1 - found.accuracy)
+    return {
+        "accuracy": found.accuracy,
+        "stderr": float(np.sqrt(spread / n)),
+        "right": (("text",), found.right),
+        "random_accuracy": (("draw",), found.random_accuracy),
+        "bootstrap_cosine": float(found.cosines.mean()),
+        "direction": _feature(found.cav),
+        "norm": float(np.linalg.norm(found.cav.coef_)),
+        "converged": float(found.cav.converged_),
+    }
+
+
+def _feature(cav: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    return ("feature",), np.asarray(cav.direction_, dtype=np.float32)
+
+
+def _readable(data: xr.Dataset) -> list[str]:
+    """Return one sentence a concept: where and from which step on it is readable."""
+    words = []
+    for concept in data.concept.values:
+        here = data.sel(concept=concept)
+        first = here.lasting_step.dropna("layer")
+        count = here.sizes["layer"]
+        if not first.size:
+            words.append(
+                f"{concept}: at the last step no layer reads it better than shuffled labels "
+                f"(p > {LEVEL:g}, corrected over concepts, layers and steps)."
+            )
+            continue
+        best = here.accuracy.where(here.accuracy == here.accuracy.max(), drop=True)
+        layer, step = str(best.layer.values[0]), int(best.step.values[0])
+        earliest = first.where(first == first.min(), drop=True)
+        where = "all layers" if earliest.size == count else f"{earliest.size} of {count} layers"
+        words.append(
+            f"{concept}: readable above shuffled labels for good in {first.size} of {count} "
+            f"layers, first from step {int(first.min()):,} ({where}); best balanced accuracy "
+            f"{float(here.accuracy.max()):.2f} in {layer} at step {step:,}."
+        )
+    return words
+
+
+_SECTION = Section(
+    title="Labelled concepts: directions",
+    definition="A direction of each layer's activations that parts texts with a concept from "
+    "texts without it, found on two thirds of the texts and tested on the others.",
+    symbol="v = argmin mean ℓ(hᵢ·v, yᵢ) + λ‖v‖²",
+    null="Directions for shuffled labels, the same shuffles at every step; p-values are corrected "
+    "over concepts, layers and steps (largest standardised value of each shuffle).",
+    care="A random model reads words too: compare with the first step. Activations grow in "
+    "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
+    "classes, 0.5 by chance.",
+    source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
+)
+_FIGURES = [
+    Curves(
+        "accuracy",
+        "Balanced accuracy on held-out texts",
+        value="accuracy",
+        facet="concept",
+        bands=[Band("chance_low", "chance_high", "shuffled labels")],
+        caption="Grey: 95 % of the directions for shuffled labels.",
+    ),
+    Heatmap(
+        "readable",
+        "Corrected p-value of the accuracy",
+        value="p_corrected",
+        facet="concept",
+        caption="At most 0.05: above what any shuffle of the labels reaches anywhere.",
+    ),
+    Curves(
+        "stability",
+        "Stability of the direction",
+        value="bootstrap_cosine",
+        facet="concept",
+        caption="Mean cosine of bootstrap refits with the direction. Far below 1, the direction "
+        "is the sample's.",
+    ),
+]
+_TO_REFERENCE = Curves(
+    "to-reference",
+    "Cosine with the reference step's direction",
+    value="reference_cosine",
+    facet="concept",
+    caption="In the same coordinates; a rotation of the residual stream turns it too.",
+)

@@ -1,0 +1,194 @@
+"""What the observables of labelled concepts share: fits at every layer, and their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from sklearn.base import clone
+
+from ..capture.concept_directions import (
+    GRANULARITIES,
+    ConceptDirection,
+    LabelledRows,
+    fit_direction,
+)
+from ..concepts import CAV
+from ..dynamics import permutation_test
+from ..errors import ArgumentError, check_choice
+from ..inputs import Inputs
+from ..needs import Activations
+from .base import Observable
+from .rows import development_rows, paired_floor
+
+__all__ = ["LEVEL", "LabelledConcepts", "chance_band", "concept_rows", "judged", "padded"]
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class LabelledConcepts(Observable):
+    """Base of the observables that find concept directions on labelled input sets.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    on
+        Labelled input sets, one concept each; None means the study's first.
+    tokens
+        What a row of activations is: ``"mean"`` over a text's ordinary tokens, ``"last"``,
+        ``"cls"``.
+    l2, intercept, solver
+        How directions are found; see `ontogeny.concepts.CAV`.
+    fraction
+        Share of each class that finds the direction; the others test it.
+    n_random
+        Shuffled label sets; a corrected p-value cannot be smaller than 1 / (n_random + 1).
+    n_refits
+        Bootstrap refits of the direction.
+    random_state
+        Seed of the split, the shuffles and the resamples: the same at every step and layer.
+    label
+        Name of the node, where a study holds this kind twice.
+    """
+
+    layers: str | tuple[str, ...]
+    on: str | tuple[str, ...] | None = None
+    tokens: str = "mean"
+    l2: float = 0.3
+    intercept: bool = False
+    solver: str = "lbfgs"
+    fraction: float = 2 / 3
+    n_random: int = 100
+    n_refits: int = 20
+    random_state: int = 0
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "on"):
+            value = getattr(self, name)
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+        check_choice("tokens", self.tokens, GRANULARITIES)
+        if self.n_random < 1 or self.n_refits < 1:
+            raise ArgumentError(
+                f"n_random and n_refits must be at least 1; got {self.n_random}, {self.n_refits}."
+            )
+        if not 0 < self.fraction < 1:
+            raise ArgumentError(f"fraction must lie between 0 and 1; got {self.fraction}.")
+        self._cav()._check_options()
+
+    @property
+    def sets(self) -> tuple[str | None, ...]:
+        """Names of the input sets."""
+        return (self.on,) if self.on is None or isinstance(self.on, str) else tuple(self.on)
+
+    @property
+    def concepts(self) -> list[str]:
+        """Names of the concepts."""
+        return [name or "inputs" for name in self.sets]
+
+    def _cav(self) -> CAV:
+        return CAV(l2=self.l2, intercept=self.intercept, solver=self.solver)
+
+    def _activations(self, on: str | None) -> Activations:
+        return Activations(self.layers, on, self.tokens, None, self.random_state)
+
+    def _rows(self, inputs: Inputs) -> LabelledRows:
+        return LabelledRows.of(inputs, self.tokens, self.fraction, self.random_state)
+
+    def _fit(self, A: Any, rows: LabelledRows) -> ConceptDirection:
+        cav, seed = clone(self._cav()), self.random_state
+        return fit_direction(A, rows, cav, self.n_random, self.n_refits, seed)
+
+    def _stacked(
+        self, pieces: Sequence[Mapping[str, Any]]
+    ) -> dict[str, xr.DataArray | tuple[tuple[str, ...], np.ndarray]]:
+        """Return the variables of all concepts of one layer along ``concept``."""
+        widths = {
+            name: max(np.shape(piece[name][1])[0] for piece in pieces)
+            for name in pieces[0]
+            if isinstance(pieces[0][name], tuple)
+        }
+        result: dict[str, Any] = {}
+        for name, first in pieces[0].items():
+            if not isinstance(first, tuple):
+                result[name] = ("concept", np.array([float(piece[name]) for piece in pieces]))
+                continue
+            arrays = [padded(np.asarray(piece[name][1]), widths[name]) for piece in pieces]
+            result[name] = (("concept", *first[0]), np.stack(arrays))
+        return result
+
+
+def padded(array: np.ndarray, width: int) -> np.ndarray:
+    """Return a vector with -1 behind it: concepts differ in their number of texts.
+
+    Examples
+    --------
+    >>> padded(np.array([True, False]), 3).tolist()
+    [1, 0, -1]
+    """
+    if len(array) == width:
+        return array.astype(np.int8) if array.dtype == bool else array
+    result = np.full(width, -1, dtype=np.int8 if array.dtype == bool else array.dtype)
+    result[: len(array)] = array
+    return result
+
+
+def judged(data: xr.Dataset, value: str, random: str, **options: Any) -> xr.Dataset:
+    """Add ``p_single``, ``p_corrected`` and ``lasting_step`` of a variable (concept, layer, step).
+
+    The correction is over all concepts, layers and steps. ``lasting_step`` is the first step from
+    which on the corrected p-value stays at most `LEVEL`, NaN if it does not.
+    """
+    order = ("concept", "layer", "step")
+    observed = data[value].transpose(*order).values
+    test = permutation_test(observed, data[random].transpose(*order, "draw").values, **options)
+    steps = data.step.values
+    # A step that is missing says nothing against those around it.
+    below = (test.p_corrected <= LEVEL) | np.isnan(test.p_corrected)
+    lasting = np.flip(np.logical_and.accumulate(np.flip(below, -1), axis=-1), -1)
+    lasting &= np.isfinite(test.p_corrected)
+    first = np.where(lasting.any(-1), steps[lasting.argmax(-1)], np.nan)
+    return data.assign(
+        p_single=(order, test.p_value),
+        p_corrected=(order, test.p_corrected),
+        lasting_step=(order[:2], first),
+    )
+
+
+def chance_band(data: xr.Dataset, random: str) -> dict[str, xr.DataArray]:
+    """Return ``chance_low``, ``chance_high`` (concept, step): 95 % of the shuffles, all layers."""
+    ends = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
+    return {
+        "chance_low": ends.isel(quantile=0, drop=True),
+        "chance_high": ends.isel(quantile=1, drop=True),
+    }
+
+
+def concept_rows(
+    data: xr.Dataset, value: str, of_text: str, weights: Mapping[str, np.ndarray], words: str
+) -> dict[str, Any]:
+    """Return the chart's rows: one for each concept and layer.
+
+    `of_text` names what every held-out text says, 1, 0 or -1 (no such text); `weights` gives each
+    concept's texts their weights.
+    """
+    labels, layers, values, floors = [], [], [], []
+    several = data.sizes["concept"] > 1
+    for concept in data.concept.values:
+        for layer in data.layer.values:
+            here = data.sel(concept=concept, layer=layer)
+            texts = here[of_text].transpose("step", ...).values.astype(float)
+            texts = np.where(texts < 0, np.nan, texts)[:, : len(weights[str(concept)])]
+            labels.append(f"{layer} · {words}{f' of {concept}' if several else ''}")
+            layers.append(str(layer))
+            values.append(here[value].values)
+            floors.append(paired_floor(texts, weights[str(concept)]))
+    return development_rows(
+        labels, layers, data.step.values, np.stack(values), floor=np.stack(floors)
+    )

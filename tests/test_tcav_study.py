@@ -1,0 +1,130 @@
+"""Labelled concepts along training: planted ones are found, labels without meaning are not."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError
+from ontogeny.figures import Table
+from ontogeny.observables import TCAV, ConceptDirections
+from study_examples import developing, record, tiny_inputs
+
+STEPS = (0, 10, 40, 50)
+LAYERS = "model.layers.*.mlp"
+
+
+def labelled(kind, texts=90, seed=0):
+    """Texts whose label is whether a certain token stands in them, or a coin."""
+    plain = tiny_inputs(texts, seed)
+    rng = np.random.default_rng(seed)
+    labels = np.arange(texts) % 2
+    rng.shuffle(labels)
+    rows = [row[mask].copy() for row, mask in zip(plain.ids, plain.mask, strict=True)]
+    if kind == "planted":
+        for row, label in zip(rows, labels, strict=True):
+            row[row == 7] = 8
+            if label:
+                row[: len(row) - 1] = 7
+    return og.Inputs.from_tokens(rows, mask_token_id=1, labels=labels)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tcav")
+    trajectory = record(developing(STEPS), folder / "run")
+    inputs = {"planted": labelled("planted"), "coin": labelled("coin", texts=80, seed=1)}
+    both = {"on": ("planted", "coin"), "n_random": 99, "n_refits": 5, "intercept": True}
+    study = og.Study(
+        trajectory,
+        inputs,
+        [
+            ConceptDirections(LAYERS, **both),
+            TCAV(LAYERS, **both, target="masked", early=(0, 20), late=(30, 50)),
+        ],
+    )
+    tree = study.run(folder / "study")
+    assert json.loads(tree.attrs["problems"]) == []
+    again = study.plan(folder / "study")
+    assert again.to_do == 0 if hasattr(again, "to_do") else True
+    return tree
+
+
+def test_a_planted_concept_is_readable_and_a_coin_is_not(result):
+    data = result["cav"].to_dataset()
+    assert data.accuracy.sel(concept="planted").min() > 0.8
+    assert data.lasting_step.sel(concept="planted").values.tolist() == [0, 0]
+    assert (data.p_corrected.sel(concept="coin") > 0.05).all()
+    assert np.isnan(data.lasting_step.sel(concept="coin")).all()
+    stable = data.bootstrap_cosine.mean(("layer", "step"))
+    assert stable.sel(concept="planted") > stable.sel(concept="coin")
+    words = json.loads(data.attrs["statements"])
+    assert any(w.startswith("planted: readable above shuffled labels for good in 2") for w in words)
+    assert any(w.startswith("coin: at the last step no layer") for w in words)
+
+
+def test_directions_are_unit_and_meet_themselves_at_the_reference_step(result):
+    data = result["cav"].to_dataset()
+    np.testing.assert_allclose((data.direction**2).sum("feature"), 1, rtol=1e-5)
+    np.testing.assert_allclose(data.reference_cosine.sel(step=50), 1, rtol=1e-5)
+    assert (data.reference_cosine.sel(step=0) < 0.99).all()
+
+
+def test_scores_are_those_of_one_model_alone(result):
+    """The study's cell equals `capture.tcav` on the same checkpoint."""
+    data = result["tcav"].to_dataset().sel(step=50, concept="planted")
+    model = developing(STEPS)[50]
+    target = og.capture.Target("masked")
+    alone = og.capture.tcav(
+        model, labelled("planted"), LAYERS, og.concepts.CAV(intercept=True), target=target,
+        n_random=99, n_refits=5,
+    )  # fmt: skip
+    np.testing.assert_allclose(data.score, alone.score)
+    np.testing.assert_allclose(data.random_score, alone.random_score)
+    np.testing.assert_allclose(data.accuracy, alone.accuracy)
+
+
+def test_the_series_has_its_verdicts_tables_and_figures(result):
+    data = result["tcav"].to_dataset()
+    assert (data.p_corrected >= data.p_single - 1e-12).all()
+    assert ((data.score >= data.score_low) & (data.score <= data.score_high)).all()
+    early = data.score.sel(concept="coin", step=[0, 10]).mean("step")
+    np.testing.assert_allclose(data.regime1_early_mean, early)
+    kinds = [figure["kind"] for figure in json.loads(data.attrs["figures"])]
+    assert kinds == ["curves", "heatmap", Table.kind]
+    assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(data.row_layer.values)
+
+
+def test_labels_are_asked_for():
+    with pytest.raises(ArgumentError, match="need inputs with labels"):
+        og.capture.tcav(developing((0, 1))[0], tiny_inputs(), LAYERS)
+    texts = og.Inputs.from_tokens([[4, 5]] * 6, mask_token_id=1, labels=[1] * 6)
+    with pytest.raises(ArgumentError, match=r"two classes; the texts of each class are {1: 6}"):
+        og.capture.tcav(developing((0, 1))[0], texts, LAYERS)
+    one = og.Inputs.from_tokens([[4, 5], [6, 7]], mask_token_id=1, labels=[0, 1])
+    with pytest.raises(ArgumentError, match="every class needs two texts"):
+        og.capture.tcav(developing((0, 1))[0], one, LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tokens": "all"}, "tokens must be one of 'mean', 'last', 'cls'"),
+        ({"n_random": 0}, "n_random and n_refits must be at least 1"),
+        ({"fraction": 1.0}, "fraction must lie between 0 and 1"),
+        ({"solver": "newton"}, "solver must be one of"),
+        ({"target": "next"}, "target must be one of"),
+        ({"evaluate": "some"}, "evaluate must be one of"),
+        ({"early": (5, 5)}, "early must be a first and a last step"),
+    ],
+)
+def test_bad_arguments_are_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        TCAV(LAYERS, **options)
+
+
+def test_study_files_name_both():
+    made = og.observables.make("tcav", layers=LAYERS, on=["a", "b"], early=[0, 10])
+    assert made.concepts == ["a", "b"] and made.early == (0, 10)
+    assert og.observables.make("cav", layers=LAYERS).concepts == ["inputs"]
