@@ -26,6 +26,9 @@ from .fits import fit_stretched_exponential as fit_stretched_exponential
 from .least_norm import ENCODER_NORMS as ENCODER_NORMS
 from .least_norm import Encoder as Encoder
 from .least_norm import fit_encoder as fit_encoder
+from .lipschitz import LipschitzRatios as LipschitzRatios
+from .lipschitz import lipschitz_ratios as lipschitz_ratios
+from .lipschitz import local_constants as local_constants
 from .logits import LogitComparison as LogitComparison
 from .logits import compare_logits as compare_logits
 from .logits import concept_shares as concept_shares
@@ -86,7 +89,10 @@ __all__ = [
     "CodeMatching",
     "Encoder",
     "Encoding",
+    "LipschitzRatios",
     "LogitComparison",
+    "lipschitz_ratios",
+    "local_constants",
     "compare_logits",
     "concept_shares",
     "encode",

@@ -1,0 +1,165 @@
+"""What follows from distances of parameters, activations and concepts: ratios, test, figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from .. import dynamics
+from ..errors import ArgumentError
+from ..figures import Curves, Figure, Section, attach
+from .rows import reference_index
+
+__all__ = ["summarise_lipschitz"]
+
+_MATCHINGS = ("as returned", "matched")
+
+
+def summarise_lipschitz(
+    data: xr.Dataset, concepts: xr.Dataset, of: str, distance: str
+) -> xr.Dataset:
+    """Return the stacked cells of `Lipschitz` with ratios, the test, words and figures."""
+    if distance not in concepts.distance.values:
+        raise ArgumentError(
+            f"{of} has no distance {distance!r}; it has {concepts.distance.values}."
+        )
+    apart = concepts.distance_to_reference.sel(distance=distance, drop=True)
+    apart = apart.reindex(step=data.step, layer=data.layer).transpose("alignment", "layer", "step")
+    moved = data.activation_distance.transpose("layer", "step")
+    first = dynamics.lipschitz_ratios(data.step.values, apart.values, moved.values[None])
+    second = dynamics.lipschitz_ratios(
+        data.step.values, moved.values, data.parameter_distance.values
+    )
+    data = data.assign(
+        concept_distance=apart,
+        concepts_per_activations=(apart.dims, first.ratio),
+        activations_per_parameters=(moved.dims, second.ratio),
+        **_compared(data, apart.sel(alignment="matched").values, moved.values),
+    )
+    if "extractor_random" in data:
+        data = data.assign_coords(matching=list(_MATCHINGS))
+    for name, text in _NAMES.items():
+        if name in data:
+            data[name].attrs.update(long_name=text)
+    return attach(data, _section(of, distance), _FIGURES, _statements(data))
+
+
+def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, object]:
+    """Return correlations of concept and activation distances over steps, with their p-values."""
+    try:
+        found = dynamics.compare_signals(
+            apart.T, moved.T, data.step.values, reference_index=reference_index(data)
+        )
+    except ArgumentError:  # too few steps, or nothing moved: the page says so
+        return {}
+    return {
+        "spearman": ("layer", np.atleast_1d(found.spearman)),
+        "fluctuation_spearman": ("layer", np.atleast_1d(found.fluctuation_spearman)),
+        "fluctuation_p": ("layer", np.atleast_1d(found.spearman_p)),
+    }
+
+
+def _statements(data: xr.Dataset) -> list[str]:
+    words = [*_claim(data)]
+    if "dealt_relative" in data:
+        ratio = (data.here_relative / data.dealt_relative).median()
+        words.append(
+            f"Differences of the same size dealt out to the wrong tokens move the concepts "
+            f"{1 / float(ratio):.2g} times as far as this run's (median over layers and steps): "
+            + ("size alone does not explain them." if ratio < 0.8 else "size nearly explains them.")
+        )
+    if "extractor_random" in data:
+        raw = data.extractor_random.max("draw")
+        part = [f"{name} {float(raw.sel(matching=name).median()):.2g}" for name in _MATCHINGS]
+        words.append(
+            "Local constant of the extractor in random directions, median: "
+            + ", ".join(part)
+            + f"; of the layers' maps {float(data.layer_random.max('draw').median()):.2g}, towards "
+            f"the reference {float(data.layer_towards.median()):.2g}. All are lower bounds."
+        )
+    return words
+
+
+def _claim(data: xr.Dataset) -> list[str]:
+    if "spearman" not in data:
+        return ["Too few steps to compare concept with activation distances."]
+    rho, p = data.spearman, data.fluctuation_p
+    line = (
+        f"Distances of concepts and of activations rise and fall together (Spearman "
+        f"{float(rho.min()):.2f} to {float(rho.max()):.2f} over layers), trends included."
+    )
+    known = p.values[np.isfinite(p.values)]
+    if not known.size:
+        return [line, "No layer has noise around its trend that could be compared."]
+    shared = int((dynamics.holm(known) <= 0.05).sum())
+    return [
+        line,
+        (
+            f"Beyond their trends they share fluctuations in {shared} of {known.size} layers "
+            "(surrogates, corrected at 5 %): what two falling curves have in common anyway is not "
+            "counted."
+        ),
+    ]
+
+
+_NAMES = {
+    "parameter_distance": "distance of all parameters to the reference step",
+    "activation_distance": "distance of the activations to the reference step",
+    "concept_distance": "distance of the concepts to the reference step",
+    "concepts_per_activations": "concept distance per activation distance",
+    "activations_per_parameters": "activation distance per parameter distance",
+    "spearman": "rank correlation of concept and activation distances",
+    "fluctuation_p": "p-value that they share more than their trends",
+    "here_relative": "concept distance of this step, relative to the norms",
+    "dealt_relative": "the same with its differences dealt out to other tokens",
+}
+
+
+_FIGURES: list[Figure] = [
+    Curves(
+        "concepts-per-activations",
+        "Concept distance per activation distance",
+        value="concepts_per_activations",
+        facet="alignment",
+        y_scale="log",
+        caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
+        "a rise towards the reference is what noise in the fit, or a jump of the solver, "
+        "looks like.",
+    ),
+    Curves(
+        "activations-per-parameters",
+        "Activation distance per parameter distance",
+        value="activations_per_parameters",
+        y_scale="log",
+        caption="‖h_t − h_ref‖ / ‖θ_t − θ_ref‖, all parameters of the model.",
+    ),
+    Curves(
+        "parameters",
+        "Distance of the parameters",
+        value="parameter_distance",
+        series=None,
+        caption="‖θ_t − θ_ref‖.",
+    ),
+    Curves(
+        "activations",
+        "Distance of the activations",
+        value="activation_distance",
+        caption="‖h_t − h_ref‖_F, as it is.",
+    ),
+]
+
+
+def _section(of: str, distance: str) -> Section:
+    return Section(
+        title=f"Parameters, activations, concepts ({of})",
+        definition="How far parameters, activations and concepts are from the reference's at each "
+        "step, and their ratios. The report's claim: concepts converge because activations do, "
+        "and these because parameters do.",
+        symbol="d(φ(h_t), φ(h_T)) ≤ L_φ ‖h_t − h_T‖ ≤ L_φ L_f ‖θ_t − θ_T‖",
+        null="Fluctuations around the two trends against surrogates that keep trend and memory; "
+        "and activations as far from the reference, with the differences dealt to other tokens.",
+        care=f"Concepts by {distance} distance. A bound says that one curve cannot stay up while "
+        "the other goes to 0; it does not say that it follows it. Ratios and perturbations give "
+        "lower bounds of Lipschitz constants, never upper ones.",
+        source="Bernas 2025, Defs 35-37, Property 1, sec. 5.2-5.3",
+    )

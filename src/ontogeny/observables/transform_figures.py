@@ -1,0 +1,138 @@
+"""What follows from transforms along a run: bands, words and figures (Fig. 12)."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..figures import Band, Curves, Figure, Section, attach
+from .concept_figures import filled_steps
+
+__all__ = ["MAPS", "summarise_transforms"]
+
+MAPS = ("linear map", "rotation", "matched only", "as returned")
+
+
+def summarise_transforms(data: xr.Dataset, concepts: xr.Dataset, of: str) -> xr.Dataset:
+    """Return the stacked layers of `TransformDynamics` with bands, words and figures."""
+    noisy = "refit_transform_distance" in concepts
+    if noisy:
+        refit = concepts.refit_transform_distance
+        low, high = filled_steps(refit.min("refit")), filled_steps(refit.max("refit"))
+        data = data.assign(
+            refit_low=low.reindex_like(data.velocity), refit_high=high.reindex_like(data.velocity)
+        )
+    names = {
+        "codes_error": "error of the codes, relative",
+        "dictionary_error": "error of the dictionary, relative",
+        "velocity": "change of the transform since the checkpoint before",
+        "rate": "the same for each training step",
+        "cumulative_change": "cumulative change of the transform",
+        "normalised": "cumulative change, share of the whole",
+        "log_det": "log-determinant of the transform",
+        "condition": "condition number of the transform",
+    }
+    for name, text in names.items():
+        data[name].attrs.update(long_name=text)
+    return attach(data, _section(of), _figures(noisy), _statements(data, noisy))
+
+
+def _statements(data: xr.Dataset, noisy: bool) -> list[str]:
+    away = data.where(data.step != data.attrs.get("reference_step"), drop=True)
+    if not away.sizes["step"] or not np.isfinite(away.codes_error.values).any():
+        return []
+    error = away.codes_error.median(("layer", "step"))
+    parts = [f"{name} {float(error.sel(map=name)):.2g}" for name in MAPS]
+    share = away.share.mean(("layer", "step"))
+    words = [
+        "Error of the codes, relative, median over layers and steps: " + ", ".join(parts) + ".",
+        (
+            f"Of the squared change of matched dictionaries {_percent(share, 'rotation')} is a "
+            f"rotation among the concepts, {_percent(share, 'deformation')} a deformation, and "
+            f"{_percent(share, 'outside')} leaves the span of the reference's concepts (means)."
+        ),
+    ]
+    if noisy:
+        moved = data.velocity.sel(matching="matched")
+        above = (moved > data.refit_high.sel(matching="matched")).where(moved.notnull())
+        words.append(
+            f"From checkpoint to checkpoint the matched transform moves more than refitting does "
+            f"in {float(above.mean()):.0%} of layers and steps."
+        )
+    worst = data.condition.max()
+    pseudo = int((data.transform_rank < data.sizes["concept"]).sum())
+    words.append(
+        f"Condition numbers reach {float(worst):.2g}"
+        + (f"; {pseudo} transforms needed a pseudo-inverse." if pseudo else ".")
+    )
+    return words
+
+
+def _percent(share: xr.DataArray, name: str) -> str:
+    return f"{float(share.sel(share_of=name)):.0%}"
+
+
+def _figures(noisy: bool) -> list[Figure]:
+    bands = [Band("refit_low", "refit_high", "refitting alone")] if noisy else []
+    return [
+        Curves(
+            "codes-error",
+            "What the transform leaves of the codes",
+            value="codes_error",
+            facet="map",
+            y_scale="log",
+            caption="‖Uₜ − U_ref Tₜ⁻ᵀ‖ relative to ‖Uₜ‖, for the linear map fitted to the "
+            "dictionaries, the nearest rotation, and no map at all. The linear map may do worse "
+            "than none: it was fitted to the dictionaries, and its inverse can explode.",
+        ),
+        Curves(
+            "cumulative",
+            "Cumulative change, share of the whole",
+            value="normalised",
+            facet="matching",
+            caption="A sum of lengths is smooth by construction, and noise alone makes it rise.",
+        ),
+        Curves(
+            "velocity",
+            "Change of the transform since the checkpoint before",
+            value="velocity",
+            facet="matching",
+            bands=bands,
+            y_scale="log",
+            caption="Grey: transforms of refits at one and the same step. Spacing matters: "
+            "neighbours are nearer where checkpoints are denser.",
+        ),
+        Curves(
+            "log-determinant",
+            "Log-determinant",
+            value="log_det",
+            caption="log |det Tₜ|: how much the concepts' volume differs from the reference's.",
+        ),
+        Curves(
+            "condition",
+            "Condition number",
+            value="condition",
+            y_scale="log",
+            caption="Where it is large, the inverse amplifies noise in the codes.",
+        ),
+        Curves(
+            "shares",
+            "How the change of the dictionary splits",
+            value="share",
+            facet="share_of",
+            caption="Squared change of the matched dictionary: explained by a rotation among the "
+            "concepts, by a further deformation, and outside of their span.",
+        ),
+    ]
+
+
+def _section(of: str) -> Section:
+    return Section(
+        title=f"Transforms of the concept space ({of})",
+        definition="The linear map that turns the reference's concepts into those of each step.",
+        symbol="Tₜ = argmin ‖Wₜ − W_ref T‖_F,  errₜ = ‖Uₜ − U_ref Tₜ⁻ᵀ‖_F",
+        null="Grey: refitting at one step. Beside the linear map: nearest rotation, and no map.",
+        care="The codes go by T⁻ᵀ only if the activations of both steps were equal; what they "
+        "changed is in the error too. The report writes T⁻¹.",
+        source="Bernas 2025, sec. 8.7.2, Fig. 12",
+    )
