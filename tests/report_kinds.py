@@ -20,7 +20,7 @@ from ontogeny.figures import (
     Words,
     attach,
 )
-from report_examples import HOSTILE, STEPS, layer_names, saturating, tree_of, variable
+from report_examples import HOSTILE, STEPS, layer_names, loss_node, saturating, tree_of, variable
 
 SCRIPTS = {
     "+": ["the", "of", "and", "▁house", "Ġcat", "über", "naïve", "ﬁn"],
@@ -195,6 +195,7 @@ def kinds_tree(steps=STEPS):
     """Every kind of figure that is no plain panel."""
     steps = list(steps)
     nodes = {
+        "loss": loss_node(steps, np.random.default_rng(0)),
         "regimes": regimes_node(steps),
         "scores": scores_node(),
         "sizes": sizes_node(),
