@@ -15,6 +15,7 @@ __all__ = ["Recurrence", "recurrence"]
 
 FEWEST_PAIRS = 6
 EVEN = 1e-6
+DICKEY_FULLER = 3.0  # 5 % point with an intercept, 25 values (2.86 for very many)
 NAN = float("nan")
 
 
@@ -31,10 +32,11 @@ class Recurrence:
     noise
         Standard deviation of what the map leaves: R_t of Definition 10.
     fixed_point
-        intercept / (1 − slope); NaN unless the slope is below 1 by two standard errors (else the
-        series shows no place that it goes to).
+        intercept / (1 − slope); NaN unless the slope is below 1 by three standard errors, which
+        at most 5 % of random walks show (Dickey and Fuller's test): else the series shows no
+        place that it goes to.
     r2
-        Share of the variance of the next value explained; nan if it does not vary.
+        Share of the variance of the next value explained; NaN if it does not vary.
     linear_p
         p-value of "the residuals have no order along m": a small one says that the map is no
         straight line. NaN below 6 pairs.
@@ -98,7 +100,8 @@ def recurrence(
     With n pairs the slope of a slow approach is about (1 + 3 slope) / n too small (M. G. Kendall,
     Biometrika 41, 1954), and noise in the measurement of m makes it smaller still.
 
-    Source: Bernas 2025, Definition 10.
+    Source: Bernas 2025, Definition 10. D. A. Dickey, W. A. Fuller, J. Amer. Statist. Assoc. 74,
+    1979.
 
     Examples
     --------
@@ -159,7 +162,7 @@ def _mapped(
     rss, total = float((residuals**2).sum()), float(((after - after.mean()) ** 2).sum())
     noise = float(np.sqrt(rss / (count - 2)))
     slope_error = noise / np.sqrt(spread)
-    settles = slope + 2 * slope_error < 1 and 1 - slope > RESOLUTION
+    settles = slope + DICKEY_FULLER * slope_error < 1 and 1 - slope > RESOLUTION
     along = residuals[np.argsort(now, kind="stable")]
     visible = np.abs(residuals).max() > RESOLUTION * np.abs(after).max()
     return Recurrence(

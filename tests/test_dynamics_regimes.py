@@ -1,0 +1,182 @@
+"""Where the noise of series changes, or that it does not."""
+
+import numpy as np
+import pytest
+
+from ontogeny.dynamics import regimes
+from ontogeny.dynamics.noise_levels import (
+    Panel,
+    best_boundaries,
+    double_boundary,
+    segment_costs,
+    single_boundary,
+)
+from ontogeny.dynamics.trends import neighbour_residuals
+from ontogeny.errors import ArgumentError, NonFiniteError
+from series_examples import EARLY, LATE, planted
+
+
+def two_regimes(ratio=8.0, count=1, seed=0, steps=LATE, boundary=25):
+    rng = np.random.default_rng(seed)
+    return planted("exponential", "independent", steps, count, 0.05, rng, boundary, ratio).T
+
+
+def test_costs_are_the_likelihood_of_laplace_noise():
+    residuals = np.random.default_rng(0).laplace(size=(9, 2))
+    residuals[4, 1] = np.nan
+    found = segment_costs(residuals, np.zeros(2), np.array([0, 3]), np.array([9, 7]))
+    for cost, (start, stop) in zip(found, [(0, 9), (3, 7)], strict=True):
+        columns = [column[~np.isnan(column)] for column in residuals[start:stop].T]
+        expected = sum(len(c) * np.log(np.abs(c).mean()) for c in columns)
+        assert cost == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_librarys_search_and_the_quick_one_agree(seed):
+    rng = np.random.default_rng(seed)
+    residuals = rng.normal(size=(22, 2)) * np.where(np.arange(22) < 9, 0.4, 1.0)[:, None]
+    floor = np.full(2, 1e-12)
+
+    def cost(ends):
+        starts, stops = np.array(ends[:-1]), np.array(ends[1:])
+        return segment_costs(residuals, floor, starts, stops).sum()
+
+    gain, place = single_boundary(residuals, floor, 5)
+    assert best_boundaries(residuals, floor, 1, 5) == (int(place),)
+    assert gain == pytest.approx(cost([0, 22]) - cost([0, int(place), 22]))
+    one, two = best_boundaries(residuals, floor, 2, 5)
+    assert double_boundary(residuals, floor, 5) == pytest.approx(
+        cost([0, 22]) - cost([0, one, two, 22])
+    )
+
+
+def test_residuals_of_a_panel_are_those_of_each_series_alone():
+    values = np.random.default_rng(0).normal(size=(24, 3))
+    values[[4, 11], 1] = np.nan
+    values[:20, 2] = np.nan  # four values are too few
+    found = Panel.of(EARLY, values).residuals(values)
+    there = ~np.isnan(values[:, 1])
+    alone = neighbour_residuals(EARLY[there]) @ values[there, 1]
+    assert np.allclose(found[there, 1][2:-2], alone)
+    assert np.isnan(found[:, 2]).all() and np.isnan(found[[0, 1, -2, -1]]).all()
+
+
+@pytest.mark.parametrize("layers", [1, 6])
+def test_a_planted_boundary_is_found_with_its_sides(layers):
+    found = regimes(LATE, two_regimes(count=layers, seed=layers))
+    assert found.order == "smooth then noisy" and found.p_value <= 0.05
+    assert abs(found.boundary - LATE[25]) <= 30_000
+    assert found.interval[0] <= found.boundary <= found.interval[1]
+    assert found.smooth.stop < found.noisy.start == found.boundary
+    assert 4 < found.noise_ratio < 16
+    assert found.noise_ratio_interval[0] <= 8 <= found.noise_ratio_interval[1]
+    assert np.shape(found.smooth.noise) == (layers,)
+    assert np.mean(found.noisy.noise) == pytest.approx(0.05, rel=0.35)
+
+
+def test_one_series_gives_plain_numbers():
+    found = regimes(LATE, two_regimes()[:, 0])
+    assert isinstance(found.noisy.noise, float) and found.trend.shape == (50,)
+
+
+def test_noise_that_falls_is_told_from_noise_that_rises():
+    size = np.where(np.arange(50) < 25, 0.05, 0.005)
+    noise = size * np.random.default_rng(3).normal(size=50)
+    found = regimes(LATE, np.exp(-LATE / 1e5) + noise)
+    assert found.order == "noisy then smooth"
+    assert found.noisy.start == LATE[0] and found.noise_ratio > 1
+
+
+def test_three_regimes_are_told_from_two():
+    rng = np.random.default_rng(0)
+    size = np.where((np.arange(60) >= 20) & (np.arange(60) < 40), 0.05, 0.004)
+    steps = np.arange(60) * 1000
+    values = np.exp(-steps / 20_000)[:, None] + size[:, None] * rng.normal(size=(60, 5))
+    found = regimes(steps, values)
+    assert found.order == "three" and found.p_third <= 0.05
+    assert np.allclose(found.boundaries, [20_000, 40_000], atol=3000)
+    assert found.noisy is found.regimes[1]
+    assert found.boundary in found.boundaries
+
+
+def test_no_boundary_is_an_answer():
+    rng = np.random.default_rng(5)
+    found = regimes(LATE, planted("exponential", "independent", LATE, 1, 0.05, rng)[0])
+    assert found.boundary is None and found.interval is None and found.smooth is None
+    assert found.p_value > 0.05 and found.reason == "" and found.order == "one"
+    assert len(found.regimes) == 1 and found.regimes[0].noise == pytest.approx(0.05, rel=0.3)
+
+
+def test_series_without_noise_or_with_few_steps_are_not_judged():
+    smooth = regimes(LATE, np.exp(-LATE / 1e5))
+    assert smooth.boundary is None and "no noise" in smooth.reason and np.isnan(smooth.p_value)
+    short = regimes(np.arange(9), np.random.default_rng(0).normal(size=9))
+    assert short.reason == "9 usable steps are too few to tell two noise levels (14 needed)"
+    empty = regimes(np.arange(20), np.full(20, np.nan))
+    assert empty.boundary is None and empty.reason
+
+
+def test_the_boundary_does_not_see_shift_scale_or_the_unit_of_time():
+    values = two_regimes(seed=2)[:, 0]
+    plain, moved = regimes(LATE, values), regimes(LATE / 10_000, 3 - 7 * values)
+    assert moved.boundary * 10_000 == plain.boundary
+    assert moved.p_value == plain.p_value
+    assert moved.noisy.noise == pytest.approx(7 * plain.noisy.noise)
+
+
+def test_the_order_of_layers_does_not_matter_for_the_boundary():
+    values = two_regimes(count=4, seed=9)
+    assert regimes(LATE, values).boundary == regimes(LATE, values[:, ::-1]).boundary
+
+
+def test_missing_checkpoints_hardly_move_the_boundary():
+    values = two_regimes(count=4, seed=6)
+    values[[3, 17, 30]] = np.nan
+    values[40, 2] = np.nan
+    found = regimes(LATE, values)
+    assert abs(found.boundary - LATE[25]) <= 40_000
+    assert np.isnan(found.trend[3]).all() and np.isnan(found.residuals[17]).all()
+
+
+def test_layers_that_share_their_noise_count_once():
+    rng = np.random.default_rng(0)
+    shared = 0.05 * rng.normal(size=(40, 50, 1)) * np.ones(6)
+    found = [regimes(LATE, np.exp(-LATE / 1e5)[:, None] + e, n_draws=99) for e in shared]
+    # at most 5 %: 8 or more of 40 have a probability below 0.001
+    assert sum(each.boundary is not None for each in found) < 8
+
+
+def test_the_reference_is_left_out():
+    values = two_regimes(seed=0)[:, 0]
+    values[-1] = 1e6
+    found = regimes(LATE, values, reference_index=49)
+    assert np.isnan(found.residuals[49]) and found.regimes[-1].stop == LATE[48]
+    assert found.noisy.noise < 1
+
+
+def test_spacing_that_differs_between_the_regimes_is_reported():
+    steps = np.concatenate([np.arange(25) * 10.0, 240 + 100.0 * np.arange(1, 26)])
+    assert regimes(steps, two_regimes(seed=1)[:, 0]).spacing_ratio == pytest.approx(10)
+
+
+def test_same_seed_same_answer():
+    values = two_regimes(ratio=4, seed=7)
+    first, second = regimes(LATE, values), regimes(LATE, values)
+    assert (first.p_value, first.interval) == (second.p_value, second.interval)
+
+
+@pytest.mark.parametrize(
+    ("steps", "values", "options", "error", "words"),
+    [
+        (LATE, np.zeros((3, 50)), {}, ArgumentError, r"\(50,\) or \(50, series\)"),
+        (LATE[::-1], np.zeros(50), {}, ArgumentError, "steps must increase"),
+        (LATE, np.full(50, np.inf), {}, NonFiniteError, "infinite"),
+        (LATE, np.zeros(50), {"alpha": 1.0}, ArgumentError, "alpha"),
+        (LATE, np.zeros(50), {"n_draws": 3}, ArgumentError, "n_draws"),
+        (LATE, np.zeros(50), {"least": 2}, ArgumentError, "least"),
+        (LATE, np.zeros(50), {"reference_index": 50}, ArgumentError, "reference_index"),
+    ],
+)
+def test_bad_input_is_named(steps, values, options, error, words):
+    with pytest.raises(error, match=words):
+        regimes(steps, values, **options)
