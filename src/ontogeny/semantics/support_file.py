@@ -79,7 +79,8 @@ def load_support(path: str | PathLike[str]) -> Support:
     ontogeny.errors.ArgumentError: there is no support matrix nowhere.npz.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, because NumPy leaves a broken file open.
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             parts = {name: file[name] for name in _PARTS}
     except FileNotFoundError:
         raise ArgumentError(f"there is no support matrix {path}.") from None
