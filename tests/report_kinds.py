@@ -50,7 +50,7 @@ def scores_node(layers=4, seed=0):
     names = [f"{c}_{w}" for c in ("semantic", "syntactic") for w in ("early", "late")]
     columns = [Column(n, sd=f"{n}_sd", over=n.split("_")[0]) for n in names]
     totals = [
-        Footer(label, {f"{c}_late": f"{c}_{total}" for c in ("semantic", "syntactic")})
+        Footer(label, {f"{c}_late": f"{c}_{total}" for c in ("semantic", "syntactic")}, True)
         for label, total in (("sum of differences", "sum"), ("sigma-aware sum", "aware"))
     ]
     table = Table(

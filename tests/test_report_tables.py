@@ -59,6 +59,13 @@ def test_numbers_without_uncertainty_share_their_decimals():
     assert column(table, 1) == ["1,000", "1.000e-05"]  # shared decimals would leave 0.0
 
 
+def test_whole_numbers_have_no_decimals():
+    data = {"a": ("item", [30.0, math.nan, 12000.0]), "b": ("item", [30.5, 1.0, 2.0])}
+    table = table_of(attached(data, columns=[Column("a"), Column("b")], rows="item"))
+    assert column(table, 0) == ["30", "", "12,000"]
+    assert column(table, 1) == ["30.50", "1.00", "2.00"]
+
+
 def test_the_better_of_a_pair_is_shaded_and_ties_and_gaps_are_not():
     data = {"a": ("item", [1.0, 2.0, 3.0, math.nan]), "b": ("item", [2.0, 2.0, 1.0, 5.0])}
     for better, expected in (("higher", [(0, 1), (0, 0), (1, 0), (0, 0)]),

@@ -53,12 +53,13 @@ class Pair:
 class Footer:
     """One line under a table: variables without row, by the column that they stand in.
 
-    ``Footer("sum of differences", {"late_mean": "difference"})`` writes the variable
-    ``difference`` under the column whose value is ``late_mean``.
+    ``Footer("sum of differences", {"late_mean": "difference"}, signed=True)`` writes the variable
+    ``difference`` under the column whose value is ``late_mean``, with a plus where it is positive.
     """
 
     label: str
     cells: Mapping[str, str]
+    signed: bool = False
 
 
 @dataclass(frozen=True)

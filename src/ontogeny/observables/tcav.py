@@ -167,7 +167,7 @@ class TCAV(LabelledConcepts):
             "Scores in two windows of training",
             columns=columns,
             pairs=pairs,
-            footer=[Footer(label, cells) for label, cells in sums.items()],
+            footer=[Footer(label, cells, signed=True) for label, cells in sums.items()],
             caption=f"Mean (SD) over the checkpoints of steps {early[0]:,.0f} to {early[1]:,.0f}, "
             f"{late[0]:,.0f} to {late[1]:,.0f}, and all. Σ Δ: sum over layers of second minus "
             "first; Σ ωΔ: each difference over √(σ₁² + σ₂²). Neighbouring checkpoints are no "

@@ -225,7 +225,8 @@ def _better(columns: Sequence[_Column], pairs: Any) -> np.ndarray:
 def _decimals(column: _Column) -> int | None:
     """Return the decimals that all numbers of a column share, where nothing else sets them.
 
-    Four digits of the largest number; ``None`` where that would leave a smaller one too few.
+    None for whole numbers, else four digits of the largest number; ``None`` stands for numbers
+    of which that would leave a smaller one too few.
     """
     if column.head.words or column.values.dtype.kind in "iub" or column.spread is column.sd:
         return None
@@ -233,6 +234,8 @@ def _decimals(column: _Column) -> int | None:
     known = known[known > 0]
     if column.low is not None or not known.size:
         return None
+    if np.all(known == np.round(known)):
+        return 0
     places = min(max(3 - math.floor(math.log10(known.max())), 0), 8)
     return places if known.min() >= 10.0 ** -max(places - 1, 0) else None
 
@@ -269,7 +272,7 @@ def _footer(
     for column in columns:
         name = item["cells"].get(column.name)
         value = _single(spec, name) if name else None
-        text = "" if value is None else _signed(value, column.typical_spread)
+        text = "" if value is None else _total(value, column.typical_spread, item.get("signed"))
         cells.append(Cell(text=text, missing=value is not None and not math.isfinite(value)))
     return Line((plain_text(item.get("label", "")), *([""] * (labels - 1))), tuple(cells))
 
@@ -281,11 +284,11 @@ def _single(spec: FigureSpec, name: Any) -> float:
     return float(array)
 
 
-def _signed(value: float, spread: float) -> str:
-    """Return a total with its sign, as sums of differences are written."""
+def _total(value: float, spread: float, signed: Any) -> str:
+    """Return a number under a column with that column's digits, empty for NaN."""
     if not math.isfinite(value):
         return ""
-    return f"+{number(value, spread)}" if value > 0 else number(value, spread)
+    return ("+" if signed and value > 0 else "") + number(value, spread)
 
 
 def _csv(

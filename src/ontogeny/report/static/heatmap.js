@@ -27,7 +27,7 @@ class HeatmapPicture extends Picture {
       bottom: 42,
       between: 6,
       gap: 14,
-      minimum: 130,
+      minimum: this.figure.options.square ? 84 : 130,
       panel: this.upward ? Math.min(260, Math.max(96, count * cell)) : Math.max(40, count * cell),
     };
   }

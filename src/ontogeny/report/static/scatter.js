@@ -189,7 +189,7 @@ class ScatterPicture extends Picture {
   // Points of the current step have a ring in the colour of the step.
   nowTrace(panel) {
     const dimension = this.dims.find((d) => this.view.node.axes[d].kind === "step");
-    if (!dimension) return null;
+    if (!dimension || paper.printing) return null;
     const now = stepIndex(this.view.node.axes[dimension]);
     const points = panel.points.filter((point) => point.index[dimension] === now);
     const unit = (value, scale) => (scale === "log" && !this.space ? 10 ** value : value);
