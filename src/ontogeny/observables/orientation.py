@@ -269,9 +269,9 @@ def _statements(data: xr.Dataset, what: str) -> list[str]:
     return [
         (
             f"In {found} of {int(known.sum())} {what} the principal directions overlap more than "
-            f"random subspaces do (false discovery rate 5 %); median overlap {np.median(ratio):.2f} "
-            "of what chance gives on average."
-        )
+            "random subspaces do (false discovery rate 5 %)."
+        ),
+        f"Their median overlap is {np.median(ratio):.2f} of what chance gives on average.",
     ]
 
 
