@@ -180,6 +180,28 @@ def list_(
         typer.echo(f"{name}: {', '.join(names)}")
 
 
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A recipe; without it all are listed.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small run, about a minute.")] = False,
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
+    ] = Path("reproductions"),
+    quiet: Quiet = False,
+) -> None:
+    """Train, measure and draw one figure or claim of the papers, mean and SD over seeds."""
+    from .. import reproduce as recipes
+    from .progress import progress_for
+
+    if name is None:
+        _table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
+        return
+    page = recipes.recipe(name).run(output, quick=quick, progress=progress_for(quiet))
+    typer.echo(f"page: {page.resolve()}")
+
+
 def _output(study: Path, output: Path | None) -> Path:
     return output if output is not None else Path("studies") / study.stem
 
