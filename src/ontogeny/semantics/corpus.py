@@ -72,7 +72,7 @@ def word_stream(
         One text; the path of a text file, whose texts are parted by blank lines; or any iterable
         of texts or of rows with a text in `field` (a ``datasets`` data set).
     split
-        ``"words"`` (see :func:`~ontogeny.semantics.split_words`), ``"spaces"`` for text that is tokenised already,
+        ``"words"`` (:func:`~ontogeny.semantics.split_words`), ``"spaces"`` for tokenised text
         such as WikiText, or a function from a text to a list of words. A Hugging Face tokenizer
         is used by its tokens, without special ones.
     lowercase, punctuation
