@@ -81,8 +81,8 @@ def test_one_series_gives_plain_numbers():
 
 def test_noise_that_falls_is_told_from_noise_that_rises():
     size = np.where(np.arange(50) < 25, 0.05, 0.005)
-    noise = size * np.random.default_rng(3).normal(size=50)
-    found = regimes(LATE, np.exp(-LATE / 1e5) + noise)
+    noise = size[:, None] * np.random.default_rng(3).normal(size=(50, 6))
+    found = regimes(LATE, np.exp(-LATE / 1e5)[:, None] + noise)
     assert found.order == "noisy then smooth"
     assert found.noisy.start == LATE[0] and found.noise_ratio > 1
 
