@@ -125,6 +125,30 @@ def test_the_report_draws_the_page_and_nothing_in_it_runs(corpus, tmp_path):
     assert "Orthants of 3 concepts agree" in page
 
 
+def test_text_of_another_language_needs_no_word_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    nouns, verbs = ["кошка", "собака", "птица"], ["спит", "ест", "поёт"]
+    text = " ".join(f"{rng.choice(nouns)} {rng.choice(verbs)} ।" for _ in range(300))
+    support = semantics.support_matrix(text, lengths=(1, 2))
+    basis = semantics.svd_concepts(support)
+    tree = semantics_page(basis, support, dims=2, draws=3)
+    assert {"кошка", "спит"} <= set(tree["orthants"].word.values.ravel())
+    page = report.write(tree, tmp_path / "page.html").read_text("utf-8")
+    assert json.dumps("кошка")[1:-1] in page
+    by_hand = dict.fromkeys(nouns, "noun") | dict.fromkeys(verbs, "verb")
+    scored = semantics_page(basis, support, dims=2, draws=3, labels=by_hand)
+    assert scored["coherence"].ami.values.max() > 0.9
+
+
+def test_the_figures_are_drawn_for_papers(corpus, tmp_path):
+    support, basis = corpus
+    tree = semantics_page(basis, support, dims=3, draws=3)
+    written = report.write_figures(tree, tmp_path, formats=["svg"])
+    names = {path.name for path in written}
+    for part in ("orthant-words", "refinement", "word-vectors", "space", "lift", "ami"):
+        assert any(part in name for name in names), (part, names)
+
+
 def test_a_page_can_be_stored_and_read_again(corpus, tmp_path):
     tree = semantics_page(corpus[1], dims=2, draws=3)
     tree.to_zarr(tmp_path / "page.zarr", zarr_format=2)
