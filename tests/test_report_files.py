@@ -101,4 +101,4 @@ def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(code), {"__name__": "guide"})
     promised = re.findall(r"print\(.*\)  # (.*)", "\n".join(code))
-    assert len(promised) == 3 and capsys.readouterr().out.splitlines() == promised
+    assert len(promised) == 5 and capsys.readouterr().out.splitlines() == promised

@@ -20,8 +20,8 @@ class Words(Figure):
     Parameters
     ----------
     value
-        Weight of every word over `groups` and `rank`; sizes follow it on one scale for the whole
-        figure. A word whose weight is NaN or whose text is empty is no word.
+        Weight of every word over `groups` and `rank`; sizes follow its root, on one scale for the
+        whole figure. A word whose weight is NaN or whose text is empty is no word.
     words
         Variable of texts over the same dimensions. Shown as :func:`show_token` writes them.
     groups

@@ -100,7 +100,7 @@ def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
     heaviest = view.figure["options"]["heaviest"] or 1.0
     small, large = _SIZES
     words = [
-        (str(text), small + (large - small) * abs(float(weight)) / heaviest)
+        (str(text), small + (large - small) * (abs(float(weight)) / heaviest) ** 0.5)
         for text, weight in zip(texts, weights, strict=True)
         if np.isfinite(weight) and text
     ]

@@ -64,7 +64,7 @@ class WordsFigure extends Figure {
 
   word({ text, weight, context }, title) {
     const element = make("bdi", { textContent: text });
-    const share = Math.abs(weight) / (this.data.options.heaviest || 1);
+    const share = Math.sqrt(Math.abs(weight) / (this.data.options.heaviest || 1));
     const [small, large] = WORD_SIZES;
     element.style.fontSize = `${(small + (large - small) * share).toFixed(1)}px`;
     element.told = { head: title, value: text, rest: [`${this.view.axisWords()}: ${formatNumber(weight)}`, context] };
