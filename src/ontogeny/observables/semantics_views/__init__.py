@@ -13,13 +13,17 @@ from .maps import space_view as space_view
 from .page import semantics_page as semantics_page
 from .scores import coherence_view as coherence_view
 from .scores import lift_view as lift_view
+from .training import confusion_view as confusion_view
+from .training import ufm_view as ufm_view
 
 __all__ = [
     "coherence_view",
     "concepts_view",
+    "confusion_view",
     "lift_view",
     "orthants_view",
     "semantics_page",
     "space_view",
     "tree_view",
+    "ufm_view",
 ]
