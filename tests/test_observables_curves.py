@@ -1,0 +1,216 @@
+"""Observables of other nodes' curves: regimes, fits, signals, learning dynamics."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, recurrence
+from ontogeny.errors import ArgumentError
+from ontogeny.observables import Fits, LearningDynamics, Regimes, Signals, make
+from ontogeny.observables.curves import chosen, curve_reference, floor_of
+from series_examples import EARLY, LATE, planted
+from study_examples import LAYERS, developing, tiny_inputs
+
+PATHS = [f"layers.{i}.mlp" for i in range(4)]
+
+
+def node(values, steps=LATE, name="curve"):
+    """Curves (layers, T) as an observable's stacked cells; the last step is the reference."""
+    table = values.T.copy()
+    table[-1] = 0.0
+    return xr.Dataset(
+        {name: (("step", "layer"), table)},
+        coords={"step": steps.astype(np.int64), "layer": PATHS},
+        attrs={"reference_step": int(steps[-1])},
+    )
+
+
+def words(data):
+    return " ".join(json.loads(data.attrs["statements"]))
+
+
+@pytest.fixture(scope="module")
+def two_regimes():
+    rng = np.random.default_rng(0)
+    return planted("exponential", "independent", LATE, 4, 0.05, rng, 25, 8.0)
+
+
+def test_regimes_of_layers_and_of_all(two_regimes):
+    found = Regimes("concepts-ica").summarise(node(two_regimes), {"concepts-ica": xr.Dataset()})
+    assert abs(float(found.joint_boundary) - LATE[25]) <= 30_000
+    assert found.joint_boundary_low <= found.joint_boundary <= found.joint_boundary_high
+    assert float(found.joint_noise_ratio) > 4
+    assert found.attrs["role"] == "regimes" and "smooth then noisy" in words(found)
+    assert (found.noise_after > 3 * found.noise_before)[found.boundary.notnull()].all()
+    assert (found.boundary.notnull() == (found.boundary_p <= 0.05)).all()
+    marks = json.loads(found.attrs["figures"])[0]["boundaries"]
+    assert marks[0]["step"] == "joint_boundary" and marks[0]["low"] == "joint_boundary_low"
+    assert np.isnan(found.residual.sel(step=int(LATE[-1]))).all()  # the reference
+
+
+def test_without_a_change_of_noise_the_page_says_so():
+    values = planted("exponential", "independent", LATE, 4, 0.05, np.random.default_rng(3))
+    found = Regimes("concepts-ica").summarise(node(values), {})
+    assert np.isnan(found.joint_boundary) and np.isnan(found.boundary).all()
+    assert "does not visibly change" in words(found)
+    assert found.noise_before.values == pytest.approx([0.05] * 4, rel=0.4)
+
+
+def test_curves_without_noise_are_not_judged():
+    values = planted("exponential", "none", LATE, 4, 0.0, np.random.default_rng(0))
+    found = Regimes("concepts-ica").summarise(node(values), {})
+    assert "no noise that could be told" in words(found)
+
+
+def test_fits_are_those_of_the_plain_function():
+    rates = np.array([5e4, 1e5, 1.5e5, 2e5])
+    values = np.exp(-LATE / rates[:, None]) + 0.3
+    values += 0.01 * np.random.default_rng(0).normal(size=values.shape)
+    found = Fits("activation-decay").summarise(node(values), {})
+    alone = compare_fits(LATE, values[2], reference_index=49)
+    assert float(found.rate[2]) == alone.fits["exponential"].rate
+    assert found.rate.values == pytest.approx(-1 / rates, rel=0.15)
+    assert found.half_time.values == pytest.approx(np.log(2) * rates, rel=0.15)
+    assert found.weight.sum("model").values == pytest.approx(np.ones(4))
+    assert found.fitted.sel(model="exponential").shape == (50, 4)
+    assert "exponential decays as far as can be told" in words(found)
+
+
+def test_fits_of_a_window_see_nothing_else():
+    values = np.tile(np.where(LATE <= 250_000, np.exp(-LATE / 5e4), 7.0), (4, 1))
+    found = Fits("x", first=20_000, last=250_000).summarise(node(values), {})
+    assert found.rate.values == pytest.approx([-1 / 5e4] * 4, rel=1e-4)
+    with pytest.raises(ArgumentError, match="first must be before last"):
+        Fits("x", first=10, last=5)
+
+
+def test_no_exponential_is_said():
+    values = (1 + LATE / 2e4) ** -np.linspace(0.5, 1.5, 4)[:, None]
+    values += 0.004 * np.random.default_rng(0).normal(size=values.shape)
+    found = Fits("x").summarise(node(values), {})
+    assert "None of 4 curves of x has earned" in words(found)
+
+
+def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
+    rng = np.random.default_rng(0)
+    shared = 0.03 * rng.normal(size=(4, 50))
+    first, second, third = (
+        planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(3)
+    )
+    other = node(second + shared, name="rotation_removed")
+    observable = Signals("concepts-ica")
+    together = observable.summarise(node(first + shared), {"activation-decay": other})
+    apart = observable.summarise(node(third), {"activation-decay": other})
+    assert float(together.joint_p) < 0.01 and "more than the trends explain" in words(together)
+    assert float(apart.joint_p) > 0.05 and "no more than the trends explain" in words(apart)
+    assert float(apart.mean_pearson) > 0.7
+    alone = compare_signals((first + shared)[1], (second + shared)[1], LATE, reference_index=49)
+    assert float(together.pearson[1]) == pytest.approx(alone.pearson)
+    assert float(together.fluctuation_pearson[1]) == pytest.approx(alone.fluctuation_pearson)
+    assert np.allclose(together.standardised.mean("step"), 0)
+    assert together.averaged.sizes == {"signal": 2, "step": 50}
+
+
+def test_signals_take_the_layers_that_both_have_and_that_vary():
+    rng = np.random.default_rng(0)
+    values = planted("exponential", "independent", LATE, 4, 0.01, rng)
+    constant = values.copy()
+    constant[3] = 0.5
+    other = node(values, name="rotation_removed").isel(layer=[1, 2, 3])
+    found = Signals("x").summarise(node(constant), {"activation-decay": other})
+    assert found.layer.values.tolist() == PATHS[1:3]
+    strange = other.assign_coords(layer=["a", "b", "c"])
+    with pytest.raises(ArgumentError, match="no layer in common"):
+        Signals("x").summarise(node(values), {"activation-decay": strange})
+    with pytest.raises(ArgumentError, match="has no variable 'rotation_removed'"):
+        Signals("x").summarise(node(values), {"activation-decay": xr.Dataset()})
+
+
+def test_learning_dynamics_use_the_other_nodes_noise_floor():
+    values = np.tile(np.exp(-LATE / 1e5), (4, 1))
+    floor = xr.Dataset({"floor": ("layer", [0.0, 0.01, 0.05, 0.9])}, coords={"layer": PATHS})
+    found = LearningDynamics("x").summarise(node(values), {"x": floor})
+    assert found.progressed.values.tolist() == [1, 1, 1, 0]
+    assert found.converged.values.tolist() == [0, 1, 1, 0]
+    alone = learning_progress(LATE, values[1], 0.01, reference_index=49)
+    assert (float(found.since[1]), float(found.bound[1])) == (alone.since, alone.bound)
+    assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
+    assert "observed up to step 490,000 in 3 of 4 layers" in words(found)
+    own = LearningDynamics("x", noise=0.95).summarise(node(values), {"x": floor})
+    assert not own.progressed.any()
+
+
+def test_a_curve_is_one_label_of_each_dimension():
+    values = xr.DataArray(
+        np.arange(8.0).reshape(2, 2, 2),
+        dims=("step", "distance", "alignment"),
+        coords={"distance": ["frobenius", "procrustes"], "alignment": ["as returned", "matched"]},
+        name="relative_distance",
+    )
+    assert chosen(values, {}).values.tolist() == [2.0, 6.0]  # Procrustes, first alignment
+    assert chosen(values, {"distance": "frobenius", "alignment": "matched"}).values[0] == 1.0
+    with pytest.raises(ArgumentError, match="must be one of"):
+        chosen(values, {"distance": "bures"})
+    with pytest.raises(ArgumentError, match="select names 'head'"):
+        chosen(values, {"head": 0})
+
+
+def test_only_curves_that_vanish_at_the_reference_lose_it():
+    values = planted("exponential", "none", EARLY, 4, 0.0, np.random.default_rng(0))
+    data = node(values, EARLY)
+    assert curve_reference(data, data.curve.values) == len(EARLY) - 1
+    assert curve_reference(data, values.T) is None
+
+
+def test_floors_come_from_refits_or_from_standard_errors():
+    layers = {"layer": PATHS}
+    errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
+    assert floor_of(errors, {}, PATHS) == pytest.approx(np.full(4, 1.96 * np.sqrt(2) * 0.1))
+    assert floor_of(xr.Dataset(), {}, PATHS).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("regimes", {"alpha": 2}, "alpha"),
+        ("fits", {"criterion": "aic"}, "Did you mean 'aicc'"),
+        ("signals", {"surrogates": 1}, "surrogates"),
+        ("learning-dynamics", {"noise": -1.0}, "noise must be 0 or more"),
+        ("regimes", {"select": "procrustes"}, "select must map"),
+    ],
+)
+def test_bad_arguments_are_named(kind, options, said):
+    with pytest.raises(ArgumentError, match=said):
+        make(kind, of="concepts-pca", **options)
+
+
+def test_a_study_carries_them_from_cells_to_the_page(tmp_path):
+    steps = (0, *np.unique(np.geomspace(1, 1000, 17).round().astype(int)).tolist())
+    observables = [
+        og.observables.ActivationDecay(LAYERS),
+        og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=150),
+        Regimes("concepts-pca"),
+        Fits("activation-decay", "relative"),
+        Signals("concepts-pca"),
+        LearningDynamics("concepts-pca", select={"distance": "frobenius"}),
+    ]
+    trajectory = og.Trajectory.from_models(developing(steps))
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
+    tree = study.run(tmp_path / "s")
+    for observable in observables[2:]:
+        found = tree[observable.name]
+        assert "failed" not in found.attrs, found.attrs
+        assert json.loads(found.attrs["statements"])
+        assert (found.status == "done").all()
+    curves = tree["concepts-pca"].relative_distance.sel(
+        distance="procrustes", alignment="rotation removed"
+    )
+    ours = tree["concepts-pca-regimes"].curve.transpose(*curves.dims)
+    assert np.array_equal(ours.values, curves.values)
+    page = tmp_path / "page.html"
+    og.open_study(tmp_path / "s").report(page)
+    text = page.read_text(encoding="utf-8")
+    assert "Regimes (concepts-pca)" in text and "Shape of the decay" in text
