@@ -154,6 +154,16 @@ def test_recorded_values_equal_independent_gradient_descent_by_autograd():
     assert np.allclose(run.singular_value[-1], np.linalg.svd((W @ H).detach())[1][:4])
 
 
+def test_keeping_gram_matrices_takes_no_record_away():
+    S = centred(support(6, 9))
+    plain = train_ufm(S, 4, delta=3.0, records=20)
+    kept = train_ufm(S, 4, delta=3.0, records=20, gram_times=[0.0, 1.0])
+    assert kept.sizes["gram_time"] == 2 and abs(float(kept.gram_time[1]) - 1.0) < kept.attrs["step"]
+    at = kept.sel(time=plain.time)
+    assert np.array_equal(at.projection, plain.projection)
+    assert kept.sizes["time"] in (20, 21)
+
+
 def test_small_random_start_keeps_the_order_but_not_the_curve():
     run = train_ufm(centred(support()), 12, init="random", step_size=0.05)
     assert learning_order(run.sigma, run.half_time).spearman > 0.98

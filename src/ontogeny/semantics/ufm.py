@@ -130,11 +130,12 @@ def train_ufm(
             f"{rates[0]:.3g}); give a shorter duration or a larger step_size."
         )
     W, H = _start(basis, d, S, delta, init, random_state)
-    kept = np.unique(np.linspace(0, steps, min(records, steps + 1)).round().astype(int))
     recorder = _Recorder(objective, basis, _nearest(gram_times, total, steps))
+    even = np.linspace(0, steps, min(records, steps + 1)).round().astype(int)
+    kept = recorder.grams.union(even.tolist())
     eta = total / steps
     for i in range(steps + 1):
-        if i in recorder.grams or recorder.is_next(i, kept):
+        if i in kept:
             recorder.take(i, eta * i, W, H, i in recorder.grams)
         if i < steps:
             W, H = _advance(objective, W, H, eta, integrator)
@@ -257,14 +258,6 @@ class _Recorder:
         }
         self._rows: list[dict[str, Any]] = []
         self._grams: list[tuple[float, np.ndarray, np.ndarray]] = []
-        self._position = 0
-
-    def is_next(self, i: int, kept: np.ndarray) -> bool:
-        """Return whether iteration `i` is the next to be recorded, and move on if so."""
-        if self._position < len(kept) and kept[self._position] == i:
-            self._position += 1
-            return True
-        return False
 
     def take(self, i: int, time: float, W: Array, H: Array, gram: bool) -> None:
         """Record iteration `i`."""
