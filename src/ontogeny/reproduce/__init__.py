@@ -12,7 +12,7 @@ Examples
 from __future__ import annotations
 
 from .execution import RECIPES
-from .recipe import MarkerRecipe, Scale
+from .marker_recipe import MarkerRecipe, Scale
 
 __all__ = ["MarkerRecipe", "Scale", "names", "recipe"]
 

@@ -16,7 +16,7 @@ from ..observables import (
 )
 from ..tasks import MarkerTask
 from ..training import MarkerRun, OptimizerSettings
-from .recipe import MarkerRecipe, Scale
+from .marker_recipe import MarkerRecipe, Scale
 
 __all__ = ["RECIPES"]
 
