@@ -207,6 +207,13 @@ def test_clouds_without_groups_and_contexts_in_the_words_order():
     assert figure["options"]["tree"] == [[0, 0]]
 
 
+def test_of_very_many_clouds_the_first_are_shown_with_a_notice():
+    many = {f"g{g}": [f"word{g}"] for g in range(300)}
+    figure, _ = figure_of(payload(tree_with(kinds.words_node(many, nested=False))), "clouds")
+    assert len(figure["options"]["tree"]) == 200
+    assert figure["notice"] == "The first 200 of 300 clouds shown."
+
+
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), st.text("abc", max_size=3)))
 def test_trees_hold_every_group_once_and_parents_first(parent_of):
     labels, parents = list(parent_of), list(parent_of.values())

@@ -98,6 +98,16 @@ def test_rows_without_anything_are_left_out():
     assert [line.labels for line in table.lines] == [("some",)]
 
 
+def test_of_very_many_rows_the_page_shows_the_first_and_says_so(tmp_path):
+    data = {"a": ("item", np.arange(1000.0))}
+    tree = kinds.tree_of({"n": attached(data, columns=[Column("a")], rows="item")}, [0], "T")
+    page = report.write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count('class="label"') < 500
+    assert "The first 400 of 1,000 rows; the files hold all." in page
+    report.write_figures(tree, tmp_path, formats=[])
+    assert len((tmp_path / "n-t.csv").read_text().splitlines()) == 1001
+
+
 def test_heads_above_heads_span_their_columns():
     table = table_of(kinds.scores_node())
     assert table.spans == [("semantic", 2), ("syntactic", 2)]

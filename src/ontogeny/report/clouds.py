@@ -14,7 +14,10 @@ from .fields import numbers, texts
 from .formats import plain_text
 from .specs import FigureSpec, Problem
 
-__all__ = ["PLACE", "WORDS_SHOWN", "preorder", "read_words"]
+__all__ = ["CLOUDS_SHOWN", "PLACE", "WORDS_SHOWN", "preorder", "read_words"]
+
+CLOUDS_SHOWN = 200
+"""Clouds of one figure that are shown."""
 
 WORDS_SHOWN = 40
 """Words of one cloud that are shown; the papers' clouds have as many."""
@@ -47,6 +50,8 @@ def read_words(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
     groups = axes.get("groups")
     shown = own[str(weight.name)]
     known = np.abs(shown.values[np.isfinite(shown.values)])
+    tree = _tree(spec, raw.get("parent"), words, groups)
+    more = f"The first {CLOUDS_SHOWN} of {len(tree):,} clouds shown."
     return replace(
         spec,
         value=str(weight.name),
@@ -56,9 +61,10 @@ def read_words(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
         own=own,
         options={
             "heaviest": float(known.max()) if known.size else 0.0,
-            "tree": _tree(spec, raw.get("parent"), words, groups),
+            "tree": tree[:CLOUDS_SHOWN],
             "nested": bool(raw.get("parent")),
         },
+        notice=more if len(tree) > CLOUDS_SHOWN else "",
     )
 
 

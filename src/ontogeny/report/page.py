@@ -22,6 +22,7 @@ from .rows import Row, judged
 from .sentences import section_sentences, studied, verdict
 from .specs import FigureSpec
 from .style import page_style, static_text
+from .tabular import ROWS_SHOWN
 from .thinning import BUDGET
 
 __all__ = ["render_page"]
@@ -56,6 +57,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
                 for name, row in zip(content.row_ids, content.rows, strict=True)
             ],
             sections=[_section(node, content, specs, notices) for node in content.nodes],
+            rows_shown=ROWS_SHOWN,
             policy=_policy(scripts),
             style=Markup(page_style()),
             data=Markup(json_script(payload)),
@@ -182,7 +184,7 @@ def _section(
         "figures": [
             {
                 "spec": spec,
-                "notice": notices.get(spec.id, ""),
+                "notice": notices.get(spec.id, spec.notice),
                 "code": "" if spec.problem else _snippet(spec),
                 "definition": [] if spec.problem else _definition(spec),
                 "table": spec.options.get("table"),

@@ -46,7 +46,7 @@ class FigureSpec:
     dimension, ``choose`` holds dimensions left over, for which the reader picks one label at a
     time. ``parts`` maps further roles of a kind (reference; x, y, z, label of points; words) to
     variables, ``options`` holds what is no variable. ``own`` holds arrays made for this figure,
-    which stand in for variables of these names.
+    which stand in for variables of these names. ``notice`` says what reading the figure left out.
     """
 
     id: str

@@ -177,7 +177,7 @@ class NodeTable:
 
     def own_notices(self, spec: FigureSpec) -> list[str]:
         """Say in words which panels and points are left out."""
-        notices = []
+        notices = [spec.notice]
         if panels := self.panels(spec):
             total = len(self.axes[spec.axes["facet"]]["values"])
             notices.append(f"{len(panels)} of {total:,} steps shown, evenly chosen.")

@@ -18,7 +18,10 @@ from .formats import number, plain_text
 from .labels import short_names
 from .specs import FigureSpec, Problem, is_step
 
-__all__ = ["Cell", "DataTable", "Head", "Line", "read_table"]
+__all__ = ["ROWS_SHOWN", "Cell", "DataTable", "Head", "Line", "read_table"]
+
+ROWS_SHOWN = 400
+"""Rows of a table in the page; its files hold all."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,13 @@ class DataTable:
     lines: tuple[Line, ...]
     footer: tuple[Line, ...]
     csv: str
+
+    @property
+    def notice(self) -> str:
+        """What the page leaves out, in words."""
+        if len(self.lines) <= ROWS_SHOWN:
+            return ""
+        return f"The first {ROWS_SHOWN} of {len(self.lines):,} rows; the files hold all."
 
     @property
     def spans(self) -> list[tuple[str, int]]:
@@ -131,7 +141,8 @@ def read_table(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
     named = [name for c in items for name in (c["value"], c.get("sd"), *(c.get("interval") or ()))]
     named += [name for item in raw.get("footer") or [] for name in item["cells"].values()]
     unique = dict.fromkeys(str(name) for name in named if name)
-    return replace(spec, parts={name: name for name in unique}, options={"table": table})
+    parts = {name: name for name in unique}
+    return replace(spec, parts=parts, options={"table": table}, notice=table.notice)
 
 
 def _sizes(spec: FigureSpec, dims: Sequence[str]) -> dict[str, int]:

@@ -33,7 +33,8 @@ def draw_figure(
     """Return the figure, and in words what it does not show: all that its caption must say."""
     view = FigureView(figure, table, content)
     notes = [f"Shown: {view.chosen}."] if view.chosen else []
-    notes += filter(None, [str(figure["notice"])])
+    if figure["notice"]:
+        notes.append(str(figure["notice"]))
     if figure["kind"] == "words":
         notes += words_without_glyphs(view)
     drawn = _KINDS[view.figure["kind"]](view)

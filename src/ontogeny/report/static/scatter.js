@@ -153,12 +153,11 @@ class ScatterPicture extends Picture {
     const size = points.length <= 60 ? 8 : points.length <= 400 ? 6 : 4;
     const named = this.label && points.length <= NAMED_POINTS;
     const many = kind === "kinds" && looks.length <= SYMBOLS.length && points.length <= 400;
-    const unit = (value, scale) => (scale === "log" && !this.space ? 10 ** value : value);
     return {
       type: "scatter",
       mode: named ? "markers+text" : "markers",
-      x: points.map((point) => unit(point.u, this.figure.options.xScale)),
-      y: points.map((point) => unit(point.v, this.figure.options.yScale)),
+      x: points.map((point) => this.raw(point.u, this.figure.options.xScale)),
+      y: points.map((point) => this.raw(point.v, this.figure.options.yScale)),
       text: named ? points.map((point) => plotText(shortened(this.nameOf(point), 18))) : undefined,
       textposition: "top center",
       textfont: { size: 11, color: this.palette.base["ink-2"] },
@@ -186,18 +185,22 @@ class ScatterPicture extends Picture {
     };
   }
 
+  // From the units of an axis back to the variable's.
+  raw(value, scale) {
+    return scale === "log" && !this.space ? 10 ** value : value;
+  }
+
   // Points of the current step have a ring in the colour of the step.
   nowTrace(panel) {
     const dimension = this.dims.find((d) => this.view.node.axes[d].kind === "step");
     if (!dimension || paper.printing) return null;
     const now = stepIndex(this.view.node.axes[dimension]);
     const points = panel.points.filter((point) => point.index[dimension] === now);
-    const unit = (value, scale) => (scale === "log" && !this.space ? 10 ** value : value);
     return {
       type: "scatter",
       mode: "markers",
-      x: points.map((point) => unit(point.u, this.figure.options.xScale)),
-      y: points.map((point) => unit(point.v, this.figure.options.yScale)),
+      x: points.map((point) => this.raw(point.u, this.figure.options.xScale)),
+      y: points.map((point) => this.raw(point.v, this.figure.options.yScale)),
       meta: { part: "now" },
       marker: { symbol: "circle-open", size: 9, color: this.palette.base.accent, line: { width: 1.5 } },
     };
