@@ -204,11 +204,9 @@ class Lipschitz(Observable):
         )
 
 
-def _named(
-    what: str, table: np.ndarray, dims: tuple[str, ...], away: bool
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def _named(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> dict[str, Any]:
     """Return the constants of random directions and, off the reference, of that towards it."""
-    result = {f"{what}_random": ((*dims, "draw"), table[..., :_RANDOM])}
+    result: dict[str, Any] = {f"{what}_random": ((*dims, "draw"), table[..., :_RANDOM])}
     if away:
         result[f"{what}_towards"] = (dims, table[..., _RANDOM])
     return result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -44,7 +46,7 @@ def summarise_lipschitz(
     return attach(data, _section(of, distance), _FIGURES, _statements(data))
 
 
-def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, object]:
+def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
     """Return correlations of concept and activation distances over steps, with their p-values."""
     try:
         found = dynamics.compare_signals(
