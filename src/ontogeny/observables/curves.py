@@ -30,6 +30,9 @@ class OfCurve(Observable):
     select
         One label for each further dimension of the variable; default: the Procrustes distance with
         the rotation removed, where the variable has such labels, else the first label.
+    first, last
+        Use only steps from `first` to `last`, such as one regime, or the part of the checkpoints
+        that is evenly spaced; ``None`` for all.
     label
         Name of the node, where a study holds this kind twice for one node.
     """
@@ -37,9 +40,13 @@ class OfCurve(Observable):
     of: str
     variable: str = "relative_distance"
     select: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    first: int | None = None
+    last: int | None = None
     label: str | None = None
 
     def __post_init__(self) -> None:
+        if self.first is not None and self.last is not None and self.first >= self.last:
+            raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
         if not isinstance(self.select, Mapping):
             raise ArgumentError(f"select must map dimensions to labels; got {self.select!r}.")
 
@@ -72,8 +79,13 @@ class OfCurve(Observable):
         return [str(layer) for layer in data.layer.values]
 
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
-        """Return the curves (steps, layers)."""
-        return np.asarray(data.curve.transpose("step", "layer").values, dtype=np.float64)
+        """Return the curves (steps, layers), NaN outside the chosen steps."""
+        curves = np.array(data.curve.transpose("step", "layer").values, dtype=np.float64)
+        steps = data.step.values
+        low = steps[0] if self.first is None else self.first
+        high = steps[-1] if self.last is None else self.last
+        curves[(steps < low) | (steps > high)] = np.nan
+        return curves
 
 
 _PREFERRED = {"distance": "procrustes", "alignment": "rotation removed"}

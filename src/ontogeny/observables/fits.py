@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import FitComparison, compare_fits
-from ..errors import ArgumentError, check_choice
+from ..errors import check_choice
 from ..figures import Column, Curves, Heatmap, Section, Table, attach
 from .curves import OfCurve, curve_reference
 
@@ -23,14 +23,12 @@ class Fits(OfCurve):
 
     Parameters
     ----------
-    of, variable, select, label
+    of, variable, select, first, last, label
         Which curves, see `ontogeny.observables.curves.OfCurve`.
     offset
         Fit the value that the decay goes to; otherwise it goes to 0.
     criterion
         ``"aicc"`` or ``"bic"``.
-    first, last
-        Fit only steps from `first` to `last`, such as one regime; ``None`` for all.
 
     Examples
     --------
@@ -40,28 +38,18 @@ class Fits(OfCurve):
 
     offset: bool = True
     criterion: str = "aicc"
-    first: int | None = None
-    last: int | None = None
 
     kind: ClassVar[str] = "fits"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("criterion", self.criterion, ("aicc", "bic"))
-        if self.first is not None and self.last is not None and self.first >= self.last:
-            raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add parameters with standard errors, weights, curves, figures and sentences."""
         curves = self.tabulated(data)
         steps = data.step.values
         reference = curve_reference(data, curves)
-        outside = np.zeros(len(steps), dtype=bool)
-        if self.first is not None:
-            outside |= steps < self.first
-        if self.last is not None:
-            outside |= steps > self.last
-        curves = np.where(outside[:, None], np.nan, curves)
         found = [
             compare_fits(
                 steps, column, self.offset, criterion=self.criterion, reference_index=reference
@@ -71,14 +59,20 @@ class Fits(OfCurve):
         models = list(found[0].fits)
         rows = [_row(each) for each in found]
         columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
-        data = data.assign_coords(model=models).assign(columns).assign(
-            weight=(("layer", "model"), [[each.weights[m] for m in models] for each in found]),
-            r2_of=(("layer", "model"), [[each.fits[m].r2 for m in models] for each in found]),
-            fitted=(
-                ("model", "step", "layer"),
-                np.stack([[each.fits[m].fitted for each in found] for m in models]).swapaxes(1, 2),
-            ),
-            verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
+        data = (
+            data.assign_coords(model=models)
+            .assign(columns)
+            .assign(
+                weight=(("layer", "model"), [[each.weights[m] for m in models] for each in found]),
+                r2_of=(("layer", "model"), [[each.fits[m].r2 for m in models] for each in found]),
+                fitted=(
+                    ("model", "step", "layer"),
+                    np.stack([[each.fits[m].fitted for each in found] for m in models]).swapaxes(
+                        1, 2
+                    ),
+                ),
+                verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
+            )
         )
         data.curve.attrs.update(long_name=self.variable.replace("_", " "))
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")

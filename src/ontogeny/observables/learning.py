@@ -25,7 +25,7 @@ class LearningDynamics(OfCurve):
 
     Parameters
     ----------
-    of, variable, select, label
+    of, variable, select, first, last, label
         Which curves, see `ontogeny.observables.curves.OfCurve`; they fall where something is
         learned.
     noise

@@ -26,7 +26,7 @@ class Regimes(OfCurve):
 
     Parameters
     ----------
-    of, variable, select, label
+    of, variable, select, first, last, label
         Which curves, see `ontogeny.observables.curves.OfCurve`.
     alpha
         Level of the tests; over the layers their p-values are corrected (Holm).

@@ -36,7 +36,7 @@ class Signals(OfCurve):
 
     Parameters
     ----------
-    of, variable, select, label
+    of, variable, select, first, last, label
         The curves, such as concepts' distance to the reference; see
         `ontogeny.observables.curves.OfCurve`.
     against, against_variable, against_select
@@ -88,16 +88,20 @@ class Signals(OfCurve):
         shown = np.stack([standardise(first), standardise(second)])
         names = [self.of, self.against]
         columns = {name: ("layer", getattr(found, name)) for name in _NAMES}
-        data = data.assign_coords(signal=names).assign(columns).assign(
-            standardised=(("signal", "step", "layer"), shown),
-            averaged=(("signal", "step"), _mean(shown)),
-            pearson_p=("layer", holm(found.pearson_p)),
-            spearman_p=("layer", holm(found.spearman_p)),
-            reason=("layer", np.asarray(found.reason, dtype=object)),
-            mean_pearson=float(np.mean(np.abs(found.pearson))),
-            mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
-            joint_pearson=found.joint_pearson,
-            joint_p=found.joint_p,
+        data = (
+            data.assign_coords(signal=names)
+            .assign(columns)
+            .assign(
+                standardised=(("signal", "step", "layer"), shown),
+                averaged=(("signal", "step"), _mean(shown)),
+                pearson_p=("layer", holm(found.pearson_p)),
+                spearman_p=("layer", holm(found.spearman_p)),
+                reason=("layer", np.asarray(found.reason, dtype=object)),
+                mean_pearson=float(np.mean(np.abs(found.pearson))),
+                mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
+                joint_pearson=found.joint_pearson,
+                joint_p=found.joint_p,
+            )
         )
         data.standardised.attrs.update(long_name="standardised value", units="1")
         data.averaged.attrs.update(long_name="mean over layers of standardised values", units="1")
