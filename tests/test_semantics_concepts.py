@@ -115,6 +115,16 @@ def test_centring_removes_a_common_embedding():
     assert np.ptp(uncentred.U[:, 0]) < 0.02 < np.ptp(plain.U[:, 0])
 
 
+def test_a_basis_says_what_it_was_taken_from():
+    support = semantics.support_matrix("a b c a c b b a c c a", lengths=1)
+    assert semantics.svd_concepts(support, 1).source == "centred support matrix"
+    weighted = semantics.svd_concepts(support, 1, of="P", weights="pi").source
+    assert weighted == "centred matrix of conditional probabilities, contexts weighted"
+    W = np.random.default_rng(0).normal(size=(5, 3))
+    assert semantics.embedding_concepts(W).source == "word embeddings, centred"
+    assert semantics.embedding_concepts(W, centred=False).source == "word embeddings, not centred"
+
+
 def test_a_matrix_without_concepts_is_refused():
     for matrix in (np.ones((4, 5)), np.ones((1, 5)), np.zeros((3, 2))):
         for method in ("dense", "gram", "lanczos"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ontogeny import semantics
+from semantics_examples import brute_force, in_words
 
 ROOT = Path(os.environ.get("ONTOGENY_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -33,6 +34,16 @@ def tinystories():
     stream = semantics.word_stream(lines("tinystories/v1-validation-sample.txt"), lowercase=False)
     support = semantics.support_matrix(stream)
     return support, semantics.svd_concepts(support, k=20)
+
+
+def test_the_support_of_real_text_equals_a_plain_count():
+    stream = semantics.word_stream(lines("wikitext-2/valid.txt"), split="spaces")
+    support = semantics.support_matrix(stream, 300, 3000)
+    unknown = [stream.words.index("<unk>")]
+    kept, columns, counts = brute_force(stream.ids.tolist(), 300, 3000, 2, 6, unknown)
+    assert support.words == tuple(stream.words[i] for i in kept)
+    assert in_words(support) == columns
+    np.testing.assert_array_equal(support.counts.toarray(), counts)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from .support import Support
 
 __all__ = ["ConceptBasis", "embedding_concepts", "svd_concepts"]
 
+_SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
+
 
 @dataclass(frozen=True, eq=False)
 class ConceptBasis:
@@ -31,6 +33,8 @@ class ConceptBasis:
         Context analyzer vectors, columns of shape (m, k); None where there are no contexts.
     words, contexts
         Their names; None if unknown.
+    source
+        What the vectors were taken from, and whether it was centred.
 
     Examples
     --------
@@ -45,6 +49,7 @@ class ConceptBasis:
     V: np.ndarray | None
     words: Sequence[str] | None = None
     contexts: Sequence[tuple[str, ...]] | None = None
+    source: str = ""
 
     @property
     def k(self) -> int:
@@ -161,7 +166,9 @@ def svd_concepts(
             f"the centred matrix {A.shape} is zero: every context allows every word, so no concept "
             "tells words apart. Give more text, more words or longer contexts."
         )
-    return ConceptBasis(U, sigma, V, words, contexts)
+    source = f"centred {_SOURCES[of] if isinstance(support, Support) else 'matrix'}"
+    source += "" if weights is None else ", contexts weighted"
+    return ConceptBasis(U, sigma, V, words, contexts, source)
 
 
 def embedding_concepts(
@@ -228,7 +235,8 @@ def embedding_concepts(
                 f"H must have {len(R)} rows, the columns of W; its shape is {hidden.shape}."
             )
         V = hidden.T @ (R / roots[:k])  # roots are the singular values of W: Sigma^1/2
-    return ConceptBasis(U, roots[:k] ** 2, V, words, contexts)
+    source = f"word embeddings, {'centred' if centred else 'not centred'}"
+    return ConceptBasis(U, roots[:k] ** 2, V, words, contexts, source)
 
 
 def _matrix(support: Any, of: str) -> tuple[Any, Any, Any]:

@@ -103,7 +103,7 @@ def orthants(
         the two poles of a single concept.
     neutral
         A word is neutral to a concept if abs(u_k[z]) is below this many times the root mean square
-        1 / sqrt(V) of a unit vector's entries.
+        of the entries of u_k, which is 1 / sqrt(V).
     keep_neutral
         Whether neutral words stay members, as in the paper. Words and contexts are dropped alike
         otherwise.

@@ -67,8 +67,9 @@ def concepts_view(basis: semantics.ConceptBasis, k: int = 8, shown: int = SHOWN)
         )  # fmt: skip
     section = Section(
         "Concepts",
-        "Singular vectors of the centred support matrix: which words and contexts go together.",
-        symbol="S̃ = (I − 11ᵀ/V) S = U Σ Vᵀ",
+        f"Singular vectors of the {basis.source or 'centred support matrix'}: which words and "
+        "contexts go together.",
+        symbol="W = U Σ¹ᐟ² Rᵀ" if basis.source.startswith("word") else "S̃ = (I − 11ᵀ/V) S = U Σ Vᵀ",
         care="A single concept rarely means anything by itself; the first is mostly frequency.",
         source=f"{SOURCE}, Eq. (3)",
     )
