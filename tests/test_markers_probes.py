@@ -105,7 +105,6 @@ def test_a_planted_count_is_found_and_its_removal_costs_what_it_must():
     assert float(data.variance_explained.item()) > 0.9
     assert float(data.count_correlation.max()) > 0.5 > 2 * data.count_null.item()
     lost = {str(n): float(data.accuracy_lost.sel(ablation=n).item()) for n in data.ablation.values}
-    print(lost)
     assert lost["count"] > 0.1
     assert lost["count"] > lost["random"]
     # the place of a marker cannot be read from a count

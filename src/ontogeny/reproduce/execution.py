@@ -21,7 +21,7 @@ from .marker_recipe import MarkerRecipe, Scale
 __all__ = ["RECIPES"]
 
 _FULL = MarkerRun()
-_QUICK = replace(MarkerRun.demo(), steps=400)
+_QUICK = MarkerRun.demo()
 _CLASSIFY = "classification"
 
 
@@ -196,7 +196,7 @@ _ALL = (
             (_ACCURACY, _RANK),
             (_ACCURACY, _QUICK_RANK),
             _stated(20_000),
-            _stated(400),
+            _stated(500),
             seeds=3,
         ),
     ),

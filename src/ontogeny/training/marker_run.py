@@ -74,12 +74,7 @@ class MarkerRun:
     @classmethod
     def demo(cls) -> MarkerRun:
         """Return the setting that is solved within seconds: 2 layers, m = 1 and 2."""
-        return cls(
-            task=MarkerTask(markers=(1, 2)),
-            layers=2,
-            steps=500,
-            optimizer=OptimizerSettings(schedule="constant"),
-        )
+        return cls(task=MarkerTask(markers=(1, 2)), layers=2, steps=500)
 
     @classmethod
     def paper(cls) -> MarkerRun:
