@@ -60,6 +60,7 @@ def test_a_planted_concept_is_readable_and_a_coin_is_not(result):
     assert stable.sel(concept="planted") > stable.sel(concept="coin")
     words = json.loads(data.attrs["statements"])
     assert any(w.startswith("planted: readable above shuffled labels for good in 2") for w in words)
+    assert "planted is readable for good before coin in 2 of 2 layers" in " ".join(words)
     assert any(w.startswith("coin: at the last step no layer") for w in words)
 
 
@@ -98,7 +99,7 @@ def test_the_series_has_its_verdicts_tables_and_figures(result):
 def test_the_page_and_the_papers_figures_draw_them(result, tmp_path):
     og.open_study(result.attrs["folder"]).report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "Labelled concepts: influence (TCAV)" in page and "Σ ωΔ" in page
+    assert "Labelled concepts: influence (TCAV)" in page and "sigma-aware sum" in page
     written = og.report.write_figures(result, tmp_path / "figures", formats=())
     names = {path.name for path in written}
     assert {"tcav-regimes.csv", "tcav-regimes.tex", "cav-accuracy.csv"} <= names

@@ -12,8 +12,14 @@ import xarray as xr
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import InputSet, Need
 from .base import Reading, Run, by_layer
-from .rows import statement
-from .supervised import LEVEL, LabelledConcepts, chance_band, concept_rows, judged
+from .supervised import (
+    LEVEL,
+    LabelledConcepts,
+    chance_band,
+    concept_rows,
+    judged,
+    row_statements,
+)
 
 __all__ = ["ConceptDirections"]
 
@@ -95,7 +101,7 @@ class ConceptDirections(LabelledConcepts):
                 long_name="cosine with the reference step's direction", units="1"
             )
             figures.append(_TO_REFERENCE)
-        words = [*_readable(data), *statement(data, "The accuracy in {layer}")]
+        words = [*_readable(data), *row_statements(data, "The accuracy")]
         return attach(data, _SECTION, figures, words)
 
 
@@ -140,7 +146,24 @@ def _readable(data: xr.Dataset) -> list[str]:
             f"layers, first from step {int(first.min()):,} ({where}); best balanced accuracy "
             f"{float(here.accuracy.max()):.2f} in {layer} at step {step:,}."
         )
-    return words
+    return words + _order(data)
+
+
+def _order(data: xr.Dataset) -> list[str]:
+    """Return which of two concepts is readable first, layer by layer; never counts as last."""
+    if data.sizes["concept"] != 2:
+        return []
+    names = [str(concept) for concept in data.concept.values]
+    one, two = (data.lasting_step.sel(concept=name).fillna(np.inf).values for name in names)
+    if not np.isfinite([one, two]).any():
+        return []
+    before, after = int((one < two).sum()), int((one > two).sum())
+    same = int(((one == two) & np.isfinite(one)).sum())
+    sentence = (
+        f"{names[0]} is readable for good before {names[1]} in {before} of {len(one)} layers, "
+        f"after it in {after}, from the same step on in {same}."
+    )
+    return [sentence]
 
 
 _SECTION = Section(

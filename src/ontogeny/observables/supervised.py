@@ -17,14 +17,23 @@ from ..capture.concept_directions import (
     fit_direction,
 )
 from ..concepts import CAV
+from ..concepts.cav import SOLVERS
 from ..dynamics import permutation_test
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
 from ..needs import Activations
 from .base import Observable
-from .rows import development_rows, paired_floor
+from .rows import development_rows, paired_floor, statement
 
-__all__ = ["LEVEL", "LabelledConcepts", "chance_band", "concept_rows", "judged", "padded"]
+__all__ = [
+    "LEVEL",
+    "LabelledConcepts",
+    "chance_band",
+    "concept_rows",
+    "judged",
+    "padded",
+    "row_statements",
+]
 
 LEVEL = 0.05
 
@@ -80,7 +89,9 @@ class LabelledConcepts(Observable):
             )
         if not 0 < self.fraction < 1:
             raise ArgumentError(f"fraction must lie between 0 and 1; got {self.fraction}.")
-        self._cav()._check_options()
+        check_choice("solver", self.solver, SOLVERS)
+        if not 0 <= self.l2 < np.inf:
+            raise ArgumentError(f"l2 must be a finite number of at least 0; got {self.l2}.")
 
     @property
     def sets(self) -> tuple[str | None, ...]:
@@ -192,3 +203,14 @@ def concept_rows(
     return development_rows(
         labels, layers, data.step.values, np.stack(values), floor=np.stack(floors)
     )
+
+
+def row_statements(data: xr.Dataset, what: str) -> list[str]:
+    """Return the sentences on the rows of each concept, as `concept_rows` orders them."""
+    count = data.sizes["layer"]
+    words = []
+    for i, concept in enumerate(data.concept.values):
+        name = str(concept).replace("{", "{{").replace("}", "}}")
+        rows = data.isel(row=slice(i * count, (i + 1) * count))
+        words += statement(rows, f"{what} of {name} in {{layer}}")
+    return words

@@ -17,8 +17,14 @@ from ..errors import ArgumentError, check_choice
 from ..figures import Band, Column, Curves, Footer, Heatmap, Pair, Section, Table, attach
 from ..needs import Gradients, Need
 from .base import Reading, by_layer
-from .rows import statement
-from .supervised import LEVEL, LabelledConcepts, chance_band, concept_rows, judged
+from .supervised import (
+    LEVEL,
+    LabelledConcepts,
+    chance_band,
+    concept_rows,
+    judged,
+    row_statements,
+)
 
 __all__ = ["TCAV"]
 
@@ -136,7 +142,7 @@ class TCAV(LabelledConcepts):
         data = data.assign(concept_rows(data, "score", "positive", weights, "TCAV"))
         data.score.attrs.update(long_name="TCAV score", symbol="TCAV", units="share of texts")
         data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
-        words = [*_significant(data), *statement(data, "The score in {layer}")]
+        words = [*_significant(data), *row_statements(data, "The score")]
         figures: list[Any] = list(_FIGURES)
         try:
             data, table = self._regimes(data)
@@ -150,7 +156,7 @@ class TCAV(LabelledConcepts):
         early = self.early or (_EARLY[0] * last, _EARLY[1] * last)
         late = self.late or (_LATE[0] * last, _LATE[1] * last)
         columns, pairs = [], []
-        sums: dict[str, dict[str, str]] = {"Σ Δ": {}, "Σ ωΔ": {}}
+        sums: dict[str, dict[str, str]] = {"sum of differences": {}, "sigma-aware sum": {}}
         for i, concept in enumerate(data.concept.values):
             scores = data.score.sel(concept=concept).transpose("layer", "step")
             table = regime_table(scores, data.step.values, early, late)
@@ -160,8 +166,8 @@ class TCAV(LabelledConcepts):
                 mean, sd = names[f"{name}_mean"], names[f"{name}_sd"]
                 columns.append(Column(mean, head, sd=sd, over=str(concept)))
             pairs.append(Pair(names["early_mean"], names["late_mean"]))
-            sums["Σ Δ"][names["late_mean"]] = names["sum_difference"]
-            sums["Σ ωΔ"][names["late_mean"]] = names["sigma_aware_sum"]
+            sums["sum of differences"][names["late_mean"]] = names["sum_difference"]
+            sums["sigma-aware sum"][names["late_mean"]] = names["sigma_aware_sum"]
         return data, Table(
             "regimes",
             "Scores in two windows of training",
@@ -169,8 +175,8 @@ class TCAV(LabelledConcepts):
             pairs=pairs,
             footer=[Footer(label, cells, signed=True) for label, cells in sums.items()],
             caption=f"Mean (SD) over the checkpoints of steps {early[0]:,.0f} to {early[1]:,.0f}, "
-            f"{late[0]:,.0f} to {late[1]:,.0f}, and all. Σ Δ: sum over layers of second minus "
-            "first; Σ ωΔ: each difference over √(σ₁² + σ₂²). Neighbouring checkpoints are no "
+            f"{late[0]:,.0f} to {late[1]:,.0f}, and all. Differences are second minus first; the "
+            "sigma-aware sum divides each by √(σ₁² + σ₂²). Neighbouring checkpoints are no "
             "independent draws, so neither sum is a test.",
         )
 
