@@ -210,8 +210,10 @@ def _overlaps(matrix: np.ndarray, state: xr.Dataset) -> xr.Dataset:
     ks = [k for k in OVERLAPS if k <= min(state.sizes["concept"], *matrix.shape)]
     if _varies(matrix):
         Q = leading_directions(matrix, ks[-1])
-        real = [subspace_overlap(U, Q, ks) for U in state.U.values]
-        null = [[subspace_overlap(U, Q, ks) for U in draw] for draw in state.null_U.values]
+        real = np.array([subspace_overlap(U, Q, ks) for U in state.U.values])
+        null = np.array(
+            [[subspace_overlap(U, Q, ks) for U in draw] for draw in state.null_U.values]
+        )
     else:  # all words alike, such as a read-out that starts at zero: it has no direction
         real = np.full((state.sizes["matrix"], len(ks)), np.nan)
         null = np.full((state.sizes["draw"], *real.shape), np.nan)

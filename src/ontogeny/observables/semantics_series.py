@@ -118,7 +118,7 @@ def _last(data: xr.Dataset | xr.DataArray) -> int:
 
 def _there(data: xr.Dataset | xr.DataArray) -> np.ndarray:
     series = data.projection if isinstance(data, xr.Dataset) else data
-    return np.isfinite(series).any([d for d in series.dims if d != "step"]).values
+    return series.notnull().any([d for d in series.dims if d != "step"]).values
 
 
 def _change(series: xr.DataArray) -> xr.DataArray:

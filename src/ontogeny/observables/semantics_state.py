@@ -23,7 +23,7 @@ from ..semantics import (
 
 __all__ = ["MATRICES", "bases_of", "corpus_support", "support_state"]
 
-MATRICES = {
+MATRICES: dict[str, dict[str, Any]] = {
     "S": {"of": "S"},
     "P": {"of": "P"},
     "S diag(π)": {"of": "S", "weights": "pi"},

@@ -88,7 +88,7 @@ def support_confusion(
     confusion = np.zeros((len(stack), count, count), dtype=np.int64)
     for matrix_, row in zip(confusion, predicted, strict=True):
         np.add.at(matrix_, (true, row), 1)
-    contains = (sets.T[:, None] >= sets.T[None]).all(axis=2)
+    contains = np.all(sets.T[:, None] >= sets.T[None], axis=2)
     lead = () if values.ndim == 2 else ("step",)
     labels = _labels(sets, words)
     shape = values.shape[:-2]

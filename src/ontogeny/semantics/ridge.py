@@ -82,7 +82,7 @@ def max_margin_logits(
     target = support - support.mean(axis=0)
     if not target.any():
         raise ArgumentError("S has every word after every context, so nothing is separated.")
-    rho = 1 / np.linalg.norm(target, 2)
+    rho = 1 / float(np.linalg.norm(target, 2))
     Z, dual = target.copy(), np.zeros_like(target)
     best = math.inf
     for i in range(1, max_iterations + 1):

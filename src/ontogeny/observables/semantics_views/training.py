@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -13,7 +15,7 @@ from .words import SOURCE
 __all__ = ["confusion_view", "ufm_view"]
 
 _CURVES = 12  # concepts drawn: more lines than that say nothing
-_TIME = {"x": "time", "x_scale": "linear"}
+_TIME: dict[str, Any] = {"x": "time", "x_scale": "linear"}
 
 
 def ufm_view(run: xr.Dataset) -> xr.Dataset:
