@@ -294,8 +294,9 @@ _SECTION = Section(
     symbol="‖QᵀR‖²_F / min(r, s) = mean cos²θᵢ",
     null="Uniformly random subspaces of the same dimensions: s/m on average; p-values from draws "
     "of their angles.",
-    care="Entries are compared by their position. Between seeds and layers the position of a "
-    "hidden unit means nothing, so chance is to be expected whether or not the solutions are the "
-    "same up to a turn.",
+    care="Entries are compared by their position. Between seeds the position of a hidden unit "
+    "means nothing, so chance is to be expected whether or not the solutions are the same up to a "
+    "turn. Layers of one run share the coordinates of the residual stream, so some overlap is no "
+    "surprise.",
     source="Xu 2026, sec. 4.1",
 )
