@@ -207,6 +207,14 @@ def test_clouds_without_groups_and_contexts_in_the_words_order():
     assert figure["options"]["tree"] == [[0, 0]]
 
 
+def test_words_that_are_their_own_context_stay_as_they_are_shown():
+    data = xr.Dataset({"w": ("rank", [0.1, 0.9]), "t": ("rank", np.array(["Ġa", "b\n"]))})
+    words = Words("w", "W", value="w", words="t", groups=None, context="t")
+    figure, node = figure_of(payload(tree_with(attach(data, Section("W", "w"), [words]))), "w")
+    shown = decoded(node["arrays"][figure["parts"]["words"][0]])
+    assert list(shown) == ["b\\n", "#a"]
+
+
 def test_of_very_many_clouds_the_first_are_shown_with_a_notice():
     many = {f"g{g}": [f"word{g}"] for g in range(300)}
     figure, _ = figure_of(payload(tree_with(kinds.words_node(many, nested=False))), "clouds")

@@ -33,10 +33,11 @@ def read_words(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
     words = texts(spec, raw.get("words"))
     weight = numbers(spec, raw.get("value"))
     axes = {use: str(raw[use]) for use in ("groups", "rank") if raw.get(use)}
-    missing = [name for name in (axes.get("rank"), axes.get("groups")) if name not in words.dims]
-    missing = [name for name in missing if name is not None]
-    if "rank" not in axes or missing:
-        raise Problem(f"{words.name!r} has no dimension {(missing or ['rank'])[0]!r}.")
+    missing = [name for name in axes.values() if name not in words.dims]
+    if "rank" not in axes:
+        missing.append("rank")
+    if missing:
+        raise Problem(f"{words.name!r} has no dimension {missing[0]!r}.")
     if extra := set(weight.dims) - set(words.dims):
         raise Problem(f"{weight.name!r} has dimensions {sorted(map(str, extra))} beyond its words.")
     if words.size == 0:
@@ -46,7 +47,8 @@ def read_words(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
     for role in ("heading", "context"):
         if raw.get(role):
             parts[role] = str(raw[role])
-            own[parts[role]] = _beside(texts(spec, raw[role]), words, axes["rank"], weight)
+            beside = _beside(texts(spec, raw[role]), words, axes["rank"], weight)
+            own.setdefault(parts[role], beside)  # the words themselves may be the context
     groups = axes.get("groups")
     shown = own[str(weight.name)]
     known = np.abs(shown.values[np.isfinite(shown.values)])
