@@ -80,7 +80,7 @@ def test_a_stored_transform_equals_one_by_hand(made):
     assert float(node.log_det) == pytest.approx(found.log_det, rel=1e-3, abs=1e-4)
     assert float(node.condition) == pytest.approx(found.condition, rel=1e-3)
     for name, errors in (("linear map", found.general), ("as returned", found.identity)):
-        stored = float(node.codes_error.sel(map=name))
+        stored = float(node.codes_error.sel(mapping=name))
         assert stored == pytest.approx(errors.codes / found.codes_norm, rel=1e-3)
     assert float(node.share.sum()) == pytest.approx(1)
 
@@ -105,7 +105,7 @@ def test_an_encoder_does_not_see_a_rotation_and_the_matched_path_does(tmp_path):
     assert not node.developed.any()
     assert "no change above the noise" in json.loads(node.attrs["statements"])[0]
     moved = tree["concepts-ica-transforms"].dictionary_error
-    assert float(moved.sel(map="matched only", step=0).min()) > 0.1
+    assert float(moved.sel(mapping="matched only", step=0).min()) > 0.1
 
 
 def test_it_runs_without_noise_and_with_test_rows_of_their_own(tmp_path):

@@ -33,7 +33,8 @@ class Lipschitz(Observable):
     same differences dealt out to the wrong tokens: if distance alone explained the concepts, they
     would be as far.
 
-    The reference's parameters are kept in the study's folder (4 bytes each).
+    The reference's parameters are kept in the study's folder (4 bytes each). The model is borrowed
+    through the need `Gradients`, so that its loss must be one that the library can tell.
 
     Parameters
     ----------

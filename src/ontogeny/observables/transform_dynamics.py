@@ -129,7 +129,7 @@ def _described(steps: np.ndarray, found: Mapping[str, list[dynamics.Transform]])
     for side, size in sizes.items():
         values = np.array([[getattr(e, side) for e in each] for each in maps])
         safe = np.where(size > 0, size, 1.0)
-        result[f"{side}_error"] = (("map", "step"), values / safe)
+        result[f"{side}_error"] = (("mapping", "step"), values / safe)
     result |= {
         name: ("step", np.array([float(getattr(t, name)) for t in matched]))
         for name in ("log_det", "condition")
@@ -141,7 +141,7 @@ def _described(steps: np.ndarray, found: Mapping[str, list[dynamics.Transform]])
     result["transform"] = (("step", "concept", "concept_"), matrices)
     coords = {
         "step": steps,
-        "map": list(MAPS),
+        "mapping": list(MAPS),
         "matching": list(MATCHINGS),
         "share_of": list(_SHARES),
     }

@@ -42,7 +42,7 @@ def _statements(data: xr.Dataset, noisy: bool) -> list[str]:
     if not away.sizes["step"] or not np.isfinite(away.codes_error.values).any():
         return []
     error = away.codes_error.median(("layer", "step"))
-    parts = [f"{name} {float(error.sel(map=name)):.2g}" for name in MAPS]
+    parts = [f"{name} {float(error.sel(mapping=name)):.2g}" for name in MAPS]
     share = away.share.mean(("layer", "step"))
     words = [
         "Error of the codes, relative, median over layers and steps: " + ", ".join(parts) + ".",
@@ -79,7 +79,7 @@ def _figures(noisy: bool) -> list[Figure]:
             "codes-error",
             "What the transform leaves of the codes",
             value="codes_error",
-            facet="map",
+            facet="mapping",
             y_scale="log",
             caption="‖Uₜ − U_ref Tₜ⁻ᵀ‖ relative to ‖Uₜ‖, for the linear map fitted to the "
             "dictionaries, the nearest rotation, and no map at all. The linear map may do worse "
