@@ -193,14 +193,16 @@ def _section(first: str, second: str) -> Section:
 
 
 def _figures() -> list[Curves | Table]:
-    columns = [
+    fluctuations = [
         Column("pearson", "Pearson r", over="values"),
         Column("spearman", "Spearman", over="values"),
-        Column("rolling_pearson", "r of rolling means", over="values"),
         Column("fluctuation_pearson", "Pearson r", over="around the trends"),
         Column("pearson_p", "p (Holm)", over="around the trends"),
         Column("fluctuation_spearman", "Spearman", over="around the trends"),
         Column("spearman_p", "p (Holm)", over="around the trends"),
+    ]
+    courses = [
+        Column("rolling_pearson", "r of rolling means"),
         Column("dtw", "measured", over="DTW"),
         Column("dtw_surrogates", "trends alone", over="DTW"),
         Column("mutual_information", "measured", over="mutual information (nats)"),
@@ -222,5 +224,6 @@ def _figures() -> list[Curves | Table]:
             series="signal",
             caption="Mean of the standardised curves.",
         ),
-        Table("layers", "How alike, and beyond the trends", columns=columns),
+        Table("layers", "Correlations, and beyond the trends", columns=fluctuations),
+        Table("courses", "Courses, beside what the trends alone give", columns=courses),
     ]
