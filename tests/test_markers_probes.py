@@ -48,7 +48,7 @@ def value_of(model, inputs):
 
 def counted(n=400, seed=0):
     batch = TASK.sample(n, torch.Generator().manual_seed(seed))
-    return og.Inputs.from_tokens(batch.ids.numpy(), labels=batch.count.numpy(), vocab_size=8)
+    return og.Inputs.from_tokens(batch.ids.numpy(), labels=batch.markers.numpy(), vocab_size=8)
 
 
 def test_answers_are_those_of_the_logits_at_the_last_token():

@@ -88,9 +88,9 @@ def test_every_placement_is_equally_likely(length, m):
 def test_mixed_counts_do_not_disturb_the_placements():
     task = MarkerTask(length=6, markers=(1, 2, 3))
     batch = task.sample(60_000, generator())
-    shares = np.bincount(batch.count.numpy(), minlength=4)[1:] / 60_000
+    shares = np.bincount(batch.markers.numpy(), minlength=4)[1:] / 60_000
     assert np.abs(shares - 1 / 3).max() < 0.01
-    two = batch.positions[batch.count == 2][:, :2]
+    two = batch.positions[batch.markers == 2][:, :2]
     drawn = Counter(map(tuple, two.tolist()))
     assert len(drawn) == task.placements(2) == 6
     assert max(drawn.values()) / min(drawn.values()) < 1.1
@@ -162,7 +162,7 @@ def test_batches_are_reached_by_step_and_differ():
 def test_a_curriculum_shows_one_number_of_markers_at_a_time():
     stream = MarkerStream(MarkerTask(), 16, curriculum=[(5, 1), (70, 2), (3, (3, 4))])
     for step, expected in ((0, {1}), (4, {1}), (5, {2}), (74, {2}), (75, {3, 4}), (900, {3, 4})):
-        assert set(stream(step).count.tolist()) == expected
+        assert set(stream(step).markers.tolist()) == expected
 
 
 def test_evaluation_inputs_hold_labels_and_are_not_training_batches():

@@ -46,7 +46,7 @@ class MarkerStream:
     Examples
     --------
     >>> stream = MarkerStream(MarkerTask(), 4, curriculum=[(10, 1), (10, 2)])
-    >>> stream(3).count.tolist(), stream(10).count.tolist()
+    >>> stream(3).markers.tolist(), stream(10).markers.tolist()
     ([1, 1, 1, 1], [2, 2, 2, 2])
     >>> bool((stream(3).ids == MarkerStream(MarkerTask(), 4, curriculum=[(10, 1)])(3).ids).all())
     True

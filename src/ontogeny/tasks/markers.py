@@ -29,7 +29,7 @@ class MarkerBatch(NamedTuple):
         Token ids, (n, length) int64.
     labels
         Sum or product of the marked values modulo C, (n,) int64.
-    count
+    markers
         Number m of markers of each example, (n,) int64.
     positions
         Position of each marker, increasing, (n, largest m) int64; −1 beyond an example's m.
@@ -37,7 +37,7 @@ class MarkerBatch(NamedTuple):
 
     ids: Tensor
     labels: Tensor
-    count: Tensor
+    markers: Tensor
     positions: Tensor
 
 
@@ -83,7 +83,7 @@ class MarkerTask:
     --------
     >>> task = MarkerTask(length=8, modulus=5, markers=2, vocab_size=10)
     >>> batch = task.sample(3, torch.Generator().manual_seed(0))
-    >>> tuple(batch.ids.shape), batch.count.tolist()
+    >>> tuple(batch.ids.shape), batch.markers.tolist()
     ((3, 8), [2, 2, 2])
     >>> place = batch.positions[0] + 1
     >>> int(batch.ids[0, place].sum() % 5) == int(batch.labels[0])
