@@ -126,6 +126,24 @@ def test_neighbour_vectors_count_both_sides_with_their_distance():
     assert (vectors @ vectors.T).toarray()[0, 1] == 0
 
 
+def test_neighbours_weigh_by_positive_pointwise_mutual_information():
+    ids = np.random.default_rng(0).zipf(1.6, 400) % 8
+    words = [str(i) for i in ids]
+    table = np.zeros((3, 2, 8))  # word, side, neighbour
+    for i, word in enumerate(ids):
+        if word < 3:
+            for side, j in enumerate((i - 1, i + 1)):
+                if 0 <= j < len(ids):
+                    table[word, side, ids[j]] += 1
+    table = table.reshape(3, 16)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
+        pmi = np.nan_to_num(np.maximum(np.log(table / expected), 0), neginf=0)
+    unit = pmi / np.linalg.norm(pmi, axis=1, keepdims=True)
+    found = semantics.neighbour_vectors(words, ["0", "1", "2"], window=1).vectors.toarray()
+    np.testing.assert_allclose(found @ found.T, unit @ unit.T, atol=1e-12)
+
+
 def test_lift_is_the_density_of_pairs_counted_one_by_one():
     rng = np.random.default_rng(1)
     support = semantics.support_matrix(rng.zipf(1.5, 3000) % 30, 30, 120, lengths=(1, 3))

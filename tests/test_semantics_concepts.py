@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.semantics.centred_svd import column_signs
 
 
 def random_support(V, m, density=0.1, seed=0):
@@ -71,6 +72,12 @@ def test_signs_of_ties_go_to_the_first_entry():
     for method in ("dense", "gram", "lanczos"):
         basis = semantics.svd_concepts(S, k=1, method=method)
         np.testing.assert_allclose(basis.U[:, 0], [0.5, 0.5, -0.5, -0.5], atol=1e-12)
+
+
+def test_rounding_does_not_choose_among_ties():
+    for noise in (1e-12, -1e-12):
+        assert column_signs(np.array([[-0.5], [0.5 + noise]])).tolist() == [-1.0]
+        assert column_signs(np.array([[0.4], [-0.5], [0.5 + noise]])).tolist() == [-1.0]
 
 
 def test_weights_multiply_the_columns():
