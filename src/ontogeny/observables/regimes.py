@@ -69,13 +69,17 @@ class Regimes(OfCurve):
         kept = p <= self.alpha
         rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
         columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
-        data = data.assign(columns).assign(
-            trend=(("step", "layer"), joint.trend),
-            residual=(("step", "layer"), joint.residuals),
-            boundary_p=("layer", p),
-            **{f"joint_{name}": value for name, value in _row(joint).items()},
-            joint_p=joint.p_value,
-            joint_p_third=joint.p_third,
+        shared = {f"joint_{name}": value for name, value in _row(joint).items()}
+        data = (
+            data.assign(columns)
+            .assign(shared)
+            .assign(
+                trend=(("step", "layer"), joint.trend),
+                residual=(("step", "layer"), joint.residuals),
+                boundary_p=("layer", p),
+                joint_p=joint.p_value,
+                joint_p_third=joint.p_third,
+            )
         )
         _describe(data, self.variable)
         words = _words(self.of, joint, int(kept.sum()), len(p))
