@@ -76,7 +76,7 @@ def test_fits_are_those_of_the_plain_function():
     assert found.half_time.values == pytest.approx(np.log(2) * rates, rel=0.15)
     assert found.weight.sum("model").values == pytest.approx(np.ones(4))
     assert found.fitted.sel(model="exponential").shape == (50, 4)
-    assert "exponential decays as far as can be told" in words(found)
+    assert "earned the name exponential (best" in words(found)
 
 
 def test_fits_of_a_window_see_nothing_else():

@@ -108,10 +108,10 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
     words = []
     if earned:
         spans = sorted(float(np.log(2) / -fit.rate) for fit in earned)
+        halves = f"{spans[0]:,.0f} to {spans[-1]:,.0f}" if len(spans) > 1 else f"{spans[0]:,.0f}"
         words.append(
-            f"{len(earned)} of {count} curves of {of} are exponential decays as far as can be "
-            f"told (best by the criterion, residuals without order); they halve in "
-            f"{spans[0]:,.0f} to {spans[-1]:,.0f} steps."
+            f"Of {count} curves of {of}, {len(earned)} earned the name exponential (best by the "
+            f"criterion, falling, residuals without order); time to halve: {halves} steps."
         )
     else:
         words.append(f"None of {count} curves of {of} has earned the name exponential.")
