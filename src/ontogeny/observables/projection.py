@@ -242,11 +242,10 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
     shares = [float(last.rho_median.sel(vector=v)) for v in VECTORS]
     ratio = np.log(last.rho.sel(vector=VECTORS[0]) / last.rho.sel(vector=VECTORS[1]))
     low, _, high = (float(np.exp(v)) for v in _bootstrapped(ratio, 0))
-    verdict = (
-        "commutators avoid these directions no more than any gradient does"
-        if high >= 1
-        else "commutators lie less in these directions than gradients do"
-    )
+    verdict = "commutators lie in these directions as much as gradients do, as far as can be told"
+    if high < 1 or low > 1:
+        much = "less" if high < 1 else "more"
+        verdict = f"commutators lie {much} in these directions than gradients do"
     return [
         (
             f"At step {int(last.step):,} the {k} principal directions per block of the run so far "
