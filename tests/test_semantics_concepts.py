@@ -194,6 +194,9 @@ def test_neutral_words_are_named_and_can_be_dropped():
     assert neutral == {"clear": False, "half": True, "other": True}
     kept = semantics.orthants(basis, 2, keep_neutral=False)
     assert [o.words for o in kept] == [("clear",)]
+    of_contexts = semantics.ConceptBasis(np.eye(2), np.ones(2), U)
+    found = [n for o in semantics.orthants(of_contexts, 2) for n in o.context_neutral]
+    assert sorted(found) == [False, True, True]
 
 
 def test_normalised_typicality_does_not_depend_on_the_length_of_a_row():

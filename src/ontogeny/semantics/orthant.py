@@ -31,15 +31,15 @@ class Orthant:
         Rows of U of the member words and how typical each is, most typical first.
     context_index, context_typicality
         The same of V for contexts; empty if the basis has none.
-    neutral
-        For each member word whether it is neutral to one of the concepts: its sign there says
-        little.
+    neutral, context_neutral
+        For each member word and context whether it is neutral to one of the concepts: its sign
+        there says little.
     words, contexts
         Names of the members in the same order (their numbers if the basis knows no names).
 
     Examples
     --------
-    >>> Orthant((1, -1, 1), (0, 1, 2), *[np.zeros(0)] * 5, (), ()).name
+    >>> Orthant((1, -1, 1), (0, 1, 2), *[np.zeros(0)] * 6, (), ()).name
     '+-+'
     """
 
@@ -50,6 +50,7 @@ class Orthant:
     context_index: np.ndarray
     context_typicality: np.ndarray
     neutral: np.ndarray
+    context_neutral: np.ndarray
     words: tuple[str, ...]
     contexts: tuple[Any, ...]
 
@@ -188,6 +189,7 @@ def _orthant(
         theirs,
         contexts.typicality[theirs],
         words.neutral[mine],
+        contexts.neutral[theirs],
         tuple(named(basis.words, mine)),
         tuple(named(basis.contexts, theirs)),
     )
