@@ -59,6 +59,16 @@ def test_numbers_without_uncertainty_share_their_decimals():
     assert column(table, 1) == ["1,000", "1.000e-05"]  # shared decimals would leave 0.0
 
 
+def test_infinity_is_written_and_not_a_gap():
+    data = {"a": ("item", [math.inf, 2.5, -math.inf, math.nan, 1.0]), "b": ("item", [1.0] * 5)}
+    table = table_of(attached(data, columns=[Column("a"), Column("b")], rows="item"))
+    assert column(table, 0) == ["∞", "2.500", "-∞", "", "1.000"]
+    sorts = [line.cells[0].sort for line in table.lines]
+    assert sorts == ["Infinity", "2.5", "-Infinity", "", "1.0"]
+    assert [row.split(",")[1] for row in table.csv.splitlines()[1:4]] == ["inf", "2.5", "-inf"]
+    assert r"$\infty$" in latex_table(table)
+
+
 def test_whole_numbers_have_no_decimals():
     data = {"a": ("item", [30.0, math.nan, 12000.0]), "b": ("item", [30.5, 1.0, 2.0])}
     table = table_of(attached(data, columns=[Column("a"), Column("b")], rows="item"))
@@ -157,7 +167,9 @@ def test_latex_has_as_many_cells_in_every_row_and_shades_the_better():
 @given(st.text(max_size=30))
 def test_escaped_latex_has_no_bare_special_character(text):
     rest = re.sub(
-        r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\\[{}$&#_%]", "", escaped(text)
+        r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\$\\infty\$|\\[{}$&#_%]",
+        "",
+        escaped(text),
     )
     assert not re.search(r"[\\{}$&#^_%~\n]", rest)
 

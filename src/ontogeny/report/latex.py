@@ -2,7 +2,8 @@ r"""Tables as LaTeX: ``tabular`` with the rules of booktabs, everything escaped.
 
 from __future__ import annotations
 
-from .tabular import Cell, DataTable, Line
+from .cells import Cell
+from .tabular import DataTable, Line
 
 __all__ = ["escaped", "latex_table"]
 
@@ -18,6 +19,7 @@ _SPECIAL = {
     "%": r"\%",
     "~": r"\textasciitilde{}",
     "\n": " ",
+    "∞": r"$\infty$",
 }
 
 

@@ -12,37 +12,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from .cells import Cell, Head, TableColumn, cell_of, decimals_of, exact, total
 from .content import LAYER_DIMENSIONS
 from .fields import is_text, numbers, texts, variable
-from .formats import number, plain_text
+from .formats import plain_text
 from .labels import short_names
 from .specs import FigureSpec, Problem, is_step
 
-__all__ = ["ROWS_SHOWN", "Cell", "DataTable", "Head", "Line", "read_table"]
+__all__ = ["ROWS_SHOWN", "DataTable", "Line", "read_table"]
 
 ROWS_SHOWN = 400
 """Rows of a table in the page; its files hold all."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What stands in one cell: its words, what it is sorted by, and the number as it is stored."""
-
-    text: str = ""
-    spread: str = ""
-    sort: str = ""
-    missing: bool = False
-    shaded: bool = False
-
-
-@dataclass(frozen=True)
-class Head:
-    """Head of a column; ``over`` is shared with neighbours, ``words`` are aligned to the left."""
-
-    label: str
-    unit: str = ""
-    over: str = ""
-    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,44 +61,6 @@ class DataTable:
             else:
                 spans.append((head.over, 1))
         return spans if any(over for over, _ in spans) else []
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column's arrays over (group, rows), flattened; texts have no uncertainty.
-
-    ``beside`` holds those of the uncertainty under the names of their variables.
-    """
-
-    name: str
-    head: Head
-    values: np.ndarray
-    sd: np.ndarray | None
-    low: np.ndarray | None
-    high: np.ndarray | None
-    beside: Mapping[str, np.ndarray]
-
-    @property
-    def spread(self) -> np.ndarray:
-        """What sets the digits: the standard deviation, else half the interval."""
-        if self.sd is not None:
-            return self.sd
-        if self.low is not None and self.high is not None:
-            return (self.high - self.low) / 2
-        return np.full(self.values.shape, math.nan)
-
-    @property
-    def typical_spread(self) -> float:
-        """What sets the digits of the lines under the column; NaN if unknown."""
-        known = self.spread[np.isfinite(self.spread)]
-        return float(np.median(known)) if known.size else math.nan
-
-    @property
-    def known(self) -> np.ndarray:
-        """Cells with something in them."""
-        if self.head.words:
-            return np.asarray(self.values != "", dtype=bool)
-        return np.isfinite(self.values.astype(float))
 
 
 def read_table(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
@@ -164,7 +106,7 @@ def _flat(array: xr.DataArray, sizes: Mapping[str, int]) -> np.ndarray:
     return whole.transpose(*sizes).values.ravel()
 
 
-def _column(spec: FigureSpec, item: Mapping[str, Any], sizes: Mapping[str, int]) -> _Column:
+def _column(spec: FigureSpec, item: Mapping[str, Any], sizes: Mapping[str, int]) -> TableColumn:
     name = str(item["value"])
     array = variable(spec, name)
     words = is_text(array)
@@ -181,7 +123,7 @@ def _column(spec: FigureSpec, item: Mapping[str, Any], sizes: Mapping[str, int])
         words=words,
     )
     sd, low, high = (beside.get(str(each)) for each in (item.get("sd"), low, high))
-    return _Column(name, head, _flat(array, sizes), sd, low, high, beside)
+    return TableColumn(name, head, _flat(array, sizes), sd, low, high, beside)
 
 
 def _labels(spec: FigureSpec, sizes: Mapping[str, int], short: bool = True) -> list[list[str]]:
@@ -202,14 +144,14 @@ def _axis_labels(spec: FigureSpec, dimension: str, size: int, short: bool) -> li
 
 
 def _lines(
-    columns: Sequence[_Column], labels: Sequence[Sequence[str]], kept: np.ndarray, pairs: Any
+    columns: Sequence[TableColumn], labels: Sequence[Sequence[str]], kept: np.ndarray, pairs: Any
 ) -> tuple[Line, ...]:
     shaded = _better(columns, pairs)
-    decimals = [_decimals(column) for column in columns]
+    decimals = [decimals_of(column) for column in columns]
     lines: list[Line] = []
     for i in kept.tolist():
         cells = tuple(
-            _cell(column, i, places, shaded[c, i])
+            cell_of(column, i, places, shaded[c, i])
             for c, (column, places) in enumerate(zip(columns, decimals, strict=True))
         )
         own = tuple(labels[i])
@@ -218,7 +160,7 @@ def _lines(
     return tuple(lines)
 
 
-def _better(columns: Sequence[_Column], pairs: Any) -> np.ndarray:
+def _better(columns: Sequence[TableColumn], pairs: Any) -> np.ndarray:
     """Return which cells are the better one of a pair, shape (columns, rows)."""
     shaded = np.zeros((len(columns), len(columns[0].values)), dtype=bool)
     place = {column.name: c for c, column in enumerate(columns)}
@@ -233,57 +175,14 @@ def _better(columns: Sequence[_Column], pairs: Any) -> np.ndarray:
     return shaded
 
 
-def _decimals(column: _Column) -> int | None:
-    """Return the decimals that all numbers of a column share, where nothing else sets them.
-
-    None for whole numbers, else four digits of the largest number; ``None`` stands for numbers
-    of which that would leave a smaller one too few.
-    """
-    if column.head.words or column.values.dtype.kind in "iub" or column.spread is column.sd:
-        return None
-    known = np.abs(column.values[column.known].astype(float))
-    known = known[known > 0]
-    if column.low is not None or not known.size:
-        return None
-    if np.all(known == np.round(known)):
-        return 0
-    places = min(max(3 - math.floor(math.log10(known.max())), 0), 8)
-    return places if known.min() >= 10.0 ** -max(places - 1, 0) else None
-
-
-def _cell(column: _Column, i: int, decimals: int | None, shaded: bool) -> Cell:
-    value = column.values[i]
-    if not column.known[i]:
-        return Cell(missing=True)
-    if column.head.words:
-        return Cell(text=str(value), sort=str(value))
-    if column.values.dtype.kind == "b":
-        return Cell(text="yes" if value else "no", sort=str(int(value)))
-    sort = repr(float(value))
-    if column.values.dtype.kind in "iu":
-        return Cell(text=f"{int(value):,}", sort=sort, shaded=shaded)
-    spread = float(column.spread[i])
-    text = number(float(value), spread) if decimals is None else f"{float(value):,.{decimals}f}"
-    return Cell(text=text, spread=_spread_words(column, i, spread), sort=sort, shaded=shaded)
-
-
-def _spread_words(column: _Column, i: int, spread: float) -> str:
-    """Return ``(0.012)`` for a standard deviation, ``[0.41, 0.46]`` for an interval."""
-    if column.sd is not None:
-        return f"({number(spread, spread)})" if math.isfinite(spread) else ""
-    if column.low is None or column.high is None or not math.isfinite(spread):
-        return ""
-    return f"[{number(column.low[i], spread)}, {number(column.high[i], spread)}]"
-
-
 def _footer(
-    spec: FigureSpec, item: Mapping[str, Any], columns: Sequence[_Column], labels: int
+    spec: FigureSpec, item: Mapping[str, Any], columns: Sequence[TableColumn], labels: int
 ) -> Line:
     cells = []
     for column in columns:
         name = item["cells"].get(column.name)
         value = _single(spec, name) if name else None
-        text = "" if value is None else _total(value, column.typical_spread, item.get("signed"))
+        text = "" if value is None else total(value, column.typical_spread, item.get("signed"))
         cells.append(Cell(text=text, missing=value is not None and not math.isfinite(value)))
     return Line((plain_text(item.get("label", "")), *([""] * (labels - 1))), tuple(cells))
 
@@ -295,17 +194,10 @@ def _single(spec: FigureSpec, name: Any) -> float:
     return float(array)
 
 
-def _total(value: float, spread: float, signed: Any) -> str:
-    """Return a number under a column with that column's digits, empty for NaN."""
-    if not math.isfinite(value):
-        return ""
-    return ("+" if signed and value > 0 else "") + number(value, spread)
-
-
 def _csv(
     spec: FigureSpec,
     dims: Sequence[str],
-    columns: Sequence[_Column],
+    columns: Sequence[TableColumn],
     kept: np.ndarray,
     sizes: Mapping[str, int],
     footer: Sequence[Mapping[str, Any]],
@@ -317,22 +209,11 @@ def _csv(
     labels = _labels(spec, sizes, short=False)
     for i in kept.tolist():
         arrays = [array for c in columns for array in (c.values, *c.beside.values())]
-        writer.writerow([*labels[i], *(_exact(array[i]) for array in arrays)])
+        writer.writerow([*labels[i], *(exact(array[i]) for array in arrays)])
     for item in footer:
         row = [plain_text(item.get("label", "")), *([""] * (len(dims) - 1))]
         for column in columns:
             name = item["cells"].get(column.name)
-            row += [_exact(_single(spec, name)) if name else "", *([""] * len(column.beside))]
+            row += [exact(_single(spec, name)) if name else "", *([""] * len(column.beside))]
         writer.writerow(row)
     return file.getvalue()
-
-
-def _exact(value: Any) -> str:
-    """Return a cell as the shortest text that reads back as it, or nothing for NaN."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    return repr(float(value)) if math.isfinite(value) else ""
