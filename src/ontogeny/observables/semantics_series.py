@@ -43,8 +43,8 @@ def overlap_bands(data: xr.Dataset) -> xr.Dataset:
 def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     """Add when each concept is learned, and how that goes with the singular values.
 
-    ``learned_at(matrix, concept)``: step at which the projection first reaches half of its last
-    value, NaN where its change does not exceed what concepts of shuffled corpora show.
+    ``learned_at(matrix, concept)``: step from which on the projection stays above half of its
+    last value, NaN where its change does not exceed what concepts of shuffled corpora show.
     ``order(matrix, top)`` with ``order_p``, NaN where fewer than 5 concepts are learned, and
     ``order_low``, ``order_high`` (the shuffled corpora's own concepts);
     ``agreement(step, matrix)`` of projections and singular values.
@@ -131,10 +131,10 @@ def _since_first(series: xr.DataArray) -> xr.DataArray:
 
 
 def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -> xr.DataArray:
-    """Return when each series first reaches half of its last value; NaN where `change` is."""
+    """Return from when on each series stays above half of its last value; NaN where `change` is."""
     ordered = series.transpose(..., "step")
     last = ordered.isel(step=_last(ordered))
-    found = first_crossing(steps, ordered.values, last.values / 2)
+    found = first_crossing(steps, ordered.values, last.values / 2, lasting=True)
     return last.copy(data=found).drop_vars("step").where(np.isfinite(change))
 
 

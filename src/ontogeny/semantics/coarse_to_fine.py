@@ -243,9 +243,7 @@ def _learned(
             (share - own.sum() / size) / (1 - own.sum() / size),
         ]
     )
-    # The smallest value from here on: what is reached and lost again early does not count.
-    lasting = np.minimum.accumulate(progress[:, ::-1], axis=1)[:, ::-1]
-    reached = first_crossing(times, lasting.transpose(0, 2, 1), 0.5)
+    reached = first_crossing(times, progress.transpose(0, 2, 1), 0.5, lasting=True)
     coarse_step, fine_step = np.where(np.isnan(reached), times[-1], reached)
     return coarse_step, fine_step
 

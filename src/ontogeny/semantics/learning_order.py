@@ -38,7 +38,9 @@ class LearningOrder:
     concepts: int
 
 
-def first_crossing(steps: ArrayLike, values: ArrayLike, level: ArrayLike) -> np.ndarray:
+def first_crossing(
+    steps: ArrayLike, values: ArrayLike, level: ArrayLike, *, lasting: bool = False
+) -> np.ndarray:
     """Return where series first reach a level from below, interpolated between their steps.
 
     Parameters
@@ -49,6 +51,8 @@ def first_crossing(steps: ArrayLike, values: ArrayLike, level: ArrayLike) -> np.
         Series (..., T); NaN where a step is missing.
     level
         Level, a number or (...,).
+    lasting
+        Whether the series must stay there: what is reached and lost again does not count.
 
     Returns
     -------
@@ -65,6 +69,8 @@ def first_crossing(steps: ArrayLike, values: ArrayLike, level: ArrayLike) -> np.
     --------
     >>> first_crossing([0, 10, 20], [[0.0, 1.0, 2.0], [0.0, 0.1, 0.2]], 0.5)
     array([ 5., nan])
+    >>> first_crossing([0, 10, 20, 30], [0.0, 1.0, 0.0, 1.0], 0.5, lasting=True)
+    array(25.)
     """
     times = np.asarray(matrix("steps", steps, ndim=1), dtype=np.float64)
     series = np.asarray(values, dtype=np.float64)
@@ -81,6 +87,8 @@ def first_crossing(steps: ArrayLike, values: ArrayLike, level: ArrayLike) -> np.
         raise ArgumentError(
             f"level has shape {np.shape(level)}, which does not fit series of shape {series.shape}."
         ) from None
+    if lasting:  # the smallest value from here on, gaps left out
+        series = np.fmin.accumulate(series[..., ::-1], axis=-1)[..., ::-1]
     rows = series.reshape(-1, len(times))
     found = [_crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)]
     return np.array(found, dtype=np.float64).reshape(series.shape[:-1])
