@@ -122,7 +122,8 @@ def figures(variance: float) -> list[Figure]:
                 Band("lag_low", "lag_high", "same cosine per lag"),
                 Band("line_low", "line_high", "line with noise"),
             ],
-            caption="Dots: measured. Bands: 95 % of each null's draws.",
+            caption="Dots: measured. Bands, from top to bottom as in the legend: 95 % of each null's "
+            "draws.",
         ),
         Curves(
             "growing",
