@@ -64,11 +64,16 @@ def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[st
 def _statements(data: xr.Dataset) -> list[str]:
     words = [*_claim(data)]
     if "dealt_relative" in data:
-        ratio = (data.here_relative / data.dealt_relative).median()
+        times = float((data.here_relative / data.dealt_relative).median())
         words.append(
-            f"Differences of the same size dealt out to the wrong tokens move the concepts "
-            f"{1 / float(ratio):.2g} times as far as this run's (median over layers and steps): "
-            + ("size alone does not explain them." if ratio < 0.8 else "size nearly explains them.")
+            f"This run's differences from the reference move the concepts {times:.2g} times as far "
+            "as the same differences dealt out to the wrong tokens do (median over layers and "
+            "steps): "
+            + (
+                "about what their size gives."
+                if 0.8 <= times <= 1.25
+                else "size alone does not explain the distance."
+            )
         )
     if "extractor_random" in data:
         raw = data.extractor_random.max("draw")
@@ -97,9 +102,9 @@ def _claim(data: xr.Dataset) -> list[str]:
     return [
         line,
         (
-            f"Beyond their trends they share fluctuations in {shared} of {known.size} layers "
-            "(surrogates, corrected at 5 %): what two falling curves have in common anyway is not "
-            "counted."
+            f"Beyond their trends they share fluctuations in {shared} of the {known.size} of "
+            f"{p.size} layers that have noise around both (surrogates, corrected at 5 %); what two "
+            "falling curves have in common anyway is not counted."
         ),
     ]
 
@@ -160,8 +165,10 @@ def _section(of: str, distance: str) -> Section:
         symbol="d(φ(h_t), φ(h_T)) ≤ L_φ ‖h_t − h_T‖ ≤ L_φ L_f ‖θ_t − θ_T‖",
         null="Fluctuations around the two trends against surrogates that keep trend and memory; "
         "and activations as far from the reference, with the differences dealt to other tokens.",
-        care=f"Concepts by {distance} distance. A bound says that one curve cannot stay up while "
-        "the other goes to 0; it does not say that it follows it. Ratios and perturbations give "
+        care=f"Concepts by {distance} distance. Differences dealt to other tokens hold the "
+        "reference's own activations once more, with the other sign. A bound says that one curve "
+        "cannot stay up while the other goes to 0; it does not say that it follows it. Ratios and "
+        "perturbations give "
         "lower bounds of Lipschitz constants, never upper ones.",
         source="Bernas 2025, Defs 35-37, Property 1, sec. 5.2-5.3",
     )
