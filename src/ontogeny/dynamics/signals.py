@@ -123,7 +123,9 @@ def compare_signals(
     local noise level and short memory stay. Block permutation of the values, or shuffling them,
     would call two independent decays related nearly always; phase randomisation takes the noise
     level as constant and is wrong in about 15 % at level 5 % where both series have a noisy late
-    regime. Measured false-positive rates and power: the guide on dynamics.
+    regime. Measured (400 pairs each, 24 and 50 checkpoints): 2.5 to 5 % of independent pairs are
+    called related at level 5 %, and 48 and 86 % of pairs whose fluctuations correlate by 0.5. More
+    in the guide on dynamics.
 
     Source: Bernas 2025, sec. 5.4, Figs 6 and 7.
 
