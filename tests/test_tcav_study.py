@@ -61,7 +61,7 @@ def test_a_planted_concept_is_readable_and_a_coin_is_not(result):
     words = json.loads(data.attrs["statements"])
     assert any(w.startswith("planted: readable above shuffled labels for good in 2") for w in words)
     assert "planted is readable for good before coin in 2 of 2 layers" in " ".join(words)
-    assert any(w.startswith("coin: at the last step no layer") for w in words)
+    assert any(w.startswith("coin: no layer reads it better") for w in words)
 
 
 def test_directions_are_unit_and_meet_themselves_at_the_reference_step(result):

@@ -132,10 +132,7 @@ def _readable(data: xr.Dataset) -> list[str]:
         first = here.lasting_step.dropna("layer")
         count = here.sizes["layer"]
         if not first.size:
-            words.append(
-                f"{concept}: at the last step no layer reads it better than shuffled labels "
-                f"(p > {LEVEL:g}, corrected over concepts, layers and steps)."
-            )
+            words.append(f"{concept}: {_passing(here)}")
             continue
         best = here.accuracy.where(here.accuracy == here.accuracy.max(), drop=True)
         layer, step = str(best.layer.values[0]), int(best.step.values[0])
@@ -147,6 +144,20 @@ def _readable(data: xr.Dataset) -> list[str]:
             f"{float(here.accuracy.max()):.2f} in {layer} at step {step:,}."
         )
     return words + _order(data)
+
+
+def _passing(here: xr.Dataset) -> str:
+    """Return where a concept is readable that is not so at the last step."""
+    some = (here.p_corrected <= LEVEL).any("layer").values
+    corrected = f"(p ≤ {LEVEL:g}, corrected over concepts, layers and steps)"
+    if not some.any():
+        return f"no layer reads it better than shuffled labels at any step {corrected}."
+    steps = [f"{int(step):,}" for step in here.step.values[some]]
+    more = f" and {len(steps) - 5} more" if len(steps) > 5 else ""
+    return (
+        f"above shuffled labels in some layer at steps {', '.join(steps[:5])}{more} {corrected}, "
+        "but not at the last step."
+    )
 
 
 def _order(data: xr.Dataset) -> list[str]:

@@ -153,8 +153,8 @@ class TCAV(LabelledConcepts):
 
     def _regimes(self, data: xr.Dataset) -> tuple[xr.Dataset, Table]:
         last = float(data.step.values[-1])
-        early = self.early or (_EARLY[0] * last, _EARLY[1] * last)
-        late = self.late or (_LATE[0] * last, _LATE[1] * last)
+        early = self.early or (round(_EARLY[0] * last), round(_EARLY[1] * last))
+        late = self.late or (round(_LATE[0] * last), round(_LATE[1] * last))
         columns, pairs = [], []
         sums: dict[str, dict[str, str]] = {"sum of differences": {}, "sigma-aware sum": {}}
         for i, concept in enumerate(data.concept.values):
