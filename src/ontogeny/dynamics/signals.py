@@ -174,9 +174,13 @@ def standardise(values: ArrayLike) -> np.ndarray:
     >>> standardise([1.0, 3.0, np.nan])
     array([-1.,  1., nan])
     """
+    return _standardised("values", values)
+
+
+def _standardised(name: str, values: ArrayLike) -> np.ndarray:
     series = np.asarray(values, dtype=np.float64)
     if series.ndim == 0:
-        raise ArgumentError("values must have shape (steps, ...); got a single number.")
+        raise ArgumentError(f"{name} must have shape (steps, ...); got a single number.")
     series = np.moveaxis(checked_values(np.moveaxis(series, 0, -1), len(series), None), -1, 0)
     there = ~np.isnan(series)
     count = there.sum(axis=0)
@@ -184,7 +188,7 @@ def standardise(values: ArrayLike) -> np.ndarray:
     mean = filled.sum(axis=0) / np.maximum(count, 1)
     spread = np.sqrt((np.where(there, series - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1))
     if not (spread > RESOLUTION * np.abs(filled).max(axis=0)).all():
-        raise ArgumentError("values must not be constant over the steps.")
+        raise ArgumentError(f"{name} must not be constant over the steps.")
     return (series - mean) / spread
 
 
@@ -223,7 +227,7 @@ class _Pair:
             raise ArgumentError(
                 f"x and y must share at least {FEWEST_FOR_A_TREND} steps; they share {self.n}."
             )
-        x, y = standardise(x[there]), standardise(y[there])
+        x, y = _standardised("x", x[there]), _standardised("y", y[there])
         self.pearson = float(_correlation(x, y))
         self.spearman = float(_correlation(rankdata(x), rankdata(y)))
         means = [rolling_mean(each, half_window) for each in (x, y)]
