@@ -114,7 +114,9 @@ def test_stored_distances_and_ratios_equal_those_by_hand(made):
     concepts = tree["concepts-pca"].distance_to_reference.sel(
         distance="procrustes", alignment="matched", step=4, layer=layer
     )
-    found = node.concepts_per_activations.sel(alignment="matched", step=4, layer=layer)
+    found = node.concepts_per_activations.sel(
+        distance="procrustes", alignment="matched", step=4, layer=layer
+    )
     assert float(found) == pytest.approx(float(concepts) / moved, rel=1e-4)
     assert np.isnan(node.concepts_per_activations.sel(step=96)).all()
 

@@ -10,14 +10,25 @@ import xarray as xr
 from ..figures import Band, Curves, Figure, Section, attach
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
-__all__ = ["filled_steps", "summarise_concepts"]
+__all__ = ["extractor_title", "filled_steps", "summarise_concepts"]
 
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
 
+def extractor_title(extractor: str) -> str:
+    """Return an extractor's name as headings write it.
+
+    Examples
+    --------
+    >>> extractor_title("ica"), extractor_title("sparse-pca")
+    ('ICA', 'Sparse pca')
+    """
+    return _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
+
+
 def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -> xr.Dataset:
     """Return the stacked cells of `Concepts` with floors, chart rows, words and figures."""
-    title = _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
+    title = extractor_title(extractor)
     main = "procrustes" if "procrustes" in names else names[0]
     noisy = "refit_distance" in data
     data = _with_bands(data) if noisy else data

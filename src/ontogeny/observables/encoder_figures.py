@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from ..figures import Band, Curves, Figure, Heatmap, Section, attach
-from .concept_figures import filled_steps
+from .concept_figures import extractor_title, filled_steps
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
 __all__ = ["METRICS", "summarise_encoders"]
@@ -38,7 +38,7 @@ def summarise_encoders(data: xr.Dataset, extractor: str, norm: str) -> xr.Datase
     layers = [str(layer) for layer in data.layer.values]
     data = data.assign(
         development_rows(
-            [f"{layer} · {extractor.upper()} codes by encoder" for layer in layers],
+            [f"{layer} · {extractor_title(extractor)} codes by encoder" for layer in layers],
             layers,
             data.step.values,
             headline.values,
@@ -122,7 +122,7 @@ def _figures(noisy: bool) -> list[Figure]:
 
 def _section(extractor: str, norm: str) -> Section:
     return Section(
-        title=f"Encoder dynamics ({extractor})",
+        title=f"Encoder dynamics ({extractor_title(extractor)})",
         definition="A linear map is fitted from the activations of each step to the codes of the "
         "reference step's concepts, and tried on rows that it has not seen: what does this step "
         "already tell of the concepts of the reference?",

@@ -45,7 +45,7 @@ class Lipschitz(Observable):
     layers, on, tokens, max_tokens, random_state
         As in that node; `random_state` also seeds the perturbations.
     distance
-        Which of its distances is set against activations.
+        Which of its distances is tested against activations; the ratios are given for all of them.
     relative_radius
         Size of the perturbations, as a share of what is perturbed.
     label

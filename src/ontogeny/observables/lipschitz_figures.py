@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ def summarise_lipschitz(
         raise ArgumentError(
             f"{of} has no distance {distance!r}; it has {concepts.distance.values}."
         )
-    apart = concepts.distance_to_reference.sel(distance=distance, drop=True)
-    apart = apart.reindex(step=data.step, layer=data.layer).transpose("alignment", "layer", "step")
+    apart = concepts.distance_to_reference.reindex(step=data.step, layer=data.layer)
+    apart = apart.transpose("distance", "alignment", "layer", "step")
     moved = data.activation_distance.transpose("layer", "step")
-    first = dynamics.lipschitz_ratios(data.step.values, apart.values, moved.values[None])
+    first = dynamics.lipschitz_ratios(data.step.values, apart.values, moved.values)
     second = dynamics.lipschitz_ratios(
         data.step.values, moved.values, data.parameter_distance.values
     )
@@ -36,14 +37,15 @@ def summarise_lipschitz(
         concept_distance=apart,
         concepts_per_activations=(apart.dims, first.ratio),
         activations_per_parameters=(moved.dims, second.ratio),
-        **_compared(data, apart.sel(alignment="matched").values, moved.values),
+        **_compared(data, apart.sel(distance=distance, alignment="matched").values, moved.values),
     )
     if "extractor_random" in data:
         data = data.assign_coords(matching=list(_MATCHINGS))
     for name, text in _NAMES.items():
         if name in data:
             data[name].attrs.update(long_name=text)
-    return attach(data, _section(of, distance), _FIGURES, _statements(data))
+    figures = _figures([str(name) for name in data.distance.values])
+    return attach(data, _section(of, distance), figures, _statements(data))
 
 
 def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
@@ -102,9 +104,9 @@ def _claim(data: xr.Dataset) -> list[str]:
     return [
         line,
         (
-            f"Beyond their trends they share fluctuations in {shared} of the {known.size} of "
-            f"{p.size} layers that have noise around both (surrogates, corrected at 5 %); what two "
-            "falling curves have in common anyway is not counted."
+            f"Beyond their trends they share fluctuations in {shared} of {known.size} layers with "
+            f"noise around both (surrogates, corrected at 5 %; {p.size - known.size} cannot be "
+            "judged). What two falling curves have in common anyway is not counted."
         ),
     ]
 
@@ -122,17 +124,25 @@ _NAMES = {
 }
 
 
+def _figures(distances: Sequence[str]) -> list[Figure]:
+    ratios = [
+        Curves(
+            f"{name}-per-activations",
+            f"{name.replace('-', ' ').capitalize()} distance of concepts per activation distance",
+            value="concepts_per_activations",
+            facet="alignment",
+            select={"distance": name},
+            y_scale="log",
+            caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
+            "a rise towards the reference is what noise in the fit, or a jump of the solver, "
+            "looks like.",
+        )
+        for name in distances
+    ]
+    return [*ratios, *_FIGURES]
+
+
 _FIGURES: list[Figure] = [
-    Curves(
-        "concepts-per-activations",
-        "Concept distance per activation distance",
-        value="concepts_per_activations",
-        facet="alignment",
-        y_scale="log",
-        caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
-        "a rise towards the reference is what noise in the fit, or a jump of the solver, "
-        "looks like.",
-    ),
     Curves(
         "activations-per-parameters",
         "Activation distance per parameter distance",

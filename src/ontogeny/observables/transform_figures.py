@@ -22,6 +22,9 @@ def summarise_transforms(data: xr.Dataset, concepts: xr.Dataset, of: str) -> xr.
         data = data.assign(
             refit_low=low.reindex_like(data.velocity), refit_high=high.reindex_like(data.velocity)
         )
+    # At the reference every map leaves nothing, which a logarithmic axis cannot show.
+    away = data.step != data.attrs.get("reference_step")
+    data = data.assign(codes_error=data.codes_error.where(away))
     names = {
         "codes_error": "error of the codes, relative",
         "dictionary_error": "error of the dictionary, relative",
@@ -38,7 +41,7 @@ def summarise_transforms(data: xr.Dataset, concepts: xr.Dataset, of: str) -> xr.
 
 
 def _statements(data: xr.Dataset, noisy: bool) -> list[str]:
-    away = data.where(data.step != data.attrs.get("reference_step"), drop=True)
+    away = data.sel(step=data.step != data.attrs.get("reference_step"))
     if not away.sizes["step"] or not np.isfinite(away.codes_error.values).any():
         return []
     error = away.codes_error.median(("layer", "step"))
@@ -82,8 +85,9 @@ def _figures(noisy: bool) -> list[Figure]:
             facet="mapping",
             y_scale="log",
             caption="‖Uₜ − U_ref Tₜ⁻ᵀ‖ relative to ‖Uₜ‖, for the linear map fitted to the "
-            "dictionaries, the nearest rotation, and no map at all. The linear map may do worse "
-            "than none: it was fitted to the dictionaries, and its inverse can explode.",
+            "dictionaries, the nearest rotation, and no map at all; left out at the reference, "
+            "where all are 0. The linear map may do worse than none: it was fitted to the "
+            "dictionaries, and its inverse can explode.",
         ),
         Curves(
             "cumulative",
