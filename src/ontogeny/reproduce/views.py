@@ -79,15 +79,18 @@ def _ranks(data: xr.Dataset) -> xr.Dataset:
         "shuffled_low": "shuffled_from",
         "shuffled_high": "shuffled_to",
     }
-    return whole.rename(bands).assign({n: data[v] for n, v in growing.items()})
+    # Only the windows that were ranked: a line through the steps between them would be broken.
+    so_far = xr.Dataset({n: data[v] for n, v in growing.items()}).dropna("step", how="all")
+    so_far = so_far.rename(step="steps_so_far")
+    so_far.steps_so_far.attrs.update(long_name="last step of the run so far")
+    return whole.rename(bands).merge(so_far)
 
 
 def _say_ranks(data: xr.Dataset) -> list[str]:
     words = []
     for label, one in _runs(data):
         each = ", ".join(
-            f"{kind} {float(one.variance_rank.sel(kind=kind)):.1f} ∓ "
-            f"{float(one.variance_rank_sd.sel(kind=kind)):.1f} (shuffled "
+            f"{kind} {_spread(one, 'variance_rank', 1, kind=kind)} (shuffled "
             f"{float(one.shuffled_from.sel(kind=kind)):.1f}-"
             f"{float(one.shuffled_to.sel(kind=kind)):.1f}, walk "
             f"{float(one.walk_from.sel(kind=kind)):.1f}-{float(one.walk_to.sel(kind=kind)):.1f})"
@@ -121,7 +124,7 @@ _RANKS = View(
     [
         _curves(
             "growing", "Variance rank of the run so far", "growing",
-            series=None, facet="kind", bands=[_WALK, _SHUFFLED],
+            x="steps_so_far", x_scale="linear", series=None, facet="kind", bands=[_WALK, _SHUFFLED],
         ),
         NullComparison(
             "whole", "Variance rank of the whole run", value="variance_rank", rows="kind",
@@ -130,7 +133,8 @@ _RANKS = View(
     ],
     [
         _curves(
-            "growing", "Variance rank of the run so far", "growing", series="run", facet="kind"
+            "growing", "Variance rank of the run so far", "growing",
+            x="steps_so_far", x_scale="linear", series="run", facet="kind",
         ),
         NullComparison(
             "whole", "Variance rank of the whole run", value="variance_rank", rows="run",
@@ -153,9 +157,7 @@ def _say_accuracies(data: xr.Dataset) -> list[str]:
     for label, one in _runs(data):
         last = one.dropna("step", how="all", subset=["accuracy"]).isel(step=-1)
         each = ", ".join(
-            f"{name} {float(last.accuracy.sel(set=name)):.2f} ∓ "
-            f"{float(last.accuracy_sd.sel(set=name)):.2f} "
-            f"(most frequent label {float(last.majority.sel(set=name)):.2f})"
+            f"{name} {_spread(last, 'accuracy', 2, set=name)} (most frequent label {float(last.majority.sel(set=name)):.2f})"
             for name in one.set.values
         )
         words.append(f"{label}accuracy at step {int(last.step):,}: {each}.")
@@ -394,6 +396,12 @@ _LATENTS = View(
     [],
     _say_latents,
 )  # fmt: skip
+
+
+def _spread(data: xr.Dataset, name: str, digits: int, **labels: str) -> str:
+    """Return ``"5.4 ∓ 0.5"``, or the mean alone where one seed has no deviation."""
+    mean, sd = (float(data[each].sel(labels)) for each in (name, f"{name}_sd"))
+    return f"{mean:.{digits}f}" + (f" ∓ {sd:.{digits}f}" if np.isfinite(sd) else "")
 
 
 def _runs(data: xr.Dataset) -> list[tuple[str, xr.Dataset]]:

@@ -74,7 +74,12 @@ class MarkerRun:
     @classmethod
     def demo(cls) -> MarkerRun:
         """Return the setting that is solved within seconds: 2 layers, m = 1 and 2."""
-        return cls(task=MarkerTask(markers=(1, 2)), layers=2, steps=500)
+        return cls(
+            task=MarkerTask(markers=(1, 2)),
+            layers=2,
+            steps=500,
+            optimizer=OptimizerSettings(learning_rate=2e-3),
+        )
 
     @classmethod
     def paper(cls) -> MarkerRun:
