@@ -263,4 +263,4 @@ def _project(Y: np.ndarray, inside: np.ndarray) -> np.ndarray:
 def _gap(norm: float, Y: np.ndarray, support: np.ndarray) -> float:
     """Return how far `norm` lies above the bound that the multiplier `Y` gives, relative."""
     bound = -np.sum(Y, where=support == 0) / max(1.0, float(np.linalg.norm(Y, 2)))
-    return (norm - bound) / norm
+    return float((norm - bound) / norm)
