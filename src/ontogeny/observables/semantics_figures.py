@@ -133,21 +133,23 @@ def _order_sentences(data: xr.Dataset) -> list[str]:
     parts, beyond = [], []
     for name in data.matrix.values:
         row = data.sel(matrix=name)
-        if not np.isfinite(float(row.order_all)):
+        order, low, high = (float(row[v]) for v in ("order_all", "order_all_low", "order_all_high"))
+        if not np.isfinite(order):
             continue
-        parts.append(
-            f"{float(row.order_all):.2f} for {name} (shuffled {float(row.order_all_low):.2f} to "
-            f"{float(row.order_all_high):.2f})"
-        )
-        beyond.append(float(row.order_all) > max(float(row.order_all_high), 0.0))
-        beyond[-1] &= float(row.order_p.sel(top=data.sizes["concept"])) < LEVEL / len(data.matrix)
+        parts.append(f"{name} {order:.2f} (shuffled {low:.2f} to {high:.2f})")
+        p_value = float(row.order_p.sel(top=data.sizes["concept"]))
+        if order > max(high, 0.0) and p_value < LEVEL / len(data.matrix):
+            beyond.append(str(name))
     if not parts:
         return [
             "Too few concepts are learned beyond the noise of shuffled corpora to tell an order."
         ]
     learned = int(data.learned_at.sel(matrix="S").notnull().sum())
     total = data.sizes["concept"]
-    word = "earlier" if any(beyond) else "in no order that chance does not give"
-    beyond_noise = f"{learned} of {total} concepts of S̃ are learned beyond the noise of shuffled "
-    order = f"Concepts with larger singular values are learned {word}; rank correlation of "
-    return [f"{beyond_noise}corpora.", f"{order}{', '.join(parts)}."]
+    claim = "No matrix's concepts are learned in the order of their singular values"
+    if beyond:
+        claim = f"Concepts of {', '.join(beyond)} with larger singular values are learned earlier"
+    return [
+        f"{learned} of {total} concepts of S̃ are learned beyond the noise of shuffled corpora.",
+        f"{claim}, beyond what shuffled corpora give; rank correlations: {', '.join(parts)}.",
+    ]
