@@ -134,9 +134,9 @@ def test_it_changes_its_sign_with_the_order_and_vanishes_for_equal_batches(seed,
 def test_float32_differences_of_gradients_hold_where_steps_in_float32_do_not():
     torch.manual_seed(0)
     model, a, b = network(), data(1, 64), data(2, 64)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-2)
     both = tuple(torch.cat(parts) for parts in zip(a, b, strict=True))
-    for _ in range(1500):  # small gradients near the end of training
+    for _ in range(400):  # small gradients near the end of training
         optimiser.zero_grad()
         cross_entropy(model, both).backward()
         optimiser.step()

@@ -1,6 +1,7 @@
 """Commutators and projections as observables of a study."""
 
 import copy
+import functools
 import json
 
 import numpy as np
@@ -39,6 +40,7 @@ def node(study, name):
     return data
 
 
+@functools.cache
 def pairs_by_hand(model):
     lent = capture.gradients(model, needs.Gradients(), {"text": tiny_inputs()})
     batches = lent.draw(6, 4, 0)
@@ -194,6 +196,13 @@ def test_a_frozen_block_holds_nothing_of_an_update(tmp_path):
     assert len(frozen) == 4
     assert float(found.energy.sel(part=frozen).sum()) == 0
     assert int(found.moving.sel(part=frozen).sum()) == 0
+
+
+def test_more_snapshots_than_can_be_kept_are_refused(monkeypatch):
+    monkeypatch.setattr("ontogeny.observables.projection._LARGEST", 1000)
+    models = {step: tiny_model(step) for step in (0, 1)}
+    with pytest.raises(ArgumentError, match="choose fewer blocks= or steps"):
+        two_snapshots(og.observables.Projection(k=1, **SMALL), models)
 
 
 def two_snapshots(observable, models):

@@ -24,6 +24,7 @@ BASES = ("run so far", "whole run")
 SPACES = ("all parameters", "the blocks alone")
 SETTINGS = tuple(f"basis of the {basis}, {space}" for basis in BASES for space in SPACES)
 REST = "other parameters"
+_LARGEST = 2**30  # numbers of all snapshots together: 4 GiB
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,15 @@ class Projection(Commutators):
         for step in run.steps:
             model = run.reading(int(step))[self.needs()[0]].model
             parameters = dict(model.named_parameters())
-            for name, block in capture.parameter_blocks(model, self.blocks).items():
+            blocks = capture.parameter_blocks(model, self.blocks)
+            entries = sum(int(np.prod(block.shape)) for block in blocks.values())
+            if entries * len(run.steps) > _LARGEST:
+                raise ArgumentError(
+                    f"{len(run.steps)} snapshots of {len(blocks)} blocks with {entries} entries "
+                    f"are more than the {_LARGEST} numbers that are kept; choose fewer blocks= or "
+                    "steps."
+                )
+            for name, block in blocks.items():
                 values = capture.block_values(block, parameters).float().cpu().numpy()
                 snapshots.setdefault(name, []).append(values.copy())
         data: dict[str, Any] = {}

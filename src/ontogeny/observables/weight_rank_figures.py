@@ -122,7 +122,7 @@ def figures(variance: float) -> list[Figure]:
                 Band("lag_low", "lag_high", "same cosine per lag"),
                 Band("line_low", "line_high", "line with noise"),
             ],
-            caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of a null's draws.",
+            caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
         ),
         Curves(
             "growing",
