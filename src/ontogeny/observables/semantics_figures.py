@@ -26,29 +26,39 @@ SECTION = Section(
 )
 LEVEL = 0.05  # of the statement on the order, over all matrices together
 _SHUFFLED = "shuffled next words"
-_OVERLAP_BAND = Band("overlap_low", "overlap_high", _SHUFFLED)
 
 
 def figures(data: xr.Dataset) -> list[Figure]:
     """Return the figures that `data` has variables for."""
     titles = {
-        "logits": "Overlap of the logits with the corpus's concepts",
-        "decoder": "Overlap of the decoder's word embeddings with the corpus's concepts",
-        "input": "Overlap of the input's word embeddings with the corpus's concepts",
+        "logits": "Overlap of the logits with the concepts of S̃",
+        "decoder": "Overlap of the decoder's word embeddings with the concepts of S̃",
+        "input": "Overlap of the input's word embeddings with the concepts of S̃",
     }
     found: list[Figure] = [
         Curves(
             f"overlap-{name}",
             titles[name],
             value="overlap",
-            series="k",
-            facet="matrix",
-            select={"of": name},
-            bands=[_OVERLAP_BAND],
-            caption="One line for each number k of leading directions, one panel for each matrix.",
+            series=None,
+            facet="k",
+            select={"of": name, "matrix": "S"},
+            bands=[Band("overlap_low", "overlap_high", _SHUFFLED)],
+            caption="One panel for each number k of leading directions.",
         )
         for name in data["of"].values
     ]
+    found.append(
+        Curves(
+            "matrices",
+            "Which matrix's directions do the logits have?",
+            value="overlap",
+            series="matrix",
+            facet="k",
+            select={"of": str(data["of"].values[0])},
+            caption="S̃ and centred P, plain and weighted by the contexts' frequencies.",
+        )
+    )
     steps = data.learned_at.values
     positive = bool((steps[np.isfinite(steps)] > 0).all())
     return [
