@@ -6,7 +6,7 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from study_examples import LAYERS, developing, tiny_inputs
+from study_examples import LAYERS, Counting, developing, tiny_inputs
 
 STEPS = (0, 1, 2, 4, 8, 16)
 OPTIONS = {"nmf": {"nonnegative": "split"}, "sae": {"epochs": 5}}
@@ -117,8 +117,22 @@ def test_a_chain_starts_each_fit_from_its_neighbour(trajectory, tmp_path):
         start = estimator.components_.T
         found = node.dictionary.sel(step=step).values
         np.testing.assert_allclose(found, start.numpy(), rtol=1e-4, atol=1e-6)
-    again = _run(trajectory, tmp_path / "s", chained, seeded)
+    progress = Counting()
+    study = og.Study(trajectory, tiny_inputs(), [chained, seeded], device="cpu")
+    again = study.run(tmp_path / "s", progress=progress)
+    assert progress.planned == 0
     np.testing.assert_array_equal(again["chain"].dictionary, tree["chain"].dictionary)
+
+
+def test_another_checkpoint_in_the_chain_makes_the_chain_anew(tmp_path):
+    observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="chain")
+    models = developing((0, 4, 16))
+    _run(og.Trajectory.from_models(models), tmp_path / "s", observable)
+    models[4] = developing((0, 4, 8, 16))[4]
+    progress = Counting()
+    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    study.run(tmp_path / "s", progress=progress)
+    assert {"references", "step 0", "step 4"} <= set(progress.labels)
 
 
 def test_a_chain_from_the_middle_goes_both_ways(trajectory, tmp_path):
