@@ -157,7 +157,8 @@ def _say_accuracies(data: xr.Dataset) -> list[str]:
     for label, one in _runs(data):
         last = one.dropna("step", how="all", subset=["accuracy"]).isel(step=-1)
         each = ", ".join(
-            f"{name} {_spread(last, 'accuracy', 2, set=name)} (most frequent label {float(last.majority.sel(set=name)):.2f})"
+            f"{name} {_spread(last, 'accuracy', 2, set=name)} "
+            f"(most frequent label {float(last.majority.sel(set=name)):.2f})"
             for name in one.set.values
         )
         words.append(f"{label}accuracy at step {int(last.step):,}: {each}.")
