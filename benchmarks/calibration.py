@@ -34,6 +34,7 @@ def chosen() -> list[og.Observable]:
         ob.Concepts("svd", n_concepts=R, layers=LAYERS),
         ob.EncoderDynamics("svd", n_concepts=R, layers=LAYERS),
         ob.TransformDynamics("concepts-svd"),
+        ob.Lipschitz("concepts-svd", "svd", n_concepts=R, layers=LAYERS),
     ]
     derived: list[og.Observable] = [
         ob.Regimes("concepts-svd"),

@@ -161,7 +161,8 @@ class Gradients:
     loss
         Name of a loss: ``"next-token"``, ``"masked"``, ``"classification"`` (labels of the input
         set), or an entry point of the group ``ontogeny.losses`` of an installed package
-        (decision 7: never a path to code). ``None`` is read off the model's class.
+        (decision 7: never a path to code). ``None`` is read off the model's class; ``"none"``
+        lends a model of which no loss is known.
     on
         Name of the input set; ``None`` means the study's first.
     mask_fraction, random_state

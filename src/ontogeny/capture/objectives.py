@@ -153,10 +153,18 @@ def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss
     return loss
 
 
+def _none(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        raise ArgumentError("this need lends the model without a loss (loss='none').")
+
+    return loss
+
+
 _OURS: dict[str, Callable[[Inputs, Gradients, bool], Loss]] = {
     "next-token": _next_token,
     "masked": _masked,
     "classification": _classification,
+    "none": _none,
 }
 
 

@@ -33,8 +33,7 @@ class Lipschitz(Observable):
     same differences dealt out to the wrong tokens: if distance alone explained the concepts, they
     would be as far.
 
-    The reference's parameters are kept in the study's folder (4 bytes each). The model is borrowed
-    through the need `Gradients`, so that its loss must be one that the library can tell.
+    The reference's parameters are kept in the study's folder (4 bytes each).
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ class Lipschitz(Observable):
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its inputs."""
         own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
-        return [own, Reference(own), Gradients(on=self.on)]
+        return [own, Reference(own), Gradients("none", on=self.on)]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Keep the reference's parameters and dictionaries."""
