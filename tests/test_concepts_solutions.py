@@ -290,3 +290,12 @@ def test_sparse_autoencoders_learn_and_stay_sparse(variant):
         assert (U[U > 0] > np.broadcast_to(est.threshold_, U.shape)[U > 0] * (1 - 1e-9)).all()
     pre = (X - est.offset_) @ est.encoder_ + est.encoder_bias_
     np.testing.assert_allclose(U[U > 0], pre[U > 0])
+
+
+def test_a_seed_of_ica_is_the_same_start_in_either_precision():
+    rng = np.random.default_rng(0)
+    sources = rng.laplace(size=(1500, 20)) * (rng.uniform(size=(1500, 20)) < 0.4)
+    A = sources @ rng.normal(size=(20, 40)) + 0.1 * rng.normal(size=(1500, 40))
+    single = concepts.make("ica", 20, random_state=0).fit(A.astype(np.float32)).components_
+    double = concepts.make("ica", 20, random_state=0).fit(A).components_
+    assert np.abs(single - double).max() < 1e-4 * np.abs(double).max()

@@ -95,6 +95,11 @@ class ICA(Extractor):
         n = a.shape[0]
         mean = a.mean(0, keepdim=True)
         Y, sigma, V = thin_svd(a - mean, self.n_concepts)
+        # Signs of singular vectors are arbitrary; with them fixed, a seed is the same start in
+        # either precision and at a neighbouring checkpoint.
+        signs = torch.take_along_dim(V, V.abs().argmax(0, keepdim=True), 0).sign()
+        signs = torch.where(signs == 0, 1.0, signs)
+        Y, V = Y * signs, V * signs
         rank = int((sigma > 0).sum())
         scale = sigma[:rank] / n**0.5
         Z = Y[:, :rank] / scale
