@@ -22,7 +22,8 @@ from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modell
 from .models import demo_model
 from .next_token import NextTokenModelling, next_token_modelling
 from .run import RunSettings, record_training_run
-from .seeds import OptimizerSettings, StackedModels, train_seeds
+from .seeds import train_seeds
+from .stacked import OptimizerSettings, StackedModels
 
 __all__ = [
     "ContextTask",

@@ -15,7 +15,8 @@ from torch.nn.functional import cross_entropy
 from ..errors import ArgumentError
 from ..tasks import MarkerBatch, MarkerStream, MarkerTask
 from .loop import Progress
-from .seeds import OptimizerSettings, train_seeds
+from .seeds import train_seeds
+from .stacked import OptimizerSettings
 
 if TYPE_CHECKING:
     from .readout_model import ReadoutTransformer
