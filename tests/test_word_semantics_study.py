@@ -167,7 +167,12 @@ def test_the_page_draws_the_node_with_its_figures(tmp_path):
     models = learning(INPUTS)[0]
     og.Study(og.Trajectory.from_models(models), INPUTS, [WordSemantics(**OPTIONS)]).run(tmp_path)
     page = og.open_study(tmp_path).report(tmp_path / "page.html").read_text(encoding="utf-8")
-    for words in ("Overlap of the logits", "Which matrix", "When each concept is learned", "shuffled next words"):
+    for words in (
+        "Overlap of the logits",
+        "Which matrix",
+        "When each concept is learned",
+        "shuffled next words",
+    ):
         assert words in page
 
 
