@@ -127,7 +127,7 @@ def test_more_seeds_join_a_folder_without_touching_those_that_are_there(tmp_path
 
 def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
     record_marker_runs(tmp_path, tiny(steps=2), seeds=[0])
-    with pytest.raises(ArgumentError, match="holds a training with run.steps=2, not 3"):
+    with pytest.raises(ArgumentError, match=r"holds a training with run\.steps=2, not 3"):
         record_marker_runs(tmp_path, tiny(steps=3), seeds=[0])
     other = tmp_path / "other"
     other.mkdir()
