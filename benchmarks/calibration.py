@@ -44,20 +44,14 @@ def chosen() -> list[og.Observable]:
     return measured + derived
 
 
-def developed(node: xr.Dataset) -> np.ndarray | None:
-    return node.developed.values if "developed" in node else None
-
-
-VERDICTS: dict[str, tuple[str, Callable[[xr.Dataset], np.ndarray | None]]] = {
-    "regimes": ("a boundary, layer by layer", lambda node: np.isfinite(node.boundary.values)),
-    "joint": ("a boundary, layers together", lambda node: np.isfinite(node.joint_boundary.values)),
-    "progressed": ("learning progress", lambda node: node.progressed.values == 1),
-    "converged": ("convergent learning", lambda node: node.converged.values == 1),
-    "signals": ("related to activation decay", lambda node: node.pearson_p.values < 0.05),
-    "rank": (
-        "rank below shuffled increments (FDR 5 %)",
-        lambda node: node.p_corrected.values < 0.05,
-    ),
+# What is claimed, the variable it is read from, and when that claims something.
+VERDICTS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
+    "regimes": ("a boundary, layer by layer", "boundary", np.isfinite),
+    "joint": ("a boundary, layers together", "joint_boundary", np.isfinite),
+    "progressed": ("learning progress", "progressed", lambda x: x == 1),
+    "converged": ("convergent learning", "converged", lambda x: x == 1),
+    "signals": ("related to activation decay (5 %)", "pearson_p", lambda p: p < 0.05),
+    "rank": ("rank below shuffled increments (FDR 5 %)", "p_corrected", lambda p: p < 0.05),
 }
 EXTRA = {
     "concepts-svd-regimes": ("regimes", "joint"),
@@ -75,10 +69,9 @@ def verdicts(result: xr.DataTree) -> dict[str, np.ndarray]:
         if data.attrs.get("role") == "development" and "developed" in data:
             found[f"{name}: developed"] = np.atleast_1d(data.developed.values)
         for key in EXTRA.get(name, ()):
-            label, read = VERDICTS[key]
-            values = read(data) if data.data_vars else None
-            if values is not None:
-                found[f"{name}: {label}"] = np.atleast_1d(values)
+            label, variable, claims = VERDICTS[key]
+            if variable in data:  # a node without anything to judge has none
+                found[f"{name}: {label}"] = np.atleast_1d(claims(data[variable].values))
     return found
 
 
