@@ -234,7 +234,7 @@ FAMILIES: dict[str, Family] = {
     "roberta": _bert("RoBERTa"),
     "modernbert": _MODERNBERT,
     "t5": _T5,
-    "ontogeny-readout": _llama("ReadoutTransformer"),
+    "ontogeny_readout": _llama("ReadoutTransformer"),
 }
 """The known families by transformers' ``model_type``."""
 

@@ -37,7 +37,7 @@ class ReadoutConfig(PreTrainedConfig):
     128
     """
 
-    model_type = "ontogeny-readout"
+    model_type = "ontogeny_readout"
 
     def __init__(
         self,
