@@ -192,7 +192,21 @@ def test_exact_data_prefer_the_plainer_shape():
 def test_nothing_to_fit_is_no_error_but_has_no_best():
     found = compare_fits(EARLY, np.full(24, 2.0))
     assert found.best == "" and not found.exponential
-    assert found.verdict == "No fit: the series is constant."
+    assert found.verdict == "No comparison: the series is constant."
+
+
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 7])
+def test_exponential_is_not_earned_where_not_all_shapes_could_be_compared(count, offset):
+    steps = np.arange(count) * 10.0
+    noise = 1e-3 * np.random.default_rng(count).normal(size=count)
+    found = compare_fits(steps, np.exp(-steps / 20) + noise, offset)
+    compared = all(np.isfinite(fit.aicc) for fit in found.fits.values())
+    assert compared == (count >= 6 + offset)
+    assert bool(found.best) == compared and (compared or not found.exponential)
+    if not compared:  # 4 points of a decay must not read "no decay, a constant fits best"
+        assert "too few" in found.reason and found.verdict.startswith("No comparison: ")
+        assert np.isnan(list(found.weights.values())).all()
 
 
 @pytest.mark.parametrize(
@@ -201,6 +215,8 @@ def test_nothing_to_fit_is_no_error_but_has_no_best():
         ([0, 2, 1], [1, 2, 3], {}, ArgumentError, "steps must increase"),
         (EARLY, np.zeros((24, 2)), {}, ArgumentError, "one series"),
         (EARLY, np.full(24, np.inf), {}, NonFiniteError, "infinite"),
+        (EARLY, ["a"] * 24, {}, ArgumentError, "values must be an array of numbers"),
+        (["a"], [1.0], {}, ArgumentError, "steps must be an array of numbers"),
         (EARLY, np.zeros(24), {"reference_index": 40}, ArgumentError, "reference_index"),
     ],
 )

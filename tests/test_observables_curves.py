@@ -7,10 +7,12 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from ontogeny.dynamics import compare_fits, compare_signals, learning_progress, recurrence
+from ontogeny.dynamics import Regime, compare_fits, compare_signals, learning_progress, recurrence
+from ontogeny.dynamics import Regimes as Found
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Fits, LearningDynamics, Regimes, Signals, make
 from ontogeny.observables.curves import chosen, curve_reference, floor_of
+from ontogeny.observables.regimes import _row
 from series_examples import EARLY, LATE, planted
 from study_examples import LAYERS, developing, tiny_inputs
 
@@ -168,8 +170,76 @@ def test_only_curves_that_vanish_at_the_reference_lose_it():
 def test_floors_come_from_refits_or_from_standard_errors():
     layers = {"layer": PATHS}
     errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
-    assert floor_of(errors, {}, PATHS) == pytest.approx(np.full(4, 1.96 * np.sqrt(2) * 0.1))
-    assert floor_of(xr.Dataset(), {}, PATHS).tolist() == [0.0] * 4
+    expected = pytest.approx(np.full(4, 1.96 * np.sqrt(2) * 0.1))
+    assert floor_of(errors, "rotation_removed", {}, PATHS) == expected
+    own = errors.rename(stderr="stable_rank_stderr")
+    assert floor_of(own, "stable_rank", {}, PATHS) == expected
+    loss = xr.Dataset({"loss": ("step", np.ones(3)), "stderr": ("step", np.full(3, 0.1))})
+    assert floor_of(loss, "loss", {}, ["model"]) == pytest.approx([1.96 * np.sqrt(2) * 0.1])
+
+
+def test_the_noise_of_one_variable_is_not_taken_for_another():
+    layers = {"layer": PATHS}
+    floor = xr.Dataset({"floor": ("layer", np.full(4, 0.1))}, coords=layers)
+    assert floor_of(floor, "relative_distance", {}, PATHS).tolist() == [0.1] * 4
+    assert np.isnan(floor_of(floor, "reconstruction_error", {}, PATHS)).all()
+    errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
+    assert np.isnan(floor_of(errors, "distance", {}, PATHS)).all()  # in other units
+    assert np.isnan(floor_of(xr.Dataset(), "relative_distance", {}, PATHS)).all()
+
+
+def test_noise_that_was_not_measured_is_said():
+    values = np.tile(np.exp(-LATE / 1e5), (4, 1))
+    partly = xr.Dataset({"floor": ("layer", [0.1, np.nan, 0.1, 0.1])}, coords={"layer": PATHS})
+    found = LearningDynamics("x").summarise(node(values), {"x": partly})
+    assert "not measured in 1 of 4 layers" in words(found)
+    assert found.noise.isnull().values.tolist() == [False, True, False, False]
+    given = LearningDynamics("x", noise=0.1).summarise(node(values), {"x": xr.Dataset()})
+    assert "not measured" not in words(given)
+
+
+def test_of_three_regimes_the_table_compares_the_two_beside_the_boundary():
+    def regime(start, noise):
+        return Regime(start, start + 10, 10, noise, 0.0, 1.0)
+
+    low, middle, high = regime(0, 0.01), regime(10, 0.1), regime(20, 0.4)
+    found = Found(
+        boundary=10.0, interval=(9.0, 11.0), smooth=low, noisy=high, noise_ratio=40.0,
+        noise_ratio_interval=(20.0, 80.0), spacing_ratio=1.0, regimes=(low, middle, high),
+        boundaries=(10.0, 20.0), p_value=0.01, p_third=0.01, trend=np.ones(30),
+        residuals=np.ones(30),
+    )  # fmt: skip
+    row = _row(found)
+    assert row["noise_ratio"] == pytest.approx(row["noise_after"] / row["noise_before"])
+    assert row["noise_ratio"] == pytest.approx(10.0) and np.isnan(row["noise_ratio_low"])
+
+
+def test_layers_that_cannot_be_judged_are_not_counted():
+    rng = np.random.default_rng(3)
+    values = planted("exponential", "independent", LATE, 4, 0.05, rng)
+    values[:3] = np.exp(-LATE / 5e4)  # no noise
+    found = Regimes("x").summarise(node(values), {})
+    assert "In 0 of 1 layers judged alone" in words(found)
+
+
+def test_few_checkpoints_earn_no_shape():
+    values = np.tile(np.exp(-np.arange(6) / 2.0), (4, 1))
+    found = Fits("x").summarise(node(values, np.arange(6) * 10), {})
+    assert words(found) == (
+        "No curve of x could be judged: 5 values are too few to compare all shapes."
+    )
+
+
+def test_the_step_where_the_other_curve_is_zero_by_construction_is_left_out():
+    rng = np.random.default_rng(0)
+    first, second = (planted("exponential", "independent", LATE, 4, 0.01, rng) for _ in range(2))
+    data = node(first)
+    data["curve"] = (("step", "layer"), first.T)  # an ordinary value at the reference
+    other = node(second, name="rotation_removed")
+    found = Signals("x").summarise(data, {"activation-decay": other})
+    alone = compare_signals(first[1], second[1], LATE, reference_index=49)
+    assert float(found.pearson[1]) == pytest.approx(alone.pearson)
+    assert found.standardised.isel(step=-1).isnull().all()
 
 
 @pytest.mark.parametrize(
@@ -214,3 +284,45 @@ def test_a_study_carries_them_from_cells_to_the_page(tmp_path):
     og.open_study(tmp_path / "s").report(page)
     text = page.read_text(encoding="utf-8")
     assert "Regimes (concepts-pca)" in text and "Shape of the decay" in text
+
+
+def test_the_loss_has_a_curve_without_layers(tmp_path):
+    steps = (0, *np.unique(np.geomspace(1, 1000, 17).round().astype(int)).tolist())
+    observables = [
+        og.observables.Loss(),
+        og.observables.ActivationDecay(LAYERS),
+        og.observables.AttentionEntropy(),
+        Regimes("loss", "loss"),
+        Fits("loss", "loss"),
+        LearningDynamics("loss", "loss"),
+        Signals("activation-decay", "rotation_removed", against="loss", against_variable="loss"),
+        Fits("loss", "los", label="misspelt"),
+        Fits("attention-entropy", "entropy", label="other-layers"),
+    ]
+    trajectory = og.Trajectory.from_models(developing(steps))
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
+    tree = study.run(tmp_path / "s")
+    loss = tree["loss"].loss.values
+    for observable in observables[3:6]:
+        found = tree[observable.name]
+        assert "failed" not in found.attrs, found.attrs
+        assert found.layer.values.tolist() == ["model"]
+        assert np.array_equal(found.curve.sel(layer="model").values, loss)
+    assert np.isfinite(tree["loss-learning-dynamics"].noise.values).all()
+    signals = tree["activation-decay-signals"]
+    assert signals.sizes["layer"] == 2 and np.isfinite(signals.pearson.values).all()
+    assert np.array_equal(signals.other.isel(layer=0).values, loss)
+    assert "has no variable 'los'" in str(tree["misspelt"].status.values[0])
+    assert "Did you mean 'loss'" in str(tree["misspelt"].status.values[0])
+    assert "has no layer 'model'" in str(tree["other-layers"].status.values[0])
+    assert study.plan(tmp_path / "s").forwards == 0  # nothing is read again
+    page = tmp_path / "page.html"
+    og.open_study(tmp_path / "s").report(page)
+    assert "Regimes (loss)" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("other", [og.observables.WeightRank(), Fits("loss", "loss", label="w")])
+def test_what_has_no_cells_at_steps_has_no_curves(other):
+    observables = [og.observables.Loss(), other, Regimes(other.name)]
+    with pytest.raises(ArgumentError, match="needs an observable of checkpoints"):
+        og.Study(og.Trajectory.from_models(developing()), tiny_inputs(), observables)

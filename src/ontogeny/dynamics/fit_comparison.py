@@ -30,9 +30,11 @@ class FitComparison:
         By name: ``exponential``, ``power``, ``stretched-exponential``, and the two that are no
         decay, ``straight`` and ``constant``.
     weights
-        Weight of each by the information criterion, summing to 1; NaN without any fit.
+        Weight of each by the information criterion, summing to 1; NaN where not all can be
+        compared.
     best
-        Name of the one with the greatest weight; empty without any fit.
+        Name of the one with the greatest weight; empty where the values are too few to compare all
+        five, or are constant.
     criterion
         ``"aicc"`` or ``"bic"``.
     """
@@ -51,13 +53,22 @@ class FitComparison:
         """
         fit = self.fits["exponential"]
         earned = self.best == "exponential" and fit.determined and fit.rate < 0
-        return bool(earned and not fit.residual_p < LEVEL)
+        return bool(earned and fit.residual_p >= LEVEL)  # NaN: not tested, not earned
+
+    @property
+    def reason(self) -> str:
+        """Why the shapes could not be compared; empty where they were."""
+        if self.best:
+            return ""
+        refused = [fit.reason for fit in self.fits.values() if np.isnan(fit.aicc)]
+        few = f"{self.fits['constant'].n} values are too few to compare all shapes"
+        return refused[0] if len(refused) == len(self.fits) else few
 
     @property
     def verdict(self) -> str:
         """One sentence that says which shape fits, and how well."""
         if not self.best:
-            return f"No fit: {self.fits['exponential'].reason}."
+            return f"No comparison: {self.reason}."
         fit, weight = self.fits[self.best], self.weights[self.best]
         text = f"{self.best} fits best (weight {weight:.2f}, R² {fit.r2:.3f})"
         if self.best == "constant":
@@ -124,9 +135,9 @@ def compare_fits(
     for name, degree in (("straight", 1), ("constant", 0)):
         fits[name] = _polynomial(name, degree, steps, series)
     scores = np.array([getattr(fit, criterion) for fit in fits.values()])
-    if not np.isfinite(scores).any():
+    if not np.isfinite(scores).all():  # the best of those that few values allow is not the best
         return FitComparison(fits, dict.fromkeys(fits, NAN), "", criterion)
-    relative = np.exp(-(np.where(np.isfinite(scores), scores, np.inf) - np.nanmin(scores)) / 2)
+    relative = np.exp(-(scores - scores.min()) / 2)
     weights = dict(zip(fits, (relative / relative.sum()).tolist(), strict=True))
     best = max(weights, key=lambda name: (weights[name], -len(fits[name].parameters)))
     return FitComparison(fits, weights, best, criterion)

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from ..errors import ArgumentError
 from .decay_shapes import FASTEST, SHAPES, SLOWEST, Shape
 from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
-from .series import checked_steps, checked_values
+from .series import checked_steps, checked_values, numbers
 
 __all__ = ["fit_exponential", "fit_power", "fit_shape", "fit_stretched_exponential"]
 
@@ -125,7 +125,7 @@ def fit_shape(
     """
     shape = SHAPES[model]
     steps = checked_steps(steps)
-    given = np.asarray(values, dtype=np.float64)
+    given = numbers("values", values)
     if given.ndim != 1:
         raise ArgumentError(f"values must be one series ({len(steps)},); got shape {given.shape}.")
     series = checked_values(given, len(steps), reference_index)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
-from .series import RESOLUTION, checked_steps, checked_values, floors
+from .series import RESOLUTION, checked_steps, checked_values, floors, numbers
 
 __all__ = ["LearningProgress", "learning_progress"]
 
@@ -135,7 +135,7 @@ def learning_progress(
     'Learning progress was observed: below its first value from step 200 up to step 700.'
     """
     times = checked_steps(steps)
-    given = np.asarray(distance_to_reference, dtype=np.float64)
+    given = numbers("distance_to_reference", distance_to_reference)
     if given.ndim != 1:
         raise ArgumentError(
             f"distance_to_reference must be one series ({len(times)},); got shape {given.shape}."

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from .order import FEWEST_STEPS, step_order_test
-from .series import RESOLUTION, checked_steps, checked_values
+from .series import RESOLUTION, checked_steps, checked_values, numbers
 
 __all__ = ["Recurrence", "recurrence"]
 
@@ -112,7 +112,7 @@ def recurrence(
     >>> round(found.slope, 6), round(found.fixed_point, 6), found.even
     (0.8, 0.5, True)
     """
-    given = np.asarray(values, dtype=np.float64)
+    given = numbers("values", values)
     if given.ndim != 1 or not len(given):
         raise ArgumentError(f"values must be one series (T,); its shape is {given.shape}.")
     times = checked_steps(np.arange(len(given)) if steps is None else steps)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from .regime_search import RegimeSearch
-from .series import checked_steps, checked_values
+from .series import checked_steps, checked_values, numbers
 
 __all__ = ["Regime", "Regimes", "regimes"]
 
@@ -280,7 +280,7 @@ def _checked(
     n_draws: int,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     steps = checked_steps(steps)
-    given = np.asarray(values, dtype=np.float64)
+    given = numbers("values", values)
     if given.ndim not in (1, 2) or given.shape[0] != len(steps) or not given.size:
         raise ArgumentError(
             f"values must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "

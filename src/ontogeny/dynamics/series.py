@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["RESOLUTION", "checked_steps", "checked_values", "floors", "resolution"]
+__all__ = ["RESOLUTION", "checked_steps", "checked_values", "floors", "numbers", "resolution"]
 
 # Changes below this share of the values cannot be told from float32 rounding in what made them.
 RESOLUTION = 1e-6
@@ -47,9 +47,25 @@ def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
         ) from None
 
 
+def numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """Return a float64 array of what came in, or say that it holds no numbers.
+
+    Examples
+    --------
+    >>> numbers("values", [1, 2])
+    array([1., 2.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"{name} must be an array of numbers; got {type(values).__name__}."
+        ) from None
+
+
 def checked_steps(steps: ArrayLike) -> np.ndarray:
     """Return steps (T,) as float64 if they increase from 0 or more."""
-    given = np.asarray(steps, dtype=np.float64)
+    given = numbers("steps", steps)
     if given.ndim != 1 or not len(given) or not np.isfinite(given).all():
         raise ArgumentError(f"steps must be a list of numbers; its shape is {given.shape}.")
     if given[0] < 0 or np.any(np.diff(given) <= 0):
@@ -59,7 +75,7 @@ def checked_steps(steps: ArrayLike) -> np.ndarray:
 
 def checked_values(values: ArrayLike, count: int, reference_index: int | None) -> np.ndarray:
     """Return a copy of the series (..., T) in float64; NaN marks missing steps."""
-    series = np.array(values, dtype=np.float64)
+    series = numbers("values", values).copy()
     if series.ndim == 0 or series.shape[-1] != count:
         raise ArgumentError(
             f"values must have shape (..., {count}), one for each step; its shape is "

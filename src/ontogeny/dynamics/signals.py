@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from ..errors import ArgumentError
 from .mutual_information import mutual_information
-from .series import RESOLUTION, checked_steps, checked_values
+from .series import RESOLUTION, checked_steps, checked_values, numbers
 from .smoothing import rolling_mean
 from .surrogates import random_factors
 from .trends import FEWEST_FOR_A_TREND, detrend
@@ -178,7 +178,7 @@ def standardise(values: ArrayLike) -> np.ndarray:
 
 
 def _standardised(name: str, values: ArrayLike) -> np.ndarray:
-    series = np.asarray(values, dtype=np.float64)
+    series = numbers(name, values)
     if series.ndim == 0:
         raise ArgumentError(f"{name} must have shape (steps, ...); got a single number.")
     series = np.moveaxis(checked_values(np.moveaxis(series, 0, -1), len(series), None), -1, 0)
@@ -277,7 +277,7 @@ def _p_value(drawn: np.ndarray, observed: float) -> float:
 def _checked(
     x: ArrayLike, y: ArrayLike, steps: ArrayLike | None, reference_index: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    first, second = (np.asarray(v, dtype=np.float64) for v in (x, y))
+    first, second = numbers("x", x), numbers("y", y)
     if first.ndim not in (1, 2) or first.shape != second.shape or not first.size:
         raise ArgumentError(
             f"x and y must both be (T,) or both (T, K); got shapes {first.shape}, {second.shape}."

@@ -24,7 +24,8 @@ class OfCurve(Observable):
     Parameters
     ----------
     of
-        Name of the other node; it must have layers.
+        Name of the other node: one of activations, layer by layer, or one with a single curve of
+        the whole model, such as the loss (its layer is then called ``"model"``).
     variable
         Name of its variable along ``step``.
     select
@@ -135,18 +136,35 @@ def curve_reference(data: xr.Dataset, curves: np.ndarray) -> int | None:
     return place if bool(by_construction.all()) else None
 
 
-def floor_of(node: xr.Dataset, select: Mapping[str, Any], layers: Sequence[str]) -> np.ndarray:
+# Nodes hold one noise, of their main variable; of other variables it says nothing.
+_NOISE_OF = {"floor": "relative_distance", "stderr": "rotation_removed"}
+
+
+def floor_of(
+    node: xr.Dataset, variable: str, select: Mapping[str, Any], layers: Sequence[str]
+) -> np.ndarray:
     """Return the noise of a difference of two values of each layer, as its node measured it.
 
-    Refitting and resampling (``floor``), else resampling tokens (``stderr``), else 0.
+    Refitting and resampling (``floor``), else 1.96 standard errors of a difference from resampling
+    tokens or texts (``stderr``, ``<variable>_stderr``); NaN where the node measured none.
     """
-    if "floor" in node and "layer" in node.floor.dims:
-        found = chosen(node.floor, {k: v for k, v in select.items() if k in node.floor.dims})
-    elif "stderr" in node and "layer" in node.stderr.dims:
-        found = 1.96 * np.sqrt(2 * (node.stderr**2).mean("step"))
-    else:
-        return np.zeros(len(layers))
-    return np.nan_to_num(found.reindex(layer=list(layers)).values.astype(np.float64))
+    name = _noise_name(node, variable)
+    if name is None:
+        return np.full(len(layers), np.nan)
+    found = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
+    if name != "floor":
+        found = 1.96 * np.sqrt(2 * (found**2).mean("step"))
+    if "layer" not in found.dims:
+        return np.full(len(layers), float(found))
+    return np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
+
+
+def _noise_name(node: xr.Dataset, variable: str) -> str | None:
+    """Return the variable with the noise of another one, or None."""
+    if f"{variable}_stderr" in node:
+        return f"{variable}_stderr"
+    main = {**_NOISE_OF, "stderr": "loss"} if "loss" in node else _NOISE_OF
+    return next((name for name, of in main.items() if of == variable and name in node), None)
 
 
 def short(step: float) -> str:

@@ -102,10 +102,15 @@ def _row(found: FitComparison) -> dict[str, Any]:
 
 
 def _words(of: str, found: list[FitComparison]) -> list[str]:
-    count = len(found)
+    count = sum(bool(each.best) for each in found)
+    if not count:
+        return [f"No curve of {of} could be judged: {found[0].reason}."]
     earned = [each.fits["exponential"] for each in found if each.exponential]
     best = [each.best for each in found if each.best]
-    words = []
+    left = next((each.reason for each in found if not each.best), "")
+    words = (
+        [f"{len(found) - count} of {len(found)} curves were not judged: {left}."] if left else []
+    )
     if earned:
         spans = sorted(float(np.log(2) / -fit.rate) for fit in earned)
         halves = f"{spans[0]:,.0f} to {spans[-1]:,.0f}" if len(spans) > 1 else f"{spans[0]:,.0f}"
@@ -115,17 +120,16 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
         )
     else:
         words.append(f"None of {count} curves of {of} has earned the name exponential.")
-    if best:
-        counts = {name: best.count(name) for name in dict.fromkeys(best)}
+    counts = {name: best.count(name) for name in dict.fromkeys(best)}
+    words.append(
+        f"Best by the criterion: {', '.join(f'{name} {n}' for name, n in counts.items())}."
+    )
+    strange = sum(each.fits[each.best].residual_p < 0.05 for each in found if each.best)
+    if strange:
         words.append(
-            f"Best by the criterion: {', '.join(f'{name} {n}' for name, n in counts.items())}."
+            f"In {strange} of {count} curves even the best shape leaves residuals with a "
+            "visible order."
         )
-        strange = sum(each.fits[each.best].residual_p < 0.05 for each in found if each.best)
-        if strange:
-            words.append(
-                f"In {strange} of {count} curves even the best shape leaves residuals with a "
-                "visible order."
-            )
     return words
 
 

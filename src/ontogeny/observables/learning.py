@@ -30,7 +30,8 @@ class LearningDynamics(OfCurve):
         learned.
     noise
         Noise of a difference of two values; default: what refitting or resampling gives, as the
-        other node measured it.
+        other node measured it for this variable (where it did not, any change counts, and the
+        page says so).
 
     Examples
     --------
@@ -57,12 +58,13 @@ class LearningDynamics(OfCurve):
         steps = data.step.values
         reference = curve_reference(data, curves)
         if self.noise is None:
-            noise = floor_of(nodes[self.of], self.select, self.labels(data))
+            noise = floor_of(nodes[self.of], self.variable, self.select, self.labels(data))
         else:
             noise = np.full(curves.shape[1], self.noise)
+        unknown = int(np.isnan(noise).sum())
         verdicts = [
             learning_progress(steps, column, floor, reference_index=reference)
-            for column, floor in zip(curves.T, noise, strict=True)
+            for column, floor in zip(curves.T, np.nan_to_num(noise), strict=True)
         ]
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
         rows = [_row(*pair) for pair in zip(verdicts, maps, strict=True)]
@@ -80,7 +82,13 @@ class LearningDynamics(OfCurve):
         data.since.attrs.update(long_name="T", units="step")
         data.bound.attrs.update(long_name="C")
         data.quiet_since.attrs.update(long_name="quiet since", units="step")
-        return attach(data, _section(self.of), _FIGURES, _words(self.of, verdicts, maps))
+        words = _words(self.of, verdicts, maps)
+        if unknown:
+            words.append(
+                f"The noise of {self.variable} was not measured in {unknown} of {len(noise)} "
+                "layers: there any change at all counts."
+            )
+        return attach(data, _section(self.of), _FIGURES, words)
 
 
 def _row(verdict: LearningProgress, found: Recurrence) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Regimes(OfCurve):
             )
         )
         _describe(data, self.variable)
-        words = _words(self.of, joint, int(kept.sum()), len(p))
+        words = _words(self.of, joint, int(kept.sum()), int(np.isfinite(p).sum()))
         return attach(data, _section(self.of), _FIGURES, words, role="regimes")
 
 
@@ -106,6 +106,10 @@ def _row(found: Found, keep: bool = True) -> dict[str, float]:
     others = [b for b in found.boundaries if b != found.boundary]
     low, high = found.noise_ratio_interval
     falls = after < before
+    ratio = 1 / found.noise_ratio if falls else found.noise_ratio
+    sides = (found.regimes[place], found.regimes[place + 1])
+    if found.smooth not in sides or found.noisy not in sides:  # of three: not what is beside it
+        ratio, low, high = after / before, nothing, nothing
     return {
         "boundary": found.boundary,
         "boundary_low": found.interval[0],
@@ -113,7 +117,7 @@ def _row(found: Found, keep: bool = True) -> dict[str, float]:
         "other_boundary": others[0] if others else nothing,
         "noise_before": before,
         "noise_after": after,
-        "noise_ratio": 1 / found.noise_ratio if falls else found.noise_ratio,
+        "noise_ratio": ratio,
         "noise_ratio_low": 1 / high if falls else low,
         "noise_ratio_high": 1 / low if falls else high,
     }
@@ -140,9 +144,12 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
         text = (
             f"The curves of {of} are {joint.order.replace('three', 'of three regimes')}, with a "
             f"boundary at step {short(joint.boundary)} ({short(low)}-{short(high)}); the noise "
-            f"is {joint.noise_ratio:.1f} times as large in the noisy one ({least:.1f}-{most:.1f})"
+            f"of the noisiest is {joint.noise_ratio:.1f} times that of the smoothest "
+            f"({least:.1f}-{most:.1f})"
         )
-    words = [f"{text}.", f"In {layers} of {count} layers alone the noise changes."]
+    words = [f"{text}."]
+    if count:
+        words.append(f"In {layers} of {count} layers judged alone the noise changes.")
     if joint.spacing_ratio > 2 or joint.spacing_ratio < 0.5:
         words.append(
             f"Checkpoints of the noisy regime lie {joint.spacing_ratio:.2g} times as far apart as "

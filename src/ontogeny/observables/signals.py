@@ -112,10 +112,11 @@ class Signals(OfCurve):
         """Return the layers whose curves vary over enough steps that both have, as tables."""
         first = self.tabulated(data)
         second = data.other.transpose("step", "layer").values
-        reference = curve_reference(data, first)
         gaps = np.isnan(first) | np.isnan(second)
-        if reference is not None:
-            gaps[reference] = True
+        for table in (first, second):  # a distance to the reference on either side is 0 at it
+            reference = curve_reference(data, table)
+            if reference is not None:
+                gaps[reference] = True
         tables = [np.where(gaps, np.nan, table) for table in (first, second)]
         usable = (~gaps).sum(axis=0) >= FEWEST_FOR_A_TREND
         for table in tables:
@@ -133,6 +134,8 @@ class Signals(OfCurve):
         if self.against_variable not in node:
             raise ArgumentError(f"{self.against!r} has no variable {self.against_variable!r}.")
         other = chosen(node[self.against_variable], self.against_select)
+        if "layer" not in other.dims:  # such as the loss: the same curve beside each layer's
+            other = other.expand_dims(layer=data.layer.values)
         layers = [label for label in data.layer.values if label in set(other.layer.values)]
         if not layers:
             raise ArgumentError(f"{self.of!r} and {self.against!r} have no layer in common.")
@@ -165,9 +168,7 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
         words.append("Neither shows noise that could be told from its trend: nothing to test.")
         return words
     related = int((data.pearson_p <= 0.05).sum())
-    words.append(
-        f"Around the trends they move together in {related} of {tested} layers (Holm, 5 %)."
-    )
+    words.append(f"Around the trends they are related in {related} of {tested} layers (Holm, 5 %).")
     verdict = "more" if found.joint_p <= 0.05 else "no more"
     words.append(
         f"Over all layers the fluctuations correlate with r = {found.joint_pearson:.2f} "
