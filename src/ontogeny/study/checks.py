@@ -62,4 +62,18 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                     f"{observable.name} depends on {other!r}, which the study does not have."
                     f"{suggestion(other, names)}"
                 )
+        _check_source(observable, {o.name: o for o in observables})
     return tuple(observables)
+
+
+def _check_source(observable: Observable, by_name: Mapping[str, Observable]) -> None:
+    """Refuse series of what has no cells at steps: weight blocks, and series themselves."""
+    if observable.source is None:
+        return
+    other = by_name[observable.source.node]
+    if other.over_blocks or other.source is not None:
+        kind = "weight blocks" if other.over_blocks else "another observable's curves"
+        raise ArgumentError(
+            f"{observable.name} needs an observable of checkpoints; {other.name!r} is one of "
+            f"{kind}."
+        )

@@ -31,7 +31,7 @@ from .digests import DigestCache, combine, whole_digest
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
-from .readings import vocabulary_size
+from .readings import WHOLE_MODEL, vocabulary_size
 from .settings import Settings
 
 __all__ = ["Planner"]
@@ -83,7 +83,8 @@ class Planner:
         if observable.over_blocks:
             return list(self.probe.blocks[observable.name])
         if observable.source is not None:
-            return list(self.probe.layers_of(self._by_name[observable.source.node]))
+            layers = self.probe.layers_of(self._by_name[observable.source.node])
+            return list(layers) or [WHOLE_MODEL]
         return [int(s) for s in self.trajectory.steps]
 
     def _cell(self, observable: Observable, key: int | str, waits: bool) -> Entry:

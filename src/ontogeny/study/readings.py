@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..capture import weight_block
-from ..errors import ArgumentError
+from ..errors import ArgumentError, suggestion
 from ..needs import Need, Reference, Series
 from ..observables import Observable
 from ..store import read_cell
@@ -26,6 +26,7 @@ __all__ = [
     "ReadSeries",
     "ReadStep",
     "RunView",
+    "WHOLE_MODEL",
     "restore_reference",
     "store_reference",
     "vocabulary_size",
@@ -147,8 +148,15 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
     return None if tokenizer is None else len(tokenizer)
 
 
+WHOLE_MODEL = "model"
+"""The one layer of series of nodes that have none."""
+
+
 class ReadSeries:
-    """One layer of another observable's cells along ``step``; failed cells are left out."""
+    """One layer of another observable's cells along ``step``; failed cells are left out.
+
+    Where they have no layers, such as the loss, all of them.
+    """
 
     def __init__(self, job: Job, source: Series, steps: Sequence[int], layer: str) -> None:
         self.layer = layer
@@ -158,12 +166,33 @@ class ReadSeries:
             cell = read_cell(cell_path(job.folder, source.node, step), verify=False)
             if cell.status != "done":
                 continue
-            data = cell.data.sel(layer=layer, drop=True)
+            data = self._of_layer(cell.data, source.node)
             if "status" not in data or str(data.status.item()) == "done":
-                pieces.append(data[list(source.variables)].expand_dims(step=[step]))
+                pieces.append(_variables(data, source).expand_dims(step=[step]))
         if not pieces:
             raise ArgumentError(f"{source.node} has no finished cell of {layer}")
         self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
+
+    def _of_layer(self, data: xr.Dataset, node: str) -> xr.Dataset:
+        if "layer" not in data.dims:  # one curve of the whole model, such as the loss
+            return data
+        if self.layer not in data.layer.values:
+            raise ArgumentError(
+                f"{node} has no layer {self.layer!r}; series are of observables of activations, "
+                "or of the whole model."
+            )
+        return data.sel(layer=self.layer, drop=True)
+
+
+def _variables(data: xr.Dataset, source: Series) -> xr.Dataset:
+    unknown = [name for name in source.variables if name not in data]
+    if unknown:
+        known = [str(name) for name in data.data_vars]
+        raise ArgumentError(
+            f"{source.node} has no variable {unknown[0]!r}; its cells hold {', '.join(known)}."
+            f"{suggestion(unknown[0], known)}"
+        )
+    return data[list(source.variables)]
 
 
 def store_reference(value: Any) -> xr.Dataset:
