@@ -221,3 +221,15 @@ def test_too_many_folds_are_refused():
     A, y, _ = labelled(n=10)
     with pytest.raises(ArgumentError, match="folds must lie between 2 and"):
         CAV().cross_validated_accuracy(A, y, folds=6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("scale", [1e-9, 1e-6])
+def test_tiny_activations_have_their_direction(scale, intercept):
+    """The penalty then outweighs everything, and the minimiser is the mean difference's."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    A = rng.normal(size=(80, 4)) + np.outer(2 * y - 1, [0, 1, 0, 0])
+    found = CAV(intercept=intercept).fit(scale * A, y).direction_
+    wanted = CAV(solver="mean-difference").fit(A, y).direction_
+    np.testing.assert_allclose(found, wanted, atol=1e-5)

@@ -198,3 +198,29 @@ def test_files_without_rows_or_names(tmp_path):
         read_labelled(written(tmp_path, "bare.csv", "good film,1\n"))
     with pytest.raises(ArgumentError, match="at least one file for a label"):
         read_labelled({})
+
+
+def test_a_quote_that_is_not_closed_costs_its_own_row_only(tmp_path):
+    rows = 'text,label\ngood,1\n"broken,0\nfine,1\nbad,0\n'
+    data = read_labelled(written(tmp_path, "open.csv", rows), on_error="skip")
+    assert data.texts == ("good", "fine", "bad") and data.labels.tolist() == [1, 1, 0]
+    assert data.skipped == ("line 3: a quote is not closed",)
+    two = 'text,label\n"one,0\nfine,1\n"two,0\nbad,0\n'
+    data = read_labelled(written(tmp_path, "two.csv", two), on_error="skip")
+    assert data.texts == ("fine", "bad") and len(data.skipped) == 2
+
+
+def test_rows_between_two_broken_quotes_are_not_lost_in_silence(tmp_path):
+    path = written(tmp_path, "pair.csv", 'text,label\ngood,1\n"broken,0\nfine,1\nbad",0\n')
+    with pytest.raises(ArgumentError, match="line 3: its quoted text holds whole rows"):
+        read_labelled(path)
+    honest = written(tmp_path, "honest.csv", 'text,label\n"two lines,\nno row",1\nb,0\n')
+    assert read_labelled(honest).texts == ("two lines,\nno row", "b")
+
+
+def test_broken_first_lines_of_json_do_not_hide_the_fields(tmp_path):
+    path = written(tmp_path, "a.jsonl", '{bad\n{"text": "b", "label": 1}\n')
+    assert read_labelled(path, on_error="skip").texts == ("b",)
+    path = written(tmp_path, "nan.jsonl", '{"text": "b", "label": NaN}\n')
+    with pytest.raises(ArgumentError, match="line 1: its label is nan"):
+        read_labelled(path)

@@ -59,6 +59,9 @@ class RidgeLogistic:
         self._white = solve_triangular(self._factor, self._samples.T, lower=True).T
         inverse = solve_triangular(self._factor, np.eye(m), lower=True)
         self._pull = (inverse * penalty) @ inverse.T
+        features = self._white[:, :-1] if intercept else self._white
+        # Of the gradient without cancellation: where activations are tiny, so is every gradient.
+        self._scale = min(1.0, float(np.linalg.norm(np.abs(features).mean(axis=0))) / 2)
 
     def solve(
         self,
@@ -71,8 +74,10 @@ class RidgeLogistic:
 
         It has converged where the norm of the gradient, in the coordinates in which the curvature
         is at most one, is at most `tol`: the objective then lies within about ``tol^2`` of its
-        minimum.
+        minimum. Where the penalty dwarfs the curvature, so that all gradients are small, `tol` is
+        relative to their scale.
         """
+        tol *= self._scale
         return self._solve(signs, weights, tol, max_iter, np.zeros(len(self._pull)))
 
     def solve_many(
@@ -87,6 +92,7 @@ class RidgeLogistic:
             for k, row in enumerate(signs):
                 yield self.solve(row, None if weights is None else weights[k], tol, max_iter)
             return
+        tol *= self._scale
         points, steps, converged = self._unit_steps(signs, tol, min(max_iter, _UNIT_STEPS))
         for k, row in enumerate(signs):
             if converged[k]:

@@ -142,7 +142,7 @@ class _Rows:
             self.bad(line, f"its text is {type(text).__name__}, not a string")
         elif not text.strip():
             self.bad(line, "its text is empty")
-        elif self.labelled and (label is None or isinstance(label, list | dict)):
+        elif self.labelled and (label is None or isinstance(label, list | dict) or label != label):
             self.bad(line, f"its label is {label!r}")
         elif self.labelled and isinstance(label, str) and not label.strip():
             self.bad(line, "its label is empty")
@@ -177,6 +177,7 @@ class _Rows:
                 self.add(number, rest[0] if rest else "", label)
 
     def read_json(self, lines: list[str], text: Column | None, label: Column | None) -> None:
+        found = False
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -188,8 +189,9 @@ class _Rows:
             if not isinstance(row, dict):
                 self.bad(number, "it is not an object")
                 continue
-            if not self.texts and not self.broken:  # the first row shows which fields there are
+            if not found:  # the first object shows which fields there are
                 text, label = self._columns(list(row), text, label)
+                found = True
             missing = [name for name in (text, label) if name is not None and name not in row]
             if missing:
                 self.bad(number, f"it has no field {missing[0]!r}")
@@ -217,33 +219,37 @@ class _Rows:
             records = itertools.chain([first], records)
             where, tag = self._numbers(header, text, label)
         self.labelled = tag is not None
-        for number, record in records:
+        kept = list(records)
+        known = {r[tag].strip() for _, r in kept if tag is not None and len(r) == len(header)}
+        for number, record in kept:
             if len(record) != len(header):
                 self.bad(number, f"it has {len(record)} fields instead of {len(header)}")
+            elif tag is not None and _swallows(record[where], separator, len(header), tag, known):
+                self.bad(number, "its quoted text holds whole rows, so a quote may not be closed")
             else:
                 self.add(number, record[where], None if tag is None else record[tag])
 
     def _records(
         self, lines: list[str], separator: str, quotes: bool
     ) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(
-            (f"{line}\n" for line in lines),
-            delimiter=separator,
-            quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
-            strict=True,
-        )
-        while True:
-            start = reader.line_num + 1
+        start = 0  # lines before it are done with
+        while start < len(lines):
+            reader = csv.reader(
+                (f"{line}\n" for line in itertools.islice(lines, start, None)),
+                delimiter=separator,
+                quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
+                strict=True,
+            )
+            begun = start
             try:
-                record = next(reader)
-            except StopIteration:
-                return
+                for record in reader:
+                    first, start = start + 1, begun + reader.line_num
+                    if any(value.strip() for value in record):
+                        yield first, record
             except csv.Error as error:
                 reason = "a quote is not closed" if "end of data" in str(error) else str(error)
-                self.bad(start, reason)
-                continue
-            if any(value.strip() for value in record):
-                yield start, record
+                self.bad(start + 1, reason)
+                start += 1  # the quote may have swallowed whole rows: go on behind its own line
 
     def _has_names(self, first: list[str], text: Column | None, label: Column | None) -> bool:
         """Return whether the first row names the columns."""
@@ -263,7 +269,7 @@ class _Rows:
                 f"give text= and label= as column numbers from 0. It reads {first}."
             )
         for name, column in (("text", text), ("label", label)):
-            if column is not None and not 0 <= int(column) < len(first):
+            if column is not None and column not in range(len(first)):
                 raise ArgumentError(
                     f"{self.source}: {name}={column} is no column; rows have {len(first)}."
                 )
@@ -289,3 +295,16 @@ class _Rows:
         other = label or next((by_lower[n] for n in _LABEL_NAMES if n in by_lower), None)
         self.labelled = other is not None
         return str(found), None if other is None else str(other)
+
+
+def _swallows(text: str, separator: str, fields: int, tag: int, known: set[str]) -> bool:
+    """Return whether a line inside a quoted text is itself a row with one of the labels.
+
+    The quote of a broken row can be closed by that of a later one; the rows between them would
+    then be lost in silence.
+    """
+    for line in text.split("\n")[1:]:
+        cells = next(csv.reader([line], delimiter=separator), [])
+        if len(cells) == fields and cells[tag].strip() in known:
+            return True
+    return False
