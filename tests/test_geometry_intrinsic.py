@@ -114,6 +114,44 @@ def test_duplicates_are_dropped_and_counted():
     assert (found.points, found.duplicates) == (55, 10)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+def test_duplicates_do_not_move_the_estimate(share):
+    values, errors = [], []
+    for seed in range(10):
+        X = points(400, 3, seed)
+        once, doubled = X[int(share * 400) :], X[: int(share * 400)]
+        found = two_nn(np.concatenate([X, doubled]), n_null=0)
+        assert found.value == pytest.approx(two_nn(once, n_null=0).value, rel=1e-12)
+        values.append(found.value)
+        errors.append(found.stderr)
+    assert np.mean(values) == pytest.approx(3, abs=3 * np.mean(errors) / 10**0.5)
+
+
+def test_the_null_has_as_many_points_as_the_estimate():
+    X = np.concatenate([points(40, 200), np.zeros((60, 200))])  # 60 dead concepts
+    found = two_nn(X, n_null=10)
+    assert found.points == 40
+    assert found.null == pytest.approx(two_nn_null(40, 200, n_draws=10).mean())
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e200, 1e300])
+def test_very_small_and_large_points_are_measured_alike(scale):
+    X = points()
+    assert two_nn(X * scale, n_null=0).value == pytest.approx(two_nn(X, n_null=0).value, rel=1e-6)
+
+
+def test_points_on_a_grid_have_no_dimension():
+    with pytest.raises(ArgumentError, match="48 of 50 points are equally far"):
+        two_nn(np.arange(50.0)[:, None])
+
+
+def test_calibration_discards_what_the_estimate_discarded():
+    found = two_nn(points(100, 30), "origin", discard=0.2, n_null=0)
+    table = two_nn_calibrated(found, [30], n_draws=5)
+    alike = two_nn_null(100, 30, "origin", discard=0.2, n_draws=5)
+    assert float(table.expected[0]) == pytest.approx(alike.mean())
+
+
 def test_nothing_but_duplicates_is_refused():
     with pytest.raises(ArgumentError, match="20 coincide"):
         two_nn(np.ones((20, 3)))
@@ -155,6 +193,11 @@ def test_blocks_of_a_plane_agree_and_noise_at_small_scale_shows():
         (lambda: two_nn(points(), discard=0.7), "discard"),
         (lambda: two_nn(points(), n_null=1), "n_null"),
         (lambda: two_nn_null(3, 5), "n must be"),
+        (lambda: two_nn_null(30, 5, discard=0.9), "discard"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), []), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [0, 3]), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [2.5]), "dims"),
+        (lambda: two_nn_calibrated(two_nn(points(), n_null=0), [2], n_draws=1), "n_draws"),
         (lambda: two_nn_blocks(points(20), smallest=32), "smallest"),
     ],
 )

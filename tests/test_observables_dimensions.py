@@ -1,11 +1,14 @@
 """Dimensions of concepts and of activations along a small study."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-import study_examples as examples
 import torch
+import xarray as xr
 
 import ontogeny as og
+import study_examples as examples
 from ontogeny import dynamics, geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
@@ -90,6 +93,25 @@ def test_few_tokens_and_dead_layers_are_said():
         _measures(torch.ones(50, 4))
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30, 1e200])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e5])
+def test_ranks_depend_on_neither_the_mean_nor_the_scale(offset, scale):
+    A = torch.randn(400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    A = A @ torch.diag(torch.arange(1, 9.0).double())
+    plain, moved = _measures(A), _measures((A + offset) * scale)
+    for name in ("participation_ratio", "stable_rank", "effective_rank"):
+        for key in (name, f"{name}_stderr"):
+            assert moved[key] == pytest.approx(plain[key], rel=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e4 + 0.1])
+def test_constant_activations_have_no_dimension_whatever_the_rounding(value):
+    with pytest.raises(ValueError, match="do not vary"):
+        _measures(torch.full((50, 4), value))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        _measures(torch.full((50, 4), float("nan")))
+
+
 def test_activations_of_all_steps_are_measured(result):
     node = result["effective-dimensions"]
     assert np.isfinite(node.participation_ratio.values).all()
@@ -123,3 +145,57 @@ def test_the_reports_average_is_that_of_neighbouring_concepts():
     assert np.allclose(found, rows.reshape(4, 12, 5).mean(1))
     with pytest.raises(ArgumentError, match="two groups"):
         dynamics.average_dictionary(W, "report-code", group=40)
+
+
+def dictionaries(boundary=None, count=40):
+    """One layer's dictionaries that approach the last one, noisier from `boundary` on."""
+    rng = np.random.default_rng(0)
+    last, apart = rng.normal(size=(2, 24, 16))
+    size = np.where(np.arange(count) < (boundary or 0), 0.002, 0.04)
+    left = 0.5 + np.exp(-np.arange(count) / 10) + size * rng.normal(size=count)
+    left[-1] = 0.0  # the reference
+    W = last + left[:, None, None] * apart
+    steps = 1000 * np.arange(count)
+    data = xr.Dataset(
+        {"dictionary": (("step", "feature", "concept"), W.astype(np.float32))},
+        coords={"step": steps},
+    )
+    return SimpleNamespace(layer="mlp", reference_step=int(steps[-1]), data=data)
+
+
+def observed(reading, **options):
+    options = {"draws": 2, "averages": ("aligned",), "methods": ("likelihood",), **options}
+    return IntrinsicDimension("concepts-ica", **options).observe(reading, None)
+
+
+def test_windows_lie_before_and_after_the_boundary_that_was_found():
+    reading = dictionaries(boundary=26)
+    found = observed(reading, windows="found")
+    assert float(found.boundary_found) == 1
+    (low, cut), (after, high) = zip(found.window_low.values, found.window_high.values, strict=True)
+    assert (low, high) == (0, 39_000) and after - cut == 1000
+    assert abs(after - 26_000) <= 2000
+    early = reading.data.dictionary.sel(step=slice(low, cut)).values.astype(float)
+    cloud = dynamics.average_dictionary(early, reference=reading.data.dictionary.values[-1])
+    assert float(found.early.item()) == pytest.approx(geometry.two_nn(cloud, "likelihood").value)
+
+
+def test_without_a_boundary_the_checkpoints_are_halved_and_it_is_said():
+    reading = dictionaries()
+    found = observed(reading, windows="found")
+    halves = observed(reading, windows="halves")
+    assert float(found.boundary_found) == 0
+    assert found.window_low.values.tolist() == [0, 20_000]
+    assert found.early.values.tolist() == halves.early.values.tolist()
+    layers = xr.concat([observed(dictionaries(26), windows="found"), found], dim="layer")
+    observable = IntrinsicDimension("x", "found", averages=("aligned",), methods=("likelihood",))
+    said = observable.summarise(layers.assign_coords(layer=["a", "b"]), {}).attrs["statements"]
+    assert "boundary was found in 1 of 2 layers; the others are cut in halves" in said
+
+
+def test_one_checkpoint_without_a_dimension_does_not_take_the_layer_with_it():
+    reading = dictionaries(count=20)
+    reading.data.dictionary.values[3] = np.eye(24, 16)  # all neighbours equally far
+    found = observed(reading)
+    assert np.flatnonzero(np.isnan(found.step_dimension)).tolist() == [3]
+    assert np.isfinite(found.early.item())

@@ -56,7 +56,10 @@ class IntrinsicDimension:
     points
         Points used.
     duplicates
-        Points dropped because they coincide with another (their nearest distance is 0).
+        Points dropped because they coincide with another (their nearest distance is 0); the
+        neighbours of the others are taken without them.
+    discard
+        Share of the largest ratios that was left out.
     """
 
     value: float
@@ -66,6 +69,7 @@ class IntrinsicDimension:
     method: str
     points: int
     duplicates: int
+    discard: float = 0.0
 
 
 def two_nn(
@@ -100,8 +104,8 @@ def two_nn(
     Raises
     ------
     ArgumentError
-        If fewer than five points have a ratio, or all ratios are 1 (orthonormal rows: PCA): the
-        dimension is then undefined.
+        If fewer than five points have a ratio, or more than half of the ratios are 1
+        (orthonormal rows: PCA; points on a grid): the dimension is then undefined.
     NonFiniteError
         If `X` is not finite.
 
@@ -123,27 +127,32 @@ def two_nn(
     True
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
-    check_choice("method", method, METHODS)
-    if not 0 <= discard < 0.5:
-        raise ArgumentError(f"discard must be at least 0 and less than 0.5; got {discard!r}.")
+    _check(method, discard)
     if n_null < 0 or n_null == 1:
         raise ArgumentError(f"n_null must be 0 or at least 2; got {n_null!r}.")
+    X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     logs, duplicates = log_ratios(X)
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
             f"{len(X)} points {duplicates} coincide with another."
         )
-    if logs.max() < FLAT:
+    tied = int((logs < FLAT).sum())
+    if 2 * tied > len(logs):  # of points from any density none is
         raise ArgumentError(
-            "the two nearest neighbours of every point are equally far (as in an orthonormal "
-            "dictionary): the intrinsic dimension is undefined."
+            f"the two nearest neighbours of {tied} of {len(logs)} points are equally far (as in an "
+            "orthonormal dictionary, or on a grid): the intrinsic dimension is undefined."
         )
     _warn_if_orthogonal(X)
     value = float(_estimate(logs[None], method, discard)[0])
     null = (
         two_nn_null(
-            len(X), X.shape[1], method, discard=discard, n_draws=n_null, random_state=random_state
+            len(logs),
+            X.shape[1],
+            method,
+            discard=discard,
+            n_draws=n_null,
+            random_state=random_state,
         )
         if n_null
         else np.full(2, np.nan)
@@ -156,6 +165,7 @@ def two_nn(
         method=method,
         points=len(logs),
         duplicates=duplicates,
+        discard=discard,
     )
 
 
@@ -179,7 +189,7 @@ def two_nn_null(
     >>> bool(110 < null.mean() < 150)
     True
     """
-    check_choice("method", method, METHODS)
+    _check(method, discard)
     if n < FEWEST or m < 1 or n_draws < 1:
         raise ArgumentError(
             f"n must be at least {FEWEST}, m and n_draws at least 1; got {n}, {m} and {n_draws}."
@@ -199,8 +209,13 @@ def two_nn_calibrated(
     """Say which Gaussian dimensions give an estimate like `found` at its number of points.
 
     TwoNN is too small where points are few for their dimension. For each dimension of `dims` the
-    null is drawn; it is compatible where `found.value` lies within two standard deviations (of
-    the null and the estimate together).
+    null is drawn, by the same method and `discard`; it is compatible where `found.value` lies
+    within two standard deviations (of the null and the estimate together).
+
+    Raises
+    ------
+    ArgumentError
+        If `dims` are no whole numbers from 1 on, or `n_draws` is below 2.
 
     Returns
     -------
@@ -216,9 +231,21 @@ def two_nn_calibrated(
     """
     import xarray as xr
 
-    dims = np.asarray(dims, dtype=np.int64)
+    given = np.asarray(dims)
+    if given.ndim != 1 or not given.size or (given < 1).any() or (given % 1 != 0).any():
+        raise ArgumentError(f"dims must be whole numbers from 1 on; got {dims!r}.")
+    if n_draws < 2:
+        raise ArgumentError(f"n_draws must be at least 2; got {n_draws!r}.")
+    dims = given.astype(np.int64)
     draws = [
-        two_nn_null(found.points, int(d), found.method, n_draws=n_draws, random_state=random_state)
+        two_nn_null(
+            found.points,
+            int(d),
+            found.method,
+            discard=found.discard,
+            n_draws=n_draws,
+            random_state=random_state,
+        )
         for d in dims
     ]
     mean, sd = np.array([d.mean() for d in draws]), np.array([d.std(ddof=1) for d in draws])
@@ -287,13 +314,28 @@ def two_nn_blocks(
 
 
 def log_ratios(X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return log mu of the points that have one, ascending, and how many coincide with another."""
+    """Return log mu of the points that have one, ascending, and how many coincide with another.
+
+    Points that coincide are left out before neighbours are looked for: their neighbours would have
+    two at one distance, which raises the estimate (by a third where 60 % of points are doubled).
+    """
     if len(X) < 3:
         return np.empty(0), 0
     near = two_nearest(X)
     # Points that differ by less than rounding of the coordinates are the same point.
     apart = near[:, 0] > 4 * np.finfo(np.float64).eps * np.abs(X).max()
-    return np.sort(np.log(near[apart, 1] / near[apart, 0])), int((~apart).sum())
+    coincident = int((~apart).sum())
+    if coincident:
+        if apart.sum() < 3:
+            return np.empty(0), coincident
+        near = two_nearest(X[apart])
+    return np.sort(np.log(near[:, 1] / near[:, 0])), coincident
+
+
+def _check(method: str, discard: float) -> None:
+    check_choice("method", method, METHODS)
+    if not 0 <= discard < 0.5:
+        raise ArgumentError(f"discard must be at least 0 and less than 0.5; got {discard!r}.")
 
 
 def _warn_if_orthogonal(X: np.ndarray) -> None:

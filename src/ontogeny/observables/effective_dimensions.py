@@ -22,6 +22,7 @@ __all__ = ["EffectiveDimensions"]
 MEASURES = ("participation_ratio", "stable_rank", "effective_rank", "anisotropy")
 _BLOCKS = 10  # of tokens, for the jackknife
 _DRAWS = 3  # isotropic samples of the null
+_CONSTANT = 1e-6  # variation, against the largest value, that float32 rounding may leave
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,13 @@ def _measures(A: torch.Tensor) -> dict[str, float]:
             f"effective dimensions need at least {2 * _BLOCKS} tokens; there are {len(A)}"
         )
     X = A.double().cpu()
-    blocks = [_sums(x) for x in X.tensor_split(_BLOCKS)]
+    if not bool(torch.isfinite(X).all()):
+        raise ValueError("the activations hold NaN or infinity")
+    X = X / X.abs().max().clamp(min=torch.finfo(X.dtype).tiny)
+    if float((X - X.mean(0)).abs().max()) < _CONSTANT:
+        raise ValueError("the activations do not vary over tokens")
+    mean = X.mean(0)
+    blocks = [_sums(x, mean) for x in X.tensor_split(_BLOCKS)]
     total = [sum(parts) for parts in zip(*blocks, strict=True)]
     value = _from_sums(*total)
     left_out = np.array(
@@ -112,11 +119,15 @@ def _measures(A: torch.Tensor) -> dict[str, float]:
     }
 
 
-def _sums(X: torch.Tensor) -> tuple[Any, ...]:
-    """Return what adds up over tokens: count, sum, second moment, sum of unit vectors."""
+def _sums(X: torch.Tensor, centre: torch.Tensor) -> tuple[Any, ...]:
+    """Return what adds up over tokens: count, sum, second moment, sum of unit vectors.
+
+    Sum and second moment are those around a centre: around 0, a large mean would leave no digits.
+    """
     norms = torch.linalg.vector_norm(X, dim=1, keepdim=True)
     unit = X / torch.where(norms > 0, norms, 1.0)
-    return len(X), X.sum(0), X.T @ X, unit.sum(0), int((norms > 0).sum())
+    apart = X - centre
+    return len(X), apart.sum(0), apart.T @ apart, unit.sum(0), int((norms > 0).sum())
 
 
 def _from_sums(n: Any, total: Any, moment: Any, unit: Any, alive: Any) -> list[float]:
@@ -139,7 +150,9 @@ def _from_sums(n: Any, total: Any, moment: Any, unit: Any, alive: Any) -> list[f
 def _isotropic(n: int, m: int) -> tuple[float, ...]:
     generator = torch.Generator().manual_seed(0)
     draws = [
-        _from_sums(*_sums(torch.randn(n, m, generator=generator, dtype=torch.float64)))
+        _from_sums(
+            *_sums(torch.randn(n, m, generator=generator, dtype=torch.float64), torch.zeros(m))
+        )
         for _ in range(_DRAWS)
     ]
     return tuple(np.mean(draws, axis=0).tolist())

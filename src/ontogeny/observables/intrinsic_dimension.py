@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from .. import dynamics, geometry
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
 from ..needs import Need, Series
 from .base import Observable, SeriesReading
@@ -71,6 +71,7 @@ class IntrinsicDimension(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "intrinsic-dimension"
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if isinstance(self.windows, str):
@@ -102,7 +103,8 @@ class IntrinsicDimension(Observable):
         steps = data.step.values
         W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
         reference = W[int(np.argmin(np.abs(steps - reading.reference_step)))]
-        windows = self._windows(steps, W, reference)
+        boundary = _boundary_index(steps, W, reference) if self.windows == "found" else None
+        windows = self._windows(steps, boundary)
         inside = [dynamics.window_steps(steps, w) for w in windows]
         values = {
             (how, method): [self._estimate(W[i], how, method, reference) for i in inside]
@@ -123,6 +125,7 @@ class IntrinsicDimension(Observable):
                 **result,
                 "window_low": ("window", np.array(low, dtype=float)),
                 "window_high": ("window", np.array(high, dtype=float)),
+                "boundary_found": np.float64(boundary is not None),
                 **self._looks_like(values[self.averages[0], self.methods[0]]),
                 **self._by_step(W),
             },
@@ -152,18 +155,15 @@ class IntrinsicDimension(Observable):
         )
         return attach(data, _section(self.of), self._figures(), _statements(data, self))
 
-    def _windows(
-        self, steps: np.ndarray, W: np.ndarray, reference: np.ndarray
-    ) -> tuple[tuple[float, float], ...]:
+    def _windows(self, steps: np.ndarray, boundary: int | None) -> tuple[tuple[float, float], ...]:
+        """Return the early and the late window; a boundary is the position of the late one."""
         if not isinstance(self.windows, str):
             return self.windows
         if WINDOWS[self.windows] is not None:
             return WINDOWS[self.windows]
         if len(steps) < 2:
             raise ArgumentError("two windows need at least two finished steps")
-        cut = len(steps) // 2
-        if self.windows == "found":
-            cut = _boundary_index(steps, W, reference) or cut
+        cut = len(steps) // 2 if boundary is None else boundary
         return (steps[0], steps[cut - 1]), (steps[cut], steps[-1])
 
     def _estimate(
@@ -194,7 +194,9 @@ class IntrinsicDimension(Observable):
         return {"looks_like_low": ("window", low), "looks_like_high": ("window", high)}
 
     def _by_step(self, W: np.ndarray) -> dict[str, Any]:
-        found = [self._two_nn(w.T, self.methods[0], 0) for w in W]
+        value, error = np.array([self._of_step(w) for w in W]).T
+        if np.isnan(value).all():
+            self._two_nn(W[0].T, self.methods[0], 0)  # says why it is undefined
         null = geometry.two_nn_null(
             W.shape[2],
             W.shape[1],
@@ -203,7 +205,6 @@ class IntrinsicDimension(Observable):
             n_draws=self.draws,
             random_state=self.random_state,
         )
-        value, error = np.array([f.value for f in found]), np.array([f.stderr for f in found])
         return {
             "step_dimension": ("step", value),
             "step_low": ("step", value - 1.96 * error),
@@ -211,6 +212,14 @@ class IntrinsicDimension(Observable):
             "null_low": ("step", np.full(len(W), null.mean() - 1.96 * null.std())),
             "null_high": ("step", np.full(len(W), null.mean() + 1.96 * null.std())),
         }
+
+    def _of_step(self, W: np.ndarray) -> tuple[float, float]:
+        """Return dimension and error of one checkpoint's concepts; NaN where undefined."""
+        try:
+            found = self._two_nn(W.T, self.methods[0], 0)
+        except (ArgumentError, NonFiniteError):
+            return np.nan, np.nan
+        return found.value, found.stderr
 
     def _figures(self) -> list[Any]:
         tables = [
@@ -304,6 +313,12 @@ def _statements(data: xr.Dataset, observable: IntrinsicDimension) -> list[str]:
     lower = int((far & (one.difference.values < 0)).sum())
     higher = int((far & (one.difference.values > 0)).sum())
     count = int(known.sum())
+    cut = ""
+    if observable.windows == "found":
+        cut = (
+            f" A regime boundary was found in {int(data.boundary_found.values[known].sum())} of "
+            f"{count} layers; the others are cut in halves."
+        )
     words = (
         f"{observable.of}: from the early to the late window the dimension falls by more than its "
         f"error in {lower} of {count} layers and rises in {higher} (chance alone: about "
@@ -314,4 +329,4 @@ def _statements(data: xr.Dataset, observable: IntrinsicDimension) -> list[str]:
         f" In {int(like.sum())} of {count} layers the early estimate is at least three quarters of "
         "that of isotropic points."
     )
-    return [words + note]
+    return [words + note + cut]
