@@ -146,3 +146,16 @@ def test_local_constants_stand_at_the_noise_steps_only(made):
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         og.observables.Lipschitz("concepts-ica", **arguments)
+
+
+def test_a_run_in_which_nothing_happens_has_no_direction_towards_its_end(tmp_path):
+    from ontogeny import tasks
+    from ontogeny.observables import Concepts, Lipschitz
+
+    run = tasks.planted("nothing", steps=range(0, 800, 100), n=60)
+    chosen = {"n_concepts": 4, "layers": "layers.*"}
+    observables = [Concepts("svd", **chosen), Lipschitz("concepts-svd", "svd", **chosen)]
+    result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
+    assert result.attrs["problems"] == "[]"
+    words = result["concepts-svd-lipschitz"].attrs["statements"]
+    assert "towards" not in words and "nan" not in words

@@ -118,7 +118,8 @@ class Lipschitz(Observable):
         model = reading[lent].model
         theta = _flat(model)
         theta_ref = torch.as_tensor(state.parameters.values).to(theta)
-        away = reading.step != reading.reference_step
+        # Where nothing differs from the reference there is no direction towards it.
+        away = bool((theta != theta_ref).any())
         local = self._layer_maps(reading[lent], theta, theta_ref, away) if reading.noise else {}
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
@@ -130,7 +131,8 @@ class Lipschitz(Observable):
             if reading.noise:
                 result |= _named("layer", local[path], (), away)
                 known = layer_state(state, path).dictionary.values[: A.shape[1]]
-                result |= self._extractor(A, A_ref, torch.as_tensor(known).to(A), away)
+                moved = bool((A != A_ref).any())
+                result |= self._extractor(A, A_ref, torch.as_tensor(known).to(A), moved)
             return result
 
         return by_layer(reading[own], one).assign(

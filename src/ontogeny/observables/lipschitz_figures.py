@@ -22,6 +22,8 @@ def summarise_lipschitz(
     data: xr.Dataset, concepts: xr.Dataset, of: str, distance: str
 ) -> xr.Dataset:
     """Return the stacked cells of `Lipschitz` with ratios, the test, words and figures."""
+    if "distance" not in concepts:
+        raise ArgumentError(f"{of} has no finished cell, so that there is nothing to compare with.")
     if distance not in concepts.distance.values:
         raise ArgumentError(
             f"{of} has no distance {distance!r}; it has {concepts.distance.values}."
@@ -65,8 +67,12 @@ def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[st
 
 def _statements(data: xr.Dataset) -> list[str]:
     words = [*_claim(data)]
+    times = np.nan
     if "dealt_relative" in data:
-        times = float((data.here_relative / data.dealt_relative).median())
+        times = float(
+            (data.here_relative / data.dealt_relative.where(data.dealt_relative > 0)).median()
+        )
+    if np.isfinite(times):
         words.append(
             f"This run's differences from the reference move the concepts {times:.2g} times as far "
             "as the same differences dealt out to the wrong tokens do (median over layers and "
@@ -83,8 +89,14 @@ def _statements(data: xr.Dataset) -> list[str]:
         words.append(
             "Local constant of the extractor in random directions, median: "
             + ", ".join(part)
-            + f"; of the layers' maps {float(data.layer_random.max('draw').median()):.2g}, towards "
-            f"the reference {float(data.layer_towards.median()):.2g}. All are lower bounds."
+            + f"; of the layers' maps {float(data.layer_random.max('draw').median()):.2g}"
+            # Where nothing moved there is no direction towards the reference.
+            + (
+                f", towards the reference {float(data.layer_towards.median()):.2g}"
+                if "layer_towards" in data
+                else ""
+            )
+            + ". All are lower bounds."
         )
     return words
 
