@@ -4,11 +4,14 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Table
 from ontogeny.observables import TCAV, ConceptDirections
+from ontogeny.observables.cav import _passing, _readable
+from ontogeny.observables.tcav import _significant
 from study_examples import developing, record, tiny_inputs
 
 STEPS = (0, 10, 40, 50)
@@ -82,6 +85,7 @@ def test_scores_are_those_of_one_model_alone(result):
     )  # fmt: skip
     np.testing.assert_allclose(data.score, alone.score)
     np.testing.assert_allclose(data.random_score, alone.random_score)
+    np.testing.assert_allclose(data.derivative, alone.derivative)
     np.testing.assert_allclose(data.accuracy, alone.accuracy)
 
 
@@ -92,7 +96,9 @@ def test_the_series_has_its_verdicts_tables_and_figures(result):
     early = data.score.sel(concept="coin", step=[0, 10]).mean("step")
     np.testing.assert_allclose(data.regime1_early_mean, early)
     kinds = [figure["kind"] for figure in json.loads(data.attrs["figures"])]
-    assert kinds == ["curves", "heatmap", Table.kind]
+    assert kinds == ["curves", "heatmap", "curves", "heatmap", Table.kind]
+    size = np.sqrt((data.random_derivative**2).mean("draw"))
+    np.testing.assert_allclose(data.relative_derivative, data.derivative / size)
     assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(data.row_layer.values)
 
 
@@ -137,3 +143,56 @@ def test_study_files_name_both():
     made = og.observables.make("tcav", layers=LAYERS, on=["a", "b"], early=[0, 10])
     assert made.concepts == ["a", "b"] and made.early == (0, 10)
     assert og.observables.make("cav", layers=LAYERS).concepts == ["inputs"]
+
+
+def with_first_token(texts=30):
+    """The same with a special first token, which no masked position can be."""
+    plain = labelled("coin", texts=texts)
+    rows = [np.append(2, row[mask]) for row, mask in zip(plain.ids, plain.mask, strict=True)]
+    return og.Inputs.from_tokens(rows, special_ids=[2], mask_token_id=1, labels=plain.labels)
+
+
+def test_layers_that_reach_no_target_fail_alone(tmp_path):
+    """The last block's first token reaches no masked position; other layers keep their scores."""
+    trajectory = record(developing((0, 50)), tmp_path / "run")
+    watched = TCAV(
+        ["model.layers.*"], tokens="cls", target="masked", n_random=9, n_refits=2, intercept=True
+    )
+    tree = og.Study(trajectory, {"coin": with_first_token()}, [watched]).run(tmp_path / "s")
+    data = tree["tcav"].to_dataset()
+    assert np.isfinite(data.score.isel(layer=0)).all() and np.isnan(data.score.isel(layer=-1)).all()
+    assert "does not depend on the tokens" in str(data.status.isel(layer=-1, step=0).values)
+    og.open_study(tmp_path / "s").report(tmp_path / "page.html")
+
+
+def test_one_model_says_which_layer_reaches_no_target():
+    with pytest.raises(ArgumentError, match=r"moved in model\.layers\.1"):
+        og.capture.tcav(
+            developing((0, 1))[0], with_first_token(), "model.layers.1", target="masked",
+            tokens="cls", n_random=3, n_refits=2, cav=og.concepts.CAV(intercept=True),
+        )  # fmt: skip
+
+
+def test_the_best_accuracy_is_named_with_its_own_layer_and_step():
+    """Two equal maxima in different layers and steps must not be mixed."""
+    accuracy = np.array([[0.6, 0.9], [0.9, 0.6]])
+    data = xr.Dataset(
+        {
+            "accuracy": (("concept", "layer", "step"), accuracy[None]),
+            "p_corrected": (("concept", "layer", "step"), np.full((1, 2, 2), 0.01)),
+            "lasting_step": (("concept", "layer"), np.zeros((1, 2))),
+        },
+        coords={"concept": ["c"], "layer": ["a", "b"], "step": [0, 5]},
+    )
+    assert _readable(data)[0].endswith("0.90 in a at step 5.")
+
+
+def test_nothing_that_could_be_measured_is_said_so():
+    nothing = np.full((1, 1, 2), np.nan)
+    axes = ("concept", "layer", "step")
+    data = xr.Dataset(
+        {"p_corrected": (axes, nothing), "random_score": ((*axes, "draw"), nothing[..., None])},
+        coords={"concept": ["c"], "layer": ["a"], "step": [0, 5]},
+    )
+    assert _significant(data) == ["c: no layer has a score at any step."]
+    assert _passing(data.sel(concept="c")) == "no layer has an accuracy at any step."

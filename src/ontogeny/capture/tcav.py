@@ -20,7 +20,7 @@ from .directional import directional_derivatives
 from .reading import ReadingSettings, read
 from .targets import Target
 
-__all__ = ["ALONG_OF", "EVALUATED", "concept_scores", "tcav"]
+__all__ = ["ALONG_OF", "EVALUATED", "check_influence", "concept_scores", "tcav"]
 
 EVALUATED = ("positive", "all")
 ALONG_OF = {"mean": "all", "last": "last", "cls": "cls"}
@@ -49,7 +49,11 @@ def tcav(
     of the texts and the score taken on the others. It is compared with the scores of directions
     for shuffled labels by a two-sided permutation test, corrected over layers: under shuffled
     labels it is exact, whereas a score far from 1/2 by itself shows nothing, because gradients
-    share directions and most random directions then score near 0 or 1.
+    share directions and most random directions then score near 0 or 1. For the same reason the
+    score may show nothing at all: where more than 5 % of the random scores are 0 or 1, none is
+    significant. The mean ``derivative`` does not saturate; it is tested in the same way.
+
+    Random concepts of other texts, as TCAV's authors make them: `tcav_against_random`.
 
     Parameters
     ----------
@@ -81,13 +85,16 @@ def tcav(
         Over ``layer``: ``score``, ``score_low`` and ``score_high`` (Wilson's interval over texts,
         95 %), ``examples`` (texts counted), ``zeros`` (share of derivatives
         that are exactly 0), ``random_score(layer, draw)``, ``refit_score(layer, refit)``,
-        ``p_value``, ``p_corrected``, ``accuracy`` (balanced, held-out),
-        ``random_accuracy(layer, draw)``, ``cosine(layer, refit)`` of the refits.
+        ``p_value``, ``p_corrected``, the mean ``derivative`` along the unit direction with
+        ``random_derivative(layer, draw)``, ``derivative_p_value`` and ``derivative_p_corrected``,
+        ``accuracy`` (balanced, held-out), ``random_accuracy(layer, draw)``, ``cosine(layer,
+        refit)`` of the refits.
 
     Raises
     ------
     ArgumentError
-        If there are no labels, not two classes, or too few texts to split.
+        If there are no labels, not two classes, too few texts to split, or the target does not
+        depend on the tokens that are moved in some layer.
     LayerMatchError
         If a pattern matches no module.
 
@@ -115,11 +122,16 @@ def tcav(
         model, inputs, rows, found, target=target, along=ALONG_OF[tokens], evaluate=evaluate,
         settings=settings,
     )  # fmt: skip
+    for path, piece in pieces.items():
+        check_influence(path, piece)
     data = xr.concat([pieces[path] for path in found], dim="layer").assign_coords(layer=list(found))
     test = permutation_test(data.score, data.random_score, centre=0.5)
+    slope = permutation_test(data.derivative, data.random_derivative, centre=0.0)
     return data.drop_vars("positive").assign(
         p_value=("layer", test.p_value),
         p_corrected=("layer", test.p_corrected),
+        derivative_p_value=("layer", slope.p_value),
+        derivative_p_corrected=("layer", slope.p_corrected),
         accuracy=("layer", [f.accuracy for f in found.values()]),
         random_accuracy=(("layer", "draw"), [f.random_accuracy for f in found.values()]),
         cosine=(("layer", "refit"), [f.cosines for f in found.values()]),
@@ -140,7 +152,8 @@ def concept_scores(
     """Return scores of fitted directions by layer, all of them in one backward pass per batch.
 
     Each dataset holds ``score`` with its interval, ``examples``, ``zeros``, ``random_score(draw)``,
-    ``refit_score(refit)``, and ``positive(example)``: whether each text's derivative is positive.
+    ``refit_score(refit)``, the mean ``derivative`` and ``random_derivative(draw)``, and
+    ``positive(example)``: whether each text's derivative is positive.
     """
     check_choice("evaluate", evaluate, EVALUATED)
     held = rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
@@ -155,10 +168,17 @@ def concept_scores(
     }
 
 
+def check_influence(path: str, scores: xr.Dataset) -> None:
+    """Raise where all derivatives of a layer are zero: a score of 0 would mean something else."""
+    if float(scores.zeros) == 1:
+        raise ArgumentError(
+            f"the target does not depend on the tokens that are moved in {path}: all derivatives "
+            "are zero (the last token of a causal model predicts nothing, for one)."
+        )
+
+
 def _scores(derivative: np.ndarray, refits: int) -> xr.Dataset:
     """Return scores from derivatives (1 + refits + random, examples)."""
-    if not derivative[0].any():
-        raise ArgumentError("the target does not depend on a layer: all its derivatives are zero.")
     scores = (derivative > 0).mean(axis=1)
     count = int((derivative[0] > 0).sum())
     interval = binomtest(count, derivative.shape[1]).proportion_ci(method="wilson")
@@ -171,6 +191,8 @@ def _scores(derivative: np.ndarray, refits: int) -> xr.Dataset:
             "zeros": float((derivative[0] == 0).mean()),
             "refit_score": ("refit", scores[1 : 1 + refits]),
             "random_score": ("draw", scores[1 + refits :]),
+            "derivative": derivative[0].mean(),
+            "random_derivative": ("draw", derivative[1 + refits :].mean(axis=1)),
             "positive": ("example", derivative[0] > 0),
         }
     )

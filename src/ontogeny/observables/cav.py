@@ -47,12 +47,12 @@ class ConceptDirections(LabelledConcepts):
     def prepare(self, run: Run) -> xr.Dataset:
         """Find the reference step's directions."""
         reading = run.reading(run.reference_step)
-        return self._by_layer(reading, lambda found: {"direction": _feature(found.cav)})
+        return self._by_layer(reading, lambda found, _: {"direction": _feature(found.cav)})
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies, directions and their stability for every layer and concept.
 
-        Over (layer, concept): ``accuracy`` (balanced, held-out texts), ``stderr``,
+        Over (layer, concept): ``accuracy`` (balanced, held-out texts), its ``stderr``,
         ``right(text)``, ``random_accuracy(draw)``, ``bootstrap_cosine`` (mean cosine of the refits
         with the direction), ``direction(feature)`` (unit vectors), ``norm`` of the minimiser.
         """
@@ -76,7 +76,7 @@ class ConceptDirections(LabelledConcepts):
 
         def one(path: str, _: Any) -> Mapping[str, Any]:
             fits = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
-            return self._stacked([describe(fit) for fit in fits])
+            return self._stacked([describe(f, r.truth) for f, r in zip(fits, rows, strict=True)])
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
 
@@ -105,12 +105,12 @@ class ConceptDirections(LabelledConcepts):
         return attach(data, _SECTION, figures, words)
 
 
-def _described(found: Any) -> dict[str, Any]:
-    n = len(found.right)
-    spread = found.accuracy * (1 - found.accuracy)
+def _described(found: Any, truth: np.ndarray) -> dict[str, Any]:
+    # The mean of two shares, each with its binomial variance.
+    shares = [(found.right[own].mean(), own.sum()) for own in (truth, ~truth)]
     return {
         "accuracy": found.accuracy,
-        "stderr": float(np.sqrt(spread / n)),
+        "stderr": float(np.sqrt(sum(p * (1 - p) / n for p, n in shares)) / 2),
         "right": (("text",), found.right),
         "random_accuracy": (("draw",), found.random_accuracy),
         "bootstrap_cosine": float(found.cosines.mean()),
@@ -134,8 +134,8 @@ def _readable(data: xr.Dataset) -> list[str]:
         if not first.size:
             words.append(f"{concept}: {_passing(here)}")
             continue
-        best = here.accuracy.where(here.accuracy == here.accuracy.max(), drop=True)
-        layer, step = str(best.layer.values[0]), int(best.step.values[0])
+        best = here.accuracy.isel(here.accuracy.argmax(("layer", "step")))
+        layer, step = str(best.layer.values), int(best.step)
         earliest = first.where(first == first.min(), drop=True)
         where = "all layers" if earliest.size == count else f"{earliest.size} of {count} layers"
         words.append(
@@ -148,6 +148,8 @@ def _readable(data: xr.Dataset) -> list[str]:
 
 def _passing(here: xr.Dataset) -> str:
     """Return where a concept is readable that is not so at the last step."""
+    if not np.isfinite(here.p_corrected).any():
+        return "no layer has an accuracy at any step."
     some = (here.p_corrected <= LEVEL).any("layer").values
     corrected = f"(p ≤ {LEVEL:g}, corrected over concepts, layers and steps)"
     if not some.any():

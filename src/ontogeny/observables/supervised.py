@@ -150,11 +150,14 @@ def padded(array: np.ndarray, width: int) -> np.ndarray:
     return result
 
 
-def judged(data: xr.Dataset, value: str, random: str, **options: Any) -> xr.Dataset:
+def judged(
+    data: xr.Dataset, value: str, random: str, prefix: str = "", **options: Any
+) -> xr.Dataset:
     """Add ``p_single``, ``p_corrected`` and ``lasting_step`` of a variable (concept, layer, step).
 
-    The correction is over all concepts, layers and steps. ``lasting_step`` is the first step from
-    which on the corrected p-value stays at most `LEVEL`, NaN if it does not.
+    `prefix` goes before their names. The correction is over all concepts, layers and steps.
+    ``lasting_step`` is the first step from which on the corrected p-value stays at most `LEVEL`,
+    NaN if it does not.
     """
     order = ("concept", "layer", "step")
     observed = data[value].transpose(*order).values
@@ -165,19 +168,20 @@ def judged(data: xr.Dataset, value: str, random: str, **options: Any) -> xr.Data
     lasting = np.flip(np.logical_and.accumulate(np.flip(below, -1), axis=-1), -1)
     lasting &= np.isfinite(test.p_corrected)
     first = np.where(lasting.any(-1), steps[lasting.argmax(-1)], np.nan)
-    return data.assign(
-        p_single=(order, test.p_value),
-        p_corrected=(order, test.p_corrected),
-        lasting_step=(order[:2], first),
-    )
+    found = {
+        "p_single": (order, test.p_value),
+        "p_corrected": (order, test.p_corrected),
+        "lasting_step": (order[:2], first),
+    }
+    return data.assign({f"{prefix}{name}": variable for name, variable in found.items()})
 
 
-def chance_band(data: xr.Dataset, random: str) -> dict[str, xr.DataArray]:
+def chance_band(data: xr.Dataset, random: str, prefix: str = "") -> dict[str, xr.DataArray]:
     """Return ``chance_low``, ``chance_high`` (concept, step): 95 % of the shuffles, all layers."""
     ends = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
     return {
-        "chance_low": ends.isel(quantile=0, drop=True),
-        "chance_high": ends.isel(quantile=1, drop=True),
+        f"{prefix}chance_low": ends.isel(quantile=0, drop=True),
+        f"{prefix}chance_high": ends.isel(quantile=1, drop=True),
     }
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..capture import Target
 from ..capture.targets import OBJECTIVES, QUANTITIES
-from ..capture.tcav import ALONG_OF, EVALUATED, concept_scores
+from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
 from ..dynamics import regime_table
 from ..errors import ArgumentError, check_choice
 from ..figures import Band, Column, Curves, Footer, Heatmap, Pair, Section, Table, attach
@@ -93,7 +93,8 @@ class TCAV(LabelledConcepts):
         """Return scores of every layer and concept, with those of shuffled labels and refits.
 
         Over (layer, concept): ``score``, ``score_low``, ``score_high``, ``examples``, ``zeros``,
-        ``random_score(draw)``, ``refit_score(refit)``, ``positive(text)`` and ``accuracy``.
+        ``random_score(draw)``, ``refit_score(refit)``, ``positive(text)``, the mean ``derivative``
+        with ``random_derivative(draw)``, and ``accuracy``.
         """
         values = [reading[self._activations(on)] for on in self.sets]
         lent = [reading[self._gradients(on)] for on in self.sets]
@@ -126,6 +127,8 @@ class TCAV(LabelledConcepts):
         def one(path: str, _: Any) -> Mapping[str, Any]:
             if path in failed:
                 raise failed[path]
+            for each in scores:
+                check_influence(path, each[path])
             pieces = [_plain(each[path]) for each in scores]
             for piece, fit in zip(pieces, fits[path], strict=True):
                 piece["accuracy"] = fit.accuracy
@@ -137,11 +140,22 @@ class TCAV(LabelledConcepts):
         """Add corrected p-values, the regime table, rows, figures and sentences."""
         data = judged(data, "score", "random_score", centre=0.5)
         data = data.assign(chance_band(data, "random_score"))
+        data = judged(data, "derivative", "random_derivative", "derivative_", centre=0.0)
+        size = np.sqrt((data.random_derivative**2).mean("draw"))
+        size = size.where(size > 0)  # layers and steps have their own scales
+        data = data.assign(relative_derivative=data.derivative / size)
+        scaled = xr.Dataset({"random": data.random_derivative / size})
+        data = data.assign(chance_band(scaled, "random", "derivative_"))
         counts = data.examples.max(("step", "layer"))
         weights = {str(c): np.ones(int(counts.sel(concept=c))) for c in data.concept.values}
         data = data.assign(concept_rows(data, "score", "positive", weights, "TCAV"))
         data.score.attrs.update(long_name="TCAV score", symbol="TCAV", units="share of texts")
-        data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
+        data.derivative.attrs.update(long_name="mean directional derivative", units="1")
+        data.relative_derivative.attrs.update(
+            long_name="mean derivative over the size of those of shuffled labels", units="1"
+        )
+        for name in ("p_corrected", "derivative_p_corrected"):
+            data[name].attrs.update(long_name="corrected p-value", units="1")
         words = [*_significant(data), *row_statements(data, "The score")]
         figures: list[Any] = list(_FIGURES)
         try:
@@ -197,14 +211,27 @@ def _significant(data: xr.Dataset) -> list[str]:
     words = []
     for concept in data.concept.values:
         here = data.sel(concept=concept)
-        count = int((here.p_corrected <= LEVEL).sum())
         total = int(np.isfinite(here.p_corrected).sum())
-        spread = here.random_score.quantile([0.025, 0.975])
+        if not total:
+            words.append(f"{concept}: no layer has a score at any step.")
+            continue
+        count = int((here.p_corrected <= LEVEL).sum())
+        slopes = int((here.derivative_p_corrected <= LEVEL).sum())
+        random = here.random_score.values
+        random = random[np.isfinite(random)]
+        low, high = np.quantile(random, [0.025, 0.975])
         words.append(
-            f"{concept}: {count} of {total} scores (layers and steps) differ from those of "
-            f"shuffled labels (p ≤ {LEVEL:g}, corrected over concepts, layers and steps); 95 % of "
-            f"the latter lie between {float(spread[0]):.2f} and {float(spread[1]):.2f}."
+            f"{concept}: {count} of {total} scores and {slopes} of {total} mean derivatives "
+            "(layers and steps) differ from those of shuffled labels (two-sided, p ≤ "
+            f"{LEVEL:g}, corrected over concepts, layers and steps); 95 % of the shuffled scores "
+            f"lie between {low:.2f} and {high:.2f}."
         )
+        extreme = float(np.isin(random, (0.0, 1.0)).mean())
+        if extreme > LEVEL:
+            words.append(
+                f"{concept}: {extreme:.0%} of the shuffled scores are 0 or 1, so that scores can "
+                "hardly tell; go by the mean derivative."
+            )
     return words
 
 
@@ -216,7 +243,8 @@ _SECTION = Section(
     null="Directions for shuffled labels, the same shuffles at every step; two-sided, corrected "
     "over concepts, layers and steps (largest standardised value of each shuffle).",
     care="Gradients of different texts share directions, so most random directions score near 0 "
-    "or 1: a score far from one half shows nothing by itself.",
+    "or 1: a score far from one half shows nothing by itself, and where many shuffles score 0 or "
+    "1 no score can differ from them. The mean derivative does not saturate.",
     source="Bernas 2025, sec. 6.2, Fig. 10, Table 2; Kim et al. 2018",
 )
 _FIGURES = [
@@ -235,5 +263,21 @@ _FIGURES = [
         value="p_corrected",
         facet="concept",
         caption="At most 0.05: further from one half than shuffled labels reach anywhere.",
+    ),
+    Curves(
+        "derivatives",
+        "Mean directional derivative",
+        value="relative_derivative",
+        facet="concept",
+        bands=[Band("derivative_chance_low", "derivative_chance_high", "shuffled labels")],
+        caption="Mean over held-out texts along the unit direction, over the root mean square of "
+        "the same for shuffled labels. Grey: 95 % of the latter, over all layers.",
+    ),
+    Heatmap(
+        "derivatives-significant",
+        "Corrected p-value of the mean derivative",
+        value="derivative_p_corrected",
+        facet="concept",
+        caption="At most 0.05: further from zero than shuffled labels reach anywhere.",
     ),
 ]
