@@ -131,7 +131,7 @@ class Lipschitz(Observable):
             if reading.noise:
                 result |= _named("layer", local[path], (), away)
                 known = layer_state(state, path).dictionary.values[: A.shape[1]]
-                moved = bool((A != A_ref).any())
+                moved = bool((A_ref != A).any())
                 result |= self._extractor(A, A_ref, torch.as_tensor(known).to(A), moved)
             return result
 
