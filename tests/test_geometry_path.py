@@ -158,6 +158,17 @@ def test_early_energy_is_the_projection_on_the_early_components(early, component
     assert early_energy(gram(path), early, components) == pytest.approx(expected, abs=1e-12)
 
 
+def test_early_energy_of_components_far_below_the_first_is_the_projection_on_them():
+    rng = np.random.default_rng(0)
+    path = np.outer(np.linspace(0, 1, 20), rng.normal(size=2000))
+    path += 3e-6 * rng.normal(size=path.shape)
+    path[6:] += 1e-2 * rng.normal(size=2000)  # leaves the line once its noise is known
+    early = np.linalg.svd(path[:6] - path[:6].mean(axis=0), full_matrices=False)[2][:4]
+    later = path[6:] - path[5]
+    expected = np.sum((later @ early.T) ** 2) / np.sum(later**2)
+    assert early_energy(gram(path)) == pytest.approx(expected, rel=1e-9)
+
+
 def test_early_energy_is_one_for_a_plane_and_zero_for_new_directions():
     plane = walk(20, 2) @ np.eye(2, 50)
     assert early_energy(gram(plane)) == pytest.approx(1.0)

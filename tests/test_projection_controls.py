@@ -26,6 +26,16 @@ def test_the_basis_is_that_of_principal_component_analysis(end):
     np.testing.assert_allclose(np.abs((basis * expected).sum(axis=0)), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("noise", [1e-4, 3e-6])
+def test_components_far_below_the_first_are_orthonormal_to_it(noise):
+    rng = np.random.default_rng(0)
+    line = np.outer(np.linspace(0, 1, 20), rng.normal(size=4000))
+    basis = geometry.principal_basis(line + noise * rng.normal(size=(20, 4000)), k=3)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-10)
+    drifting = line / np.linalg.norm(line[-1])
+    assert geometry.subspace_overlap(basis, drifting[-1:].T) == pytest.approx(1.0, abs=1e-6)
+
+
 def test_slices_of_the_coordinates_change_nothing(monkeypatch):
     snapshots = path().astype(np.float32)
     whole = geometry.principal_basis(snapshots, k=4)

@@ -251,7 +251,8 @@ def early_energies(grams: np.ndarray, early: float, components: int) -> np.ndarr
         raise ArgumentError(f"components must be at least 1; got {components}.")
     values, vectors = np.linalg.eigh(centred(grams[:, :end, :end]))
     # v'Xy for a later displacement y from the last early snapshot; v sums to zero over the early
-    # snapshots, so their mean drops out of Xy.
+    # snapshots, so their mean drops out of Xy (exactly so, or it swamps small components).
+    vectors = vectors - vectors.mean(axis=-2, keepdims=True)
     later = grams[:, :end, end:] - grams[:, :end, end - 1, None]
     inside = (np.swapaxes(vectors, -1, -2) @ later) ** 2
     kept = values > ROUNDING * np.maximum(values[:, -1:], np.finfo(float).tiny)

@@ -66,7 +66,9 @@ def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> 
         )
     values, vectors = np.linalg.eigh(centred(known[:end, :end]))
     kept = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
-    return vectors[:, kept] / np.sqrt(values[kept])  # they sum to zero: the mean drops out
+    vectors = vectors[:, kept]
+    # They sum to zero, so the mean drops out; exactly so, or a small component carries the first.
+    return (vectors - vectors.mean(axis=0)) / np.sqrt(values[kept])
 
 
 def principal_basis(
@@ -116,7 +118,9 @@ def principal_basis(
     for start in range(0, len(basis), width):
         chunk = to_numpy(flat[:, start : start + width]).astype(np.float64)
         basis[start : start + width] = (chunk - chunk[:1]).T @ weights
-    return basis
+    # Components far below the first come out slightly oblique: removed, leaving spans in order.
+    oblique = np.linalg.cholesky(basis.T @ basis)
+    return basis @ np.linalg.inv(oblique).T
 
 
 @dataclass(frozen=True, eq=False)

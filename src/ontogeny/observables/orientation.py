@@ -81,7 +81,7 @@ class Orientation(Observable):
             )
         weights = geometry.principal_coefficients(gram.gram, self.k)
         parts = [(chunk - chunk[:1]).T @ weights for chunk in reading.chunks()]
-        basis = np.concatenate(parts).T.astype(np.float32)
+        basis = np.linalg.qr(np.concatenate(parts))[0].T.astype(np.float32)
         return xr.Dataset(
             {
                 "basis": (("component", "coordinate"), basis),
