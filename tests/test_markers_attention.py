@@ -119,6 +119,45 @@ def family(name):
     return build(name)
 
 
+def test_relative_positions_stay_in_attention_that_is_cut():
+    from transformers import T5Config, T5EncoderModel
+
+    torch.manual_seed(0)
+    config = T5Config(vocab_size=30, d_model=16, d_kv=4, d_ff=24, num_layers=2, num_heads=4)
+    model, ids = T5EncoderModel(config).eval(), torch.arange(3, 15)[None]
+    with torch.no_grad():
+        whole = model(input_ids=ids)[0]
+        with capture.cut_attention(model, 12):
+            same = model(input_ids=ids)[0]
+    torch.testing.assert_close(same, whole, atol=1e-5, rtol=1e-5)
+
+
+def test_attention_sinks_are_refused_rather_than_forgotten():
+    from transformers import GptOssConfig, GptOssForCausalLM
+
+    config = GptOssConfig(
+        vocab_size=30,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        num_local_experts=2,
+        num_experts_per_tok=1,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4},
+    )
+    model = GptOssForCausalLM(config).eval()
+    before = model.config._attn_implementation
+    with (
+        torch.no_grad(),
+        pytest.raises(ArgumentError, match="s_aux"),
+        capture.cut_attention(model, 2),
+    ):
+        model(input_ids=torch.arange(3, 9)[None])
+    assert model.config._attn_implementation == before
+
+
 def test_attention_that_cannot_be_cut_is_said():
     with (
         pytest.raises(ArgumentError, match="only be cut in models of transformers"),

@@ -16,6 +16,7 @@ from .forward import eager_attention
 __all__ = ["cut_attention"]
 
 _NAME = "ontogeny_cut"
+_UNKNOWN = ("s_aux", "sinks")  # what has a share of the attention without being a key
 _local = threading.local()
 
 
@@ -24,9 +25,9 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     """Let every query of every layer and head attend to its `k` strongest keys only.
 
     The other weights become 0 and the kept ones are scaled to sum 1. Works for the models of
-    transformers whose attention goes through its attention interface, with grouped queries and
-    score capping. Keys beyond a mask never count; where a query sees fewer than `k` keys, nothing
-    is cut.
+    transformers whose attention goes through its attention interface, with grouped queries, score
+    capping and relative positions (T5). Keys beyond a mask never count; where a query sees fewer
+    than `k` keys, nothing is cut.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     ------
     ArgumentError
         If `k` is below 1, or the model's attention cannot be reached this way (said when a forward
-        pass has gone by without it).
+        pass has gone by without it) or weighs more than its keys (attention sinks).
 
     Examples
     --------
@@ -91,16 +92,25 @@ def _cut(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     softcap: float | None = None,
-    **_: Any,
+    position_bias: Tensor | None = None,
+    **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """Attend to the strongest keys: (texts, heads, tokens, size) in, (texts, tokens, ...) out."""
     k, calls = _local.cut
     calls.append(module)
+    unknown = [name for name in _UNKNOWN if others.get(name) is not None]
+    if unknown:
+        raise ArgumentError(
+            f"{type(module).__name__} gives its attention {unknown[0]!r}, which cut_attention does "
+            "not know how to cut."
+        )
     groups = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
+    if position_bias is not None:
+        scores = scores + position_bias
     if attention_mask is not None:
         scores = scores + attention_mask
     strongest = scores.topk(min(k, scores.shape[-1]), dim=-1).indices
