@@ -141,6 +141,7 @@ def test_learning_dynamics_use_the_other_nodes_noise_floor():
     assert (float(found.since[1]), float(found.bound[1])) == (alone.since, alone.bound)
     assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
     assert "observed up to step 490,000 in 3 of 4 layers" in words(found)
+    assert "Learning progress in x (relative distance)" in words(found)
     own = LearningDynamics("x", noise=0.95).summarise(node(values), {"x": floor})
     assert not own.progressed.any()
 
@@ -186,6 +187,12 @@ def test_the_noise_of_one_variable_is_not_taken_for_another():
     errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
     assert np.isnan(floor_of(errors, "distance", {}, PATHS)).all()  # in other units
     assert np.isnan(floor_of(xr.Dataset(), "relative_distance", {}, PATHS)).all()
+
+
+def test_one_step_of_progress_is_no_range_of_steps():
+    values = np.tile(np.exp(-LATE / 1e5), (4, 1))
+    found = LearningDynamics("x", noise=0.01).summarise(node(values), {})
+    assert "below their first value from step 20,000 on." in words(found)
 
 
 def test_noise_that_was_not_measured_is_said():

@@ -116,6 +116,9 @@ def test_activations_of_all_steps_are_measured(result):
     node = result["effective-dimensions"]
     assert np.isfinite(node.participation_ratio.values).all()
     assert set(node.row_layer.values) == set(node.layer.values)
+    # No distance to the reference: the value there is as good as any, and the row's last.
+    values, last = node.participation_ratio.values[:, 0], node.progress.values[0]
+    assert last == pytest.approx((values - values[0]) / (values[-1] - values[0]))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from .. import geometry
 from ..figures import Band, Curves, Section, attach
 from ..needs import Activations, Need
 from .base import Observable, Reading, by_layer
-from .rows import development_rows, reference_index, statement
+from .rows import development_rows, statement
 
 __all__ = ["EffectiveDimensions"]
 
@@ -84,7 +84,6 @@ class EffectiveDimensions(Observable):
                 data.step.values,
                 values,
                 floor=_floor(error),
-                reference_index=reference_index(data),
             )
         )
         words = statement(data, "The participation ratio of {layer}")

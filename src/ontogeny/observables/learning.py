@@ -82,7 +82,7 @@ class LearningDynamics(OfCurve):
         data.since.attrs.update(long_name="T", units="step")
         data.bound.attrs.update(long_name="C")
         data.quiet_since.attrs.update(long_name="quiet since", units="step")
-        words = _words(self.of, verdicts, maps)
+        words = _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
         if unknown:
             words.append(
                 f"The noise of {self.variable} was not measured in {unknown} of {len(noise)} "
@@ -121,7 +121,9 @@ def _words(of: str, verdicts: list[LearningProgress], maps: list[Recurrence]) ->
     )
     if progressed:
         since = sorted(v.since for v in progressed)
-        text += f", below their first value from steps {short(since[0])} to {short(since[-1])} on"
+        ends = list(dict.fromkeys(short(each) for each in (since[0], since[-1])))
+        plural = "s" if len(ends) > 1 else ""
+        text += f", below their first value from step{plural} {' to '.join(ends)} on"
     words = [f"{text}."]
     largest = max(verdicts, key=lambda v: v.bound)
     words.append(

@@ -165,7 +165,9 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
     text = f"{names[0]} and {names[1]} have a mean |r| of {raw:.2f} over {count} layers"
     words = [f"{text}, trends included: any two decays have a high one."]
     if not tested:
-        words.append("Neither shows noise that could be told from its trend: nothing to test.")
+        words.append(
+            "In no layer do both show noise that could be told from their trends: nothing to test."
+        )
         return words
     related = int((data.pearson_p <= 0.05).sum())
     words.append(f"Around the trends they are related in {related} of {tested} layers (Holm, 5 %).")
