@@ -17,6 +17,7 @@ from .layers import match_attention, match_layers
 from .listing import LayerInfo, list_layers
 from .objectives import loss_names, make_loss
 from .parameters import block_values, parameter_blocks
+from .random_concepts import tcav_against_random
 from .reading import ReadingSettings, read
 from .reads import modules_read
 from .shortcuts import activations, attention_entropy, losses
@@ -56,6 +57,7 @@ __all__ = [
     "parameter_blocks",
     "read",
     "tcav",
+    "tcav_against_random",
     "untouched",
     "weight_block",
     "word_embeddings",

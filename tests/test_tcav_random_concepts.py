@@ -1,0 +1,86 @@
+"""TCAV against random concepts of other texts, as its authors prescribe."""
+
+import numpy as np
+import pytest
+import torch
+
+import ontogeny as og
+from ontogeny.capture import tcav_against_random
+from ontogeny.capture.random_concepts import _directions, _tested, random_draws
+from ontogeny.concepts import CAV
+from ontogeny.errors import ArgumentError, LayerMatchError
+from study_examples import developing, tiny_inputs
+
+LAYERS = "model.layers.*.mlp"
+
+
+def mean_differences(A, pool, draws):
+    concept = A.mean(0) - pool[draws[:, 1]].mean(1)
+    random = pool[draws[:, 0]].mean(1) - pool[draws[:, 1]].mean(1)
+    both = np.concatenate([concept, random])
+    return (both / np.linalg.norm(both, axis=1, keepdims=True)).T
+
+
+def simulated(rng, effect, along, common=0.0, width=16, texts=40, runs=39):
+    """Return the tests where the concept moves feature 0, and so may the gradients."""
+    A = rng.normal(size=(texts, width))
+    A[:, 0] += effect
+    pool = rng.normal(size=(3 * texts, width))
+    gradients = rng.normal(size=(60, width)) + common * rng.normal(size=width)
+    gradients[:, 0] += along
+    draws = random_draws(len(pool), texts, runs, int(rng.integers(1 << 30)))
+    directions = mean_differences(A, pool, draws)
+    return _tested((gradients @ directions).T[None], ["a"])
+
+
+def test_texts_like_the_others_are_significant_in_at_most_six_percent():
+    """The t-tests take runs that share the concept's texts for independent draws."""
+    rng = np.random.default_rng(0)
+    found = [simulated(rng, 0, 0, common=1.0) for _ in range(400)]
+    assert np.mean([float(f.p_value[0]) <= 0.05 for f in found]) <= 0.06
+    assert np.mean([float(f.t_random[0]) <= 0.05 for f in found]) > 0.3
+
+
+def test_a_planted_concept_is_found_even_where_scores_saturate():
+    rng = np.random.default_rng(0)
+    found = [simulated(rng, 3, 2, common=0.2) for _ in range(20)]
+    assert np.mean([float(f.p_value[0]) <= 0.05 for f in found]) >= 0.9
+    assert np.mean([float(f.score.mean()) for f in found]) > 0.9
+
+
+def test_directions_part_each_draw_from_its_own_others():
+    rng = np.random.default_rng(0)
+    A, pool, draws = rng.normal(size=(8, 4)) + 1, rng.normal(size=(20, 4)), random_draws(20, 8, 3)
+    found = _directions(A, pool, draws, CAV(solver="mean-difference"))
+    np.testing.assert_allclose(found, mean_differences(A, pool, draws), atol=1e-12)
+
+
+def test_draws_are_disjoint_seeded_and_not_all_the_same():
+    draws = random_draws(20, 7, 5, random_state=3)
+    assert all(len(set(run.ravel())) == 14 for run in draws)
+    np.testing.assert_array_equal(draws, random_draws(20, 7, 5, random_state=3))
+    assert (draws[0] != draws[1]).any()
+
+
+def test_texts_of_any_length_in_a_language_model():
+    model = developing((0, 1))[0]
+    before = {name: p.clone() for name, p in model.state_dict().items()}
+    data = tcav_against_random(
+        model, tiny_inputs(10, 0), tiny_inputs(30, 1), LAYERS, target="masked", n_runs=5,
+        cav=CAV(intercept=True), examples=tiny_inputs(12, 2),
+    )  # fmt: skip
+    assert dict(data.score.sizes) == {"layer": 2, "run": 5}
+    assert (data.p_corrected >= data.p_value).all()
+    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
+
+
+def test_bad_arguments_are_refused():
+    model, few = developing((0, 1))[0], tiny_inputs(6, 0)
+    with pytest.raises(ArgumentError, match="two disjoint draws of size=4 texts; it has 6"):
+        tcav_against_random(model, few, few, LAYERS, size=4)
+    with pytest.raises(ArgumentError, match="n_runs must be a whole number of at least 2; got 1"):
+        tcav_against_random(model, few, few, LAYERS, n_runs=1)
+    with pytest.raises(ArgumentError, match="size must be a positive whole number"):
+        tcav_against_random(model, few, og.Inputs.from_tokens([[4, 5]]), LAYERS)
+    with pytest.raises(LayerMatchError):
+        tcav_against_random(model, few, few, "nothing.*")
