@@ -1,7 +1,10 @@
 """Concepts as an observable: every extractor, both starts, floors and chance."""
 
+import json
+
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 
 import ontogeny as og
@@ -191,3 +194,74 @@ def test_one_layer_that_fails_leaves_the_labelled_results_of_the_others(broken):
     found = og.observables.by_layer(dict.fromkeys(range(3)), one)
     assert int(found.d.notnull().sum()) == 4
     assert [str(s).startswith("failed") for s in found.status.values].index(True) == broken
+
+
+@pytest.mark.parametrize("init", ["chain", "reference"])
+def test_a_run_of_one_checkpoint_has_its_reference_alone(trajectory, tmp_path, init):
+    observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init=init)
+    node = _run(trajectory.select(steps=[16]), tmp_path / "s", observable)["concepts-pca"]
+    assert float(node.relative_distance.max()) < 1e-6
+
+
+def test_a_checkpoint_with_nan_costs_a_chain_that_step_alone(tmp_path):
+    models = developing(STEPS)
+    with torch.no_grad():
+        models[4].model.layers[0].mlp.down_proj.weight[0, 0] = float("nan")
+    observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
+    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    node = study.run(tmp_path / "s")["concepts-pca"]
+    known = node.reconstruction_error.notnull().all("layer")
+    assert node.step[~known].values.tolist() == [4]
+
+
+def test_layers_of_different_widths_stand_side_by_side(trajectory, tmp_path):
+    layers = (LAYERS, "model.layers.1.mlp.up_proj")
+    chosen = [
+        og.observables.Concepts("pca", n_concepts=3, layers=layers, init="chain"),
+        og.observables.ConceptDistances("concepts-pca"),
+        og.observables.TransformDynamics("concepts-pca"),
+    ]
+    tree = _run(trajectory, tmp_path / "s", *chosen)
+    widths = tree["concepts-pca"].dictionary.isel(concept=0, step=0).notnull().sum("feature")
+    assert widths.values.tolist() == [16, 16, 24]
+    assert tree["concepts-pca-transforms"].transform.notnull().all()
+    assert tree["concepts-pca-distances"].between.notnull().all()
+
+
+def test_the_reference_step_is_its_own_reference_however_the_others_start(trajectory, tmp_path):
+    options = {"max_iter": 3}  # far from converged: starting at its solution would go on from there
+    observable = og.observables.Concepts(
+        "semi-nmf", n_concepts=3, layers=LAYERS, init="reference", options=options
+    )
+    node = _run(trajectory, tmp_path / "s", observable)["concepts-semi-nmf"]
+    assert float(node.relative_distance.sel(step=16).max()) < 1e-6
+
+
+def test_activations_of_zeros_are_named(tmp_path):
+    models = developing(STEPS)
+    for step in (4, 16):  # a step and the reference
+        with torch.no_grad():
+            models[step].model.layers[int(step == 16)].mlp.down_proj.weight.zero_()
+    observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
+    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    status = study.run(tmp_path / "s")["concepts-pca"].status
+    assert "activations are 0" in status.sel(step=4, layer="model.layers.0.mlp").item()
+    assert "activations are 0" in status.sel(step=2, layer="model.layers.1.mlp").item()
+    assert status.sel(step=2, layer="model.layers.0.mlp").item() == "done"
+
+
+def test_every_concept_curve_stands_over_what_refitting_gives(trajectory, tmp_path):
+    observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
+    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
+    figures = json.loads(node.attrs["figures"])
+    assert {f["kind"] for f in figures} == {"curves"}
+    for figure in figures:
+        assert "refitting alone" in [band["label"] for band in figure["bands"]], figure["name"]
+        for band in figure["bands"]:
+            assert (node[band["lower"]] <= node[band["upper"]]).all()
+    # A step's absolute band is the relative one in the step's own norms.
+    first = node.isel(step=0).sel(distance="procrustes", alignment="matched")
+    relative, norms = first.refit_distance, np.hypot(first.norm, first.refit_norm)
+    np.testing.assert_allclose(first.absolute_refit_high, (relative * norms).max("refit"))
+    np.testing.assert_allclose(first.error_low, first.refit_error.min("refit"))
+    assert (np.abs(first.refit_error - first.reconstruction_error) < 0.2).all()

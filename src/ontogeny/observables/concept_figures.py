@@ -63,7 +63,21 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
 def _with_bands(data: xr.Dataset) -> xr.Dataset:
     """Add what refitting gives at every step, interpolated between the steps where it was done."""
     measured, floor = data.refit_distance, _floor(data)
+    # Values of a step relative to the norms of its dictionary and the reference's, made absolute.
+    at = reference_index(data)
+    norm_ref = data.norm.isel(step=at, drop=True) if at is not None else np.nan
+    scale = np.sqrt(data.norm**2 + norm_ref**2)
+    absolute = measured * np.sqrt(data.norm**2 + data.refit_norm**2)
+    chance = data.chance_distance * scale
     return data.assign(
+        absolute_low=(data.distance_to_reference - floor * scale).clip(min=0),
+        absolute_high=data.distance_to_reference + floor * scale,
+        absolute_refit_low=filled_steps(absolute.min("refit")),
+        absolute_refit_high=filled_steps(absolute.max("refit")),
+        absolute_chance_low=filled_steps(chance.min("draw")),
+        absolute_chance_high=filled_steps(chance.max("draw")),
+        error_low=filled_steps(data.refit_error.min("refit")),
+        error_high=filled_steps(data.refit_error.max("refit")),
         floor=floor,
         low=(data.relative_distance - floor).clip(min=0),
         high=data.relative_distance + floor,
@@ -112,6 +126,8 @@ def _figures(names: Sequence[str], noisy: bool) -> list[Figure]:
         Band("chance_low", "chance_high", "chance"),
     ]
     bands = bands if noisy else []
+    absolute = [Band(f"absolute_{b.lower}", f"absolute_{b.upper}", b.label) for b in bands]
+    errors = [Band("error_low", "error_high", "refitting alone")] if noisy else []
     figures: list[Figure] = [
         Curves(
             name,
@@ -133,6 +149,8 @@ def _figures(names: Sequence[str], noisy: bool) -> list[Figure]:
             value="distance_to_reference",
             facet="alignment",
             select={"distance": names[0]},
+            interval=("absolute_low", "absolute_high") if noisy else None,
+            bands=absolute,
             caption="Not divided by the norms, which grow in training.",
         )
     )
@@ -141,6 +159,7 @@ def _figures(names: Sequence[str], noisy: bool) -> list[Figure]:
             "reconstruction",
             "Reconstruction error",
             value="reconstruction_error",
+            bands=errors,
             caption="Fraction of the norm of the activations that the concepts leave out.",
         )
     )

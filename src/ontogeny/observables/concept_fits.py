@@ -25,8 +25,15 @@ def matched(W: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
 
 
 def dictionary_array(W: torch.Tensor) -> xr.DataArray:
-    """Return a dictionary (feature, concept) as it is stored."""
-    return xr.DataArray(W.detach().cpu().numpy().astype(np.float32), dims=("feature", "concept"))
+    """Return a dictionary (feature, concept) as it is stored.
+
+    Features are numbered, so that layers of different widths can be stacked: the narrower ones end
+    in NaN.
+    """
+    values = W.detach().cpu().numpy().astype(np.float32)
+    return xr.DataArray(
+        values, dims=("feature", "concept"), coords={"feature": np.arange(len(values))}
+    )
 
 
 def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:

@@ -72,6 +72,8 @@ def noise_floors(
 ) -> dict[str, xr.DataArray]:
     """Return distances of refits to this step's fit and to the reference, and those of chance.
 
+    With them come the norms of the refitted dictionaries, which make the distances absolute.
+
     ``relative(W, V, rotation)`` gives distances of shape (distance, alignment).
     """
     W, W_ref = here.dictionary, reference.dictionary
@@ -87,6 +89,9 @@ def noise_floors(
     return {
         "refit_distance": xr.DataArray(to_fit, dims=("refit", *dims), coords=coords),
         "refit_to_reference": xr.DataArray(to_reference, dims=("refit", *dims), coords=coords),
+        "refit_norm": xr.DataArray(
+            np.array([float(V.norm()) for V in others.values()]), dims="refit", coords=coords
+        ),
         "refit_transform_distance": xr.DataArray(
             moved, dims=("refit", "matching"), coords={**coords, "matching": list(MATCHINGS)}
         ),

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from .. import concepts, distances
-from ..errors import ArgumentError, CheckpointError, check_choice
+from ..errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ..needs import Activations, Need, Reference
 from .base import Observable, Reading, Run, by_layer
 from .concept_figures import summarise_concepts
@@ -50,6 +50,7 @@ class Concepts(Observable):
     init
         ``"seeded"``: the same seed at every step; ``"reference"``: start from the reference
         step's dictionary; ``"chain"``: start from the neighbouring step nearer to the reference.
+        The reference step itself is fitted from the seed in every case, so that its distance is 0.
         A chain reads and fits every checkpoint once more, one after the other, before the steps
         are observed.
     options
@@ -76,7 +77,7 @@ class Concepts(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concepts"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -129,7 +130,8 @@ class Concepts(Observable):
             known = layer_state(state, path)
             W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A)
             U_ref = torch.as_tensor(known.codes.values).to(A)
-            start = self._start(known, reading.step, W_ref)
+            here = reading.step == reading.reference_step
+            start = None if here else self._start(known, reading.step, W_ref)
             pair = Pair(there[path].to(A), W_ref)
             return self._observe_layer(A, pair, U_ref, start, reading.noise)
 
@@ -152,7 +154,7 @@ class Concepts(Observable):
             "dictionary": dictionary_array(W),
             "code_coordinates": code_coordinates(U_ref, U),
             "norm": float(W.norm()),
-            "reconstruction_error": float(estimator.reconstruction_error_) / float(A.norm()),
+            "reconstruction_error": _relative_error(estimator, A),
             "iterations": float(estimator.n_iter_),
             "converged": float(estimator.converged_),
         }
@@ -181,19 +183,29 @@ class Concepts(Observable):
         def relative(W: torch.Tensor, V: torch.Tensor, turn: torch.Tensor) -> np.ndarray:
             return np.asarray(self._compared(W, V, turn)["relative_distance"].values)
 
+        errors: list[float] = []
+
+        def fit(A: torch.Tensor, seed: int) -> torch.Tensor:
+            estimator, _, W = self._fit(A, None, seed)
+            errors.append(_relative_error(estimator, A))
+            return W
+
         others = refits(
             here.activations,
-            lambda A, seed: self._fit(A, None, seed)[2],
+            fit,
             self.random_state,
             seeded="random_state" in self._estimator(0).get_params()
             and self.extractor not in _EXACT,
         )
-        return noise_floors(here, reference, others, relative, self.random_state)
+        found = noise_floors(here, reference, others, relative, self.random_state)
+        return found | {"refit_error": found["refit_norm"].copy(data=np.array(errors))}
 
     def _fit(
         self, A: torch.Tensor, start: torch.Tensor | None, seed: int
     ) -> tuple[Any, torch.Tensor, torch.Tensor]:
         """Return the fitted extractor, codes (n, r) and dictionary (m, r)."""
+        if not bool(A.any()):
+            raise ArgumentError("all activations are 0, in which there are no concepts")
         estimator = self._estimator(seed)
         U = estimator.fit_transform(A, init_dictionary=start)
         return estimator, U, estimator.components_.T
@@ -202,7 +214,7 @@ class Concepts(Observable):
         """Return the dictionary that the fit of a step starts from; None for a cold start."""
         if self.init == "reference":
             return W_ref
-        if self.init == "seeded" or step not in known.step.values:
+        if self.init == "seeded" or "start" not in known or step not in known.step.values:
             return None
         return torch.as_tensor(known.start.sel(step=step).values[: len(W_ref)]).to(W_ref)
 
@@ -228,7 +240,7 @@ class Concepts(Observable):
         """Return the dictionaries of a step, each from the last one; none where it fails."""
         try:
             values = run.reading(step)[self.needs()[0]]
-        except CheckpointError:  # its own cell says so; the chain goes on from where it was
+        except (CheckpointError, NonFiniteError):  # its own cell says so; the chain goes on
             return {}
         found: dict[str, torch.Tensor] = {}
 
@@ -247,3 +259,7 @@ class Concepts(Observable):
     def _labelled(self, values: np.ndarray) -> xr.DataArray:
         coords = {"distance": list(self.distances), "alignment": list(ALIGNMENTS)}
         return xr.DataArray(values, dims=("distance", "alignment"), coords=coords)
+
+
+def _relative_error(estimator: Any, A: torch.Tensor) -> float:
+    return float(estimator.reconstruction_error_) / float(A.norm())

@@ -110,6 +110,8 @@ class EncoderDynamics(Observable):
 
         def one(path: str, pair: tuple[torch.Tensor, torch.Tensor]) -> Mapping[str, Any]:
             A_train, A_test = pair
+            if not bool(A_train.any()):
+                raise ArgumentError("all activations are 0, in which there are no concepts")
             estimator = self._estimator()
             train = estimator.fit_transform(A_train)
             test = estimator.transform(A_test)

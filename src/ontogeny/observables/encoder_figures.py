@@ -51,7 +51,7 @@ def summarise_encoders(data: xr.Dataset, extractor: str, norm: str) -> xr.Datase
     data.train_error.attrs.update(
         long_name="error on the train rows, relative", units="1", symbol="‖U_ref − AₜEₜ‖ / ‖U_ref‖"
     )
-    words = statement(data, "The codes read from {layer}") + _at_the_ends(data, noisy)
+    words = statement(data, "The encoded codes of {layer}") + _at_the_ends(data, noisy)
     return attach(data, _section(extractor, norm), _figures(noisy), words)
 
 
@@ -60,14 +60,15 @@ def _at_the_ends(data: xr.Dataset, noisy: bool) -> list[str]:
     kl = data.comparison.sel(metric="kl").median("layer")
     words = []
     at = reference_index(data)
-    if at is not None:
-        own = kl.isel(step=at)
+    own = None if at is None else kl.isel(step=at)
+    if own is not None and np.isfinite(own.values).all():
         words.append(
             f"At the reference step the encoder leaves a KL of {_number(own[0])} nats to the "
             f"extractor that it was trained on, and {_number(own[1])} to one fitted on the test "
             "rows: the second is what matching two fits costs, not a change of the model."
         )
     first = kl.sel(codes="train-fitted").dropna("step")
+    first = first.sel(step=first.step != data.attrs.get("reference_step"))
     if noisy and first.size:
         chance = data.shuffled.sel(metric="kl", codes="train-fitted").median()
         words.append(

@@ -103,7 +103,9 @@ def _statements(data: xr.Dataset) -> list[str]:
 
 def _claim(data: xr.Dataset) -> list[str]:
     if "spearman" not in data:
-        return ["Too few steps to compare concept with activation distances."]
+        return [
+            "Too few steps, or too little movement to compare concept with activation distances."
+        ]
     rho, p = data.spearman, data.fluctuation_p
     line = (
         f"Distances of concepts and of activations rise and fall together (Spearman "

@@ -57,11 +57,13 @@ def _statements(data: xr.Dataset, noisy: bool) -> list[str]:
     ]
     if noisy:
         moved = data.velocity.sel(matching="matched")
-        above = (moved > data.refit_high.sel(matching="matched")).where(moved.notnull())
-        words.append(
-            f"From checkpoint to checkpoint the matched transform moves more than refitting does "
-            f"in {float(above.mean()):.0%} of layers and steps."
-        )
+        high = data.refit_high.sel(matching="matched")
+        above = (moved > high).where(moved.notnull() & high.notnull())
+        if above.notnull().any():
+            words.append(
+                f"From checkpoint to checkpoint the matched transform moves more than refitting "
+                f"does in {float(above.mean()):.0%} of layers and steps."
+            )
     worst = data.condition.max()
     pseudo = int((data.transform_rank < data.sizes["concept"]).sum())
     words.append(
