@@ -138,6 +138,43 @@ def test_the_study_resumes_and_knows_what_its_state_looked_at(study):
     assert len([e for e in entries if e.node == "projection"]) == len(STEPS)
 
 
+def said_of(observable, steps, tmp_path, texts=24):
+    models = developing(STEPS)
+    trajectory = og.Trajectory.from_models({step: models[step] for step in steps})
+    built = og.Study(trajectory, tiny_inputs(texts), [observable], device="cpu")
+    data = built.run(tmp_path / "s")[observable.name].to_dataset()
+    assert "failed" not in data.attrs, data.attrs
+    return data, " ".join(json.loads(data.attrs["statements"]))
+
+
+def test_few_pairs_carry_no_verdict(tmp_path):
+    single = og.observables.Projection(k=2, pairs=1, batch_size=4)
+    data, said = said_of(single, STEPS, tmp_path)
+    assert "no 95 % interval" in said and "95 %):" not in said and "of one pair is" in said
+    assert not data.distinct.any() and not data.developed.any()
+
+
+def test_enough_pairs_carry_one_and_say_that_they_share_texts(tmp_path):
+    data, said = said_of(og.observables.Projection(k=2, pairs=6, batch_size=4), (0, 4, 16), tmp_path)
+    assert "(95 %):" in said and "no 95 % interval" not in said
+    assert "Pairs share texts (48 drawn of 24)" in said
+
+
+def test_one_step_has_commutators_but_no_directions(tmp_path):
+    data, said = said_of(og.observables.Projection(k=2, pairs=6, batch_size=2), (4,), tmp_path)
+    assert np.isnan(data.rho).all() and np.isfinite(data.defect).all()
+    assert "principal directions" not in said and "median defect" in said and "share" not in said
+
+
+def test_batches_of_more_than_half_of_the_texts_are_refused(tmp_path):
+    observable = og.observables.Commutators(batch_size=13)
+    built = og.Study(
+        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), [observable], device="cpu"
+    )
+    tree = built.run(tmp_path / "s")
+    assert "needs 26 texts for a pair" in tree.attrs["problems"]
+
+
 def test_the_report_draws_them(study, tmp_path):
     page = og.report.write(study[2], tmp_path / "r.html") if hasattr(og.report, "write") else None
     og.open_study(study[1]).report(tmp_path / "page.html")

@@ -233,5 +233,10 @@ def test_batches_are_drawn_without_a_text_twice():
     again = lent.draw(6, size=4, random_state=1)
     assert all(np.array_equal(a.ids, b.ids) for a, b in zip(batches, again, strict=True))
     assert len(lent.draw(20, size=4)) == 20
+    pairs = lent.draw(20, size=8, together=2)  # 24 texts are three batches: the third is left out
+    for first, second in zip(pairs[::2], pairs[1::2], strict=True):
+        assert not set(first.rows) & set(second.rows)
+    with pytest.raises(ArgumentError, match="to the 24 texts"):
+        lent.draw(2, size=13, together=2)
     with pytest.raises(ArgumentError, match="from 1 to the 24 texts"):
         lent.draw(1, size=25)

@@ -50,27 +50,31 @@ class GradientReading:
         columns = trimmed(self.inputs.ids.shape[1], width, self.inputs.padding_side)
         return Batch(rows, columns, self.inputs.ids[rows, columns], self.inputs.mask[rows, columns])
 
-    def draw(self, count: int, size: int, random_state: int = 0) -> list[Batch]:
+    def draw(
+        self, count: int, size: int, random_state: int = 0, together: int = 1
+    ) -> list[Batch]:
         """Return `count` batches of `size` random texts, the same for the same seed.
 
-        No text comes twice in a batch, and none in two batches while there are enough of them.
+        No text comes twice in a batch, none in two batches while there are enough of them, and
+        never in two of the same group of `together` batches, such as a pair.
 
         Raises
         ------
         ArgumentError
-            If a number is not positive, or a batch is larger than the input set.
+            If a number is not positive, or a group needs more texts than the input set has.
         """
         total = len(self.inputs)
-        if count < 1 or not 1 <= size <= total:
+        if min(count, size, together) < 1 or size * together > total:
             raise ArgumentError(
-                f"draw takes count >= 1 and size from 1 to the {total} texts of the input set; "
-                f"got count={count}, size={size}."
+                f"draw takes count >= 1 and size * together from 1 to the {total} texts of the "
+                f"input set; got count={count}, size={size}, together={together}."
             )
         rng = np.random.default_rng(random_state)
         rows: list[np.ndarray] = []
+        used = total // (size * together) * size * together
         while len(rows) < count:
             order = rng.permutation(total)
-            rows += [order[i : i + size] for i in range(0, total - size + 1, size)]
+            rows += [order[i : i + size] for i in range(0, used, size)]
         return [self.batch(np.sort(chosen)) for chosen in rows[:count]]
 
 

@@ -37,7 +37,7 @@ class Commutators(Observable):
     pairs
         Number of pairs of batches.
     batch_size
-        Texts in a batch.
+        Texts in a batch, at most half of the input set: the two batches of a pair share none.
     on
         Name of the input set; None means the study's first.
     method, dtype
@@ -64,6 +64,7 @@ class Commutators(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "commutators"
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < float("inf"):
@@ -83,7 +84,12 @@ class Commutators(Observable):
     def each_pair(self, reading: Any) -> Iterator[updates.Commutator]:
         """Yield the commutator of every pair of batches."""
         lent = reading[self.needs()[0]]
-        batches = lent.draw(2 * self.pairs, self.batch_size, self.random_state)
+        if 2 * self.batch_size > len(lent.inputs):
+            raise ArgumentError(
+                f"batch_size={self.batch_size} needs {2 * self.batch_size} texts for a pair; the "
+                f"input set has {len(lent.inputs)}."
+            )
+        batches = lent.draw(2 * self.pairs, self.batch_size, self.random_state, together=2)
         return updates.commutators(
             lent.model,
             lent.loss,
@@ -96,13 +102,19 @@ class Commutators(Observable):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return norm, defect, cosine, gradient norm and loss of every pair."""
-        return stacked([measures(found) for found in self.each_pair(reading)])
+        pairs = [measures(found) for found in self.each_pair(reading)]
+        return stacked(pairs).assign(texts=self.texts(reading))
+
+    def texts(self, reading: Any) -> int:
+        """Return the number of texts in the input set."""
+        return len(reading[self.needs()[0]].inputs)
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add medians and 90 % points with their intervals, a row of the chart, and figures."""
         data = data.assign(self.statistics(data))
         data = data.assign(defect_row(data))
-        return attach(data, _SECTION, FIGURES, statements(data), role="motion")
+        sentences = statements(data, 2 * self.pairs * self.batch_size)
+        return attach(data, _SECTION, FIGURES, sentences, role="motion")
 
     def statistics(self, data: xr.Dataset) -> dict[str, Any]:
         """Return median and 90 % point over pairs of everything that was measured."""
@@ -166,19 +178,24 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
 
 
 def defect_row(data: xr.Dataset) -> dict[str, Any]:
-    """Return the chart's row of the median defect; its floor is the bootstrap over pairs."""
+    """Return the chart's row of the median defect; its floor is the bootstrap over pairs.
+
+    Of too few pairs for an interval no change is above it.
+    """
     median = data.defect_over_pairs.sel(statistic="median").values
     half = (data.defect_high - data.defect_low).sel(statistic="median").values / 2
     there = np.isfinite(half)
     first = half[there][0] if there.any() else 0.0
     floor = np.where(there, np.sqrt(half**2 + first**2), 0.0)
+    if data.sizes["pair"] < updates.FEWEST_PAIRS:
+        floor = np.full_like(floor, np.finfo(float).max)
     return development_rows(
         ["commutator defect"], [""], data.step.values, median[None], floor=floor[None]
     )
 
 
-def statements(data: xr.Dataset) -> list[str]:
-    """Return sentences on the first and the last defect."""
+def statements(data: xr.Dataset, drawn: int) -> list[str]:
+    """Return sentences on the first and the last defect, of pairs with `drawn` texts in all."""
     defect = data.defect_over_pairs.sel(statistic="median")
     there = np.flatnonzero(np.isfinite(defect.values))
     if not len(there):
@@ -189,7 +206,17 @@ def statements(data: xr.Dataset) -> list[str]:
             float(data[f"defect_{end}"].sel(statistic="median")[i]) for end in ("low", "high")
         )
         words.append(f"{float(defect[i]):.3g} ({low:.3g}-{high:.3g}) at step {int(data.step[i]):,}")
-    return [f"The median defect of {data.sizes['pair']} pairs is {' and '.join(words)}."]
+    pairs = data.sizes["pair"]
+    number = "one pair" if pairs == 1 else f"{pairs} pairs"
+    sentences = [f"The median defect of {number} is {' and '.join(words)}."]
+    if pairs < updates.FEWEST_PAIRS:
+        sentences.append(f"Fewer than {updates.FEWEST_PAIRS} pairs give no 95 % interval.")
+    texts = int(data.texts.max())
+    if drawn > texts:
+        sentences.append(
+            f"Pairs share texts ({drawn:,} drawn of {texts:,}), so intervals are too narrow."
+        )
+    return sentences
 
 
 _SECTION = Section(

@@ -97,7 +97,7 @@ class Projection(Commutators):
         for found in self.each_pair(reading):
             pairs.append(measures(found))
             tally.add(found)
-        return stacked(pairs).merge(tally.result())
+        return stacked(pairs).assign(texts=self.texts(reading)).merge(tally.result())
 
     def _bases(
         self, state: xr.Dataset, blocks: Sequence[str], end: int
@@ -106,9 +106,11 @@ class Projection(Commutators):
         for block in blocks:
             path, gram = state[block].values, state[_gram(block)].values
             for name, last in zip(BASES, (end, len(gram)), strict=True):
-                none = np.zeros((path.shape[1], 0))
-                basis = geometry.principal_basis(path, self.k, gram=gram, end=max(last, 2))
-                bases[name].append(basis if last >= 2 else none)
+                if last < 2:  # nothing has moved yet
+                    bases[name].append(np.zeros((path.shape[1], 0)))
+                else:
+                    basis = geometry.principal_basis(path, self.k, gram=gram, end=last)
+                    bases[name].append(basis)
         return bases
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -125,7 +127,8 @@ class Projection(Commutators):
         )
         data.ratio.attrs.update(long_name="ρ over that of block-matched random subspaces")
         data.perpendicular.attrs.update(long_name="share of the norm outside", symbol="√(1 − ρ²)")
-        sentences = [*_statements(data, self.k), *statements(data)]
+        drawn = 2 * self.pairs * self.batch_size
+        sentences = [*_statements(data, self.k), *statements(data, drawn)]
         figures = [*_FIGURES, *COMMUTATOR_FIGURES]
         return attach(data, _SECTION, figures, sentences, role="motion")
 
@@ -249,20 +252,20 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
         return []
     last = setting.isel(step=int(there[-1]))
     shares = [float(last.rho_median.sel(vector=v)) for v in VECTORS]
-    ratio = np.log(last.rho.sel(vector=VECTORS[0]) / last.rho.sel(vector=VECTORS[1]))
-    low, _, high = (float(np.exp(v)) for v in _bootstrapped(ratio, 0))
+    held = (
+        f"At step {int(last.step):,} the {k} principal directions per block of the run so far "
+        f"hold {shares[0]:.3f} of a commutator's norm and {shares[1]:.3f} of a plain "
+        f"gradient's; random directions hold {float(last.control):.3f}."
+    )
+    first, second = (last.rho.sel(vector=v) for v in VECTORS[:2])
+    if data.sizes["pair"] < updates.FEWEST_PAIRS or not bool(((first > 0) & (second > 0)).all()):
+        return [held]
+    low, _, high = (float(np.exp(v)) for v in _bootstrapped(np.log(first / second), 0))
     verdict = "commutators lie in these directions as much as gradients do, as far as can be told"
     if high < 1 or low > 1:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"
-    return [
-        (
-            f"At step {int(last.step):,} the {k} principal directions per block of the run so far "
-            f"hold {shares[0]:.3f} of a commutator's norm and {shares[1]:.3f} of a plain "
-            f"gradient's; random directions hold {float(last.control):.3f}."
-        ),
-        f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}.",
-    ]
+    return [held, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
 
 
 _SECTION = Section(

@@ -13,10 +13,12 @@ from .field import GradientField as GradientField
 from .field import Vector as Vector
 from .field import inner as inner
 from .field import norm as norm
+from .pairs import FEWEST as FEWEST_PAIRS
 from .pairs import PairStatistics as PairStatistics
 from .pairs import pair_statistics as pair_statistics
 
 __all__ = [
+    "FEWEST_PAIRS",
     "METHODS",
     "Commutator",
     "GradientField",

@@ -9,7 +9,10 @@ import numpy as np
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
 
-__all__ = ["PairStatistics", "pair_statistics"]
+__all__ = ["FEWEST", "PairStatistics", "pair_statistics"]
+
+FEWEST = 6
+"""Pairs for a 95 % interval: of n, even the range misses the median with probability 2 / 2ⁿ."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,10 @@ class PairStatistics:
 def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> PairStatistics:
     """Return median and 90 % point of a number measured on several pairs of batches.
 
-    Intervals are percentile bootstraps over pairs, which must not share batches. With fewer than
-    about 20 pairs the 90 % point lies between the two largest values, and its interval cannot reach
-    beyond the largest.
+    Intervals are percentile bootstraps over pairs, which must not share batches. No interval of
+    fewer than 6 values holds the median 95 % of the time, whatever it is; that of one value is the
+    value. With fewer than about 20 pairs the 90 % point lies between the two largest values, and
+    its interval cannot reach beyond the largest.
 
     Parameters
     ----------
