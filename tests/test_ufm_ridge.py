@@ -99,3 +99,16 @@ def test_ridge_path_refuses_what_does_not_fit():
         ridge_path(S, 6, [0.1, -0.1])
     with pytest.raises(ArgumentError, match="max_margin"):
         ridge_path(S, 6, [0.1], max_margin=np.ones((2, 2)))
+
+
+def test_the_path_finds_concepts_that_stronger_penalties_kept_out():
+    S = np.random.default_rng(0).random((8, 20)) < 0.4
+    S[1, ~S.any(axis=0)], S[0, S.all(axis=0)] = True, False
+    S_centred = S - S.mean(axis=0)
+    ridges = [3.0, 0.875, 0.473, 0.255, 0.1]  # each lets more concepts in
+    path = ridge_path(S_centred, 8, ridges)
+    for ridge in ridges[1:]:
+        alone = ridge_path(S_centred, 8, [ridge])
+        assert abs(float(path.cosine.sel(ridge=ridge)) - float(alone.cosine[0])) < 1e-4
+    strongest = path.sel(ridge=3.0)
+    assert float(strongest.logit_norm) == 0 and np.isnan(strongest.cosine)

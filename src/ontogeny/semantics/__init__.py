@@ -23,11 +23,11 @@ from .gradient_flow import half_times as half_times
 from .imbalance import StepImbalance as StepImbalance
 from .imbalance import loss_growth_rates as loss_growth_rates
 from .imbalance import step_imbalance as step_imbalance
-from .learning_order import LearningOrder as LearningOrder
-from .learning_order import first_crossing as first_crossing
-from .learning_order import learning_order as learning_order
 from .neighbours import NeighbourVectors as NeighbourVectors
 from .neighbours import neighbour_vectors as neighbour_vectors
+from .order import LearningOrder as LearningOrder
+from .order import first_crossing as first_crossing
+from .order import learning_order as learning_order
 from .orthant import Orthant as Orthant
 from .orthant import RefinementTree as RefinementTree
 from .orthant import orthants as orthants

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from ..errors import ArgumentError
 from .corpus import Tokens, token_stream
-from .counting import frequent_words, relabelled
-from .support import ContextWords, Support, checked_lengths
+from .counting import relabelled
+from .support import ContextWords, Support, check_count, checked_lengths, vocabulary
 
 __all__ = ["Cloze", "cloze_support"]
 
@@ -74,10 +74,9 @@ def cloze_support(
     shortest, longest = checked_lengths(lengths)
     if shortest < 2:
         raise ArgumentError(f"lengths must be at least 2, one word on each side; got {lengths!r}.")
+    check_count("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
-    left_out = {exclude} if isinstance(exclude, str | int) else set(exclude)
-    excluded = [i for i, word in enumerate(stream.words) if word in left_out or i in left_out]
-    word_ids, _ = frequent_words(stream.ids, np.array(excluded, dtype=np.int64), vocab_size)
+    word_ids = vocabulary(stream, exclude, vocab_size)
     ids, V = relabelled(stream.ids, word_ids), len(word_ids)
     found = [_windows(ids, V, n) for n in range(shortest, longest + 1)]
     counts = np.concatenate([f.counts for f in found])

@@ -10,7 +10,7 @@ import xarray as xr
 
 from ..arrays import matrix, to_numpy
 from ..errors import ArgumentError, check_choice
-from .learning_order import first_crossing
+from .order import first_crossing
 
 __all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]
 

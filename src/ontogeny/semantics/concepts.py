@@ -157,8 +157,7 @@ def svd_concepts(
     A, words, contexts = _matrix(support, of)
     if weights is not None:
         A = A @ sparse.diags_array(_weights(weights, support, A.shape[1]))
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
+    _check_k(k)
     check_choice("method", method, METHODS)
     U, sigma, V = centred_svd(A, k, method, random_state)
     if not len(sigma):
@@ -217,7 +216,9 @@ def embedding_concepts(
     >>> basis.U.shape, basis.V.shape
     ((30, 3), (50, 3))
     """
+    _check_k(k)
     vectors = to_numpy(matrix("W", W)).astype(np.float64)
+    _check_names("words", words, len(vectors), "rows of W")
     if centred:
         vectors = vectors - vectors.mean(0)
     U, roots, Rt = np.linalg.svd(vectors, full_matrices=False)
@@ -234,9 +235,20 @@ def embedding_concepts(
             raise ArgumentError(
                 f"H must have {len(R)} rows, the columns of W; its shape is {hidden.shape}."
             )
+        _check_names("contexts", contexts, hidden.shape[1], "columns of H")
         V = hidden.T @ (R / roots[:k])  # roots are the singular values of W: Sigma^1/2
     source = f"word embeddings, {'centred' if centred else 'not centred'}"
     return ConceptBasis(U, roots[:k] ** 2, V, words, contexts, source)
+
+
+def _check_k(k: Any) -> None:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
+
+
+def _check_names(name: str, given: Sequence[Any] | None, n: int, of: str) -> None:
+    if given is not None and len(given) != n:
+        raise ArgumentError(f"{name} must name the {n} {of}; got {len(given)} names.")
 
 
 def _matrix(support: Any, of: str) -> tuple[Any, Any, Any]:

@@ -24,6 +24,7 @@ __all__ = ["Tokens", "WordStream", "token_stream", "word_stream"]
 Tokens: TypeAlias = Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
 
 BREAK = -1
+_NOTHING = object()  # the first entry where there is none
 
 _PARTED = re.compile(r"\n[^\S\n]*\n")
 
@@ -136,7 +137,9 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
         return _of_words(list(rest))
     if is_array(first) or _holds_numbers(first):
         return _of_ids(_parted(rest), names)
-    if isinstance(first, Sequence) or first is None:
+    if isinstance(first, Sequence) and not len(first):  # what a first text without tokens is not
+        return token_stream(_without_empty(rest), names)
+    if isinstance(first, Sequence) or first is _NOTHING:
         return _numbered(_checked_words(words) for words in rest)
     raise ArgumentError(
         f"tokens must hold words, token ids or lists of them; its first entry is {_kind(first)}."
@@ -240,15 +243,19 @@ class _Numbers(Sequence[str]):
 
 
 def _peeked(values: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    first = next(values, None)
-    if first is None:
-        return None, iter(())
+    first = next(values, _NOTHING)
+    if first is _NOTHING:
+        return first, iter(())
 
     def rest() -> Iterator[Any]:
         yield first
         yield from values
 
     return first, rest()
+
+
+def _without_empty(texts: Iterator[Any]) -> Iterator[Any]:
+    return (text for text in texts if not (isinstance(text, Sequence) and not len(text)))
 
 
 def _holds_numbers(value: Any) -> bool:

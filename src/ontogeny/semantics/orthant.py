@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,7 +202,12 @@ def named(names: Sequence[Any] | None, index: np.ndarray) -> list[Any]:
 
 def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, ...]:
     """Return the concepts that `dims` names, or say what is wrong with it."""
-    picked = tuple(range(dims)) if isinstance(dims, int | np.integer) else tuple(dims)
+    picked = tuple(range(dims)) if isinstance(dims, int | np.integer) else dims
+    picked = tuple(picked) if isinstance(picked, Iterable) else (picked,)
+    if not all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked):
+        raise ArgumentError(
+            f"dims must be a number of concepts, or concepts counted from 0; got {dims!r}."
+        )
     if not picked or len(set(picked)) < len(picked):
         raise ArgumentError(f"dims must name at least one concept, each once; got {dims!r}.")
     if min(picked) < 0 or max(picked) >= basis.k:
@@ -282,5 +287,7 @@ def refinement_tree(basis: ConceptBasis, depth: int = 5, **options: Any) -> Refi
     >>> [len(level) for level in refinement_tree(basis, 2).levels]
     [2, 2]
     """
+    if not isinstance(depth, int | np.integer):
+        raise ArgumentError(f"depth must be a number of concepts; got {depth!r}.")
     checked_dims(basis, depth)
     return RefinementTree(tuple(tuple(orthants(basis, p, **options)) for p in range(1, depth + 1)))

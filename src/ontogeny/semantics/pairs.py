@@ -11,7 +11,7 @@ from scipy import sparse
 from ..errors import ArgumentError
 from .concepts import ConceptBasis
 from .orthant import checked_dims, signatures
-from .scores import Score, random_rotation
+from .scores import Score, check_draws, random_rotation
 from .support import Support
 
 __all__ = ["SignatureLift", "signature_lift"]
@@ -51,8 +51,12 @@ class SignatureLift:
 
     @property
     def falls(self) -> bool:
-        """Whether the density falls with every concept in which the signatures differ."""
-        return bool((np.diff(self.by_distance[~np.isnan(self.by_distance)]) < 0).all())
+        """Whether the density falls with every concept in which the signatures differ.
+
+        False where fewer than two distances have pairs, so that nothing can fall.
+        """
+        known = self.by_distance[~np.isnan(self.by_distance)]
+        return len(known) > 1 and bool((np.diff(known) < 0).all())
 
 
 def signature_lift(
@@ -109,6 +113,10 @@ def signature_lift(
             f"got {S.shape}."
         )
     S = sparse.csr_array(S != 0, dtype=np.float64)
+    if not S.nnz:
+        raise ArgumentError("support must hold a word that follows a context; all are 0.")
+    check_draws("permutations", permutations)
+    check_draws("rotations", rotations)
     U, V = basis.U[:, picked], basis.V[:, picked]
     p = len(picked)
     rng = np.random.default_rng(random_state)

@@ -113,7 +113,8 @@ def ridge_path(
 ) -> xr.Dataset:
     """Return the minimisers of the cross-entropy with a ridge penalty, from strong to vanishing.
 
-    Each is found by L-BFGS from the one before, the first from a small random start.
+    Each is found by L-BFGS from the one before, the first from a small random start. From the
+    growth rate of the first concept upwards the minimiser is zero, whose cosines are NaN.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def ridge_path(
     -------
     xarray.Dataset
         Along ``ridge``: ``cosine`` of the logits with S̃, ``max_margin_cosine``, ``logit_norm``,
-        ``cross_entropy`` (without the penalty), ``gradient_norm`` relative to that at zero,
+        ``cross_entropy`` (without the penalty), ``gradient_norm`` relative to the penalty's own,
         ``projection(ridge, concept)`` u_iᵀ L v_i and ``sigma(concept)``.
 
     Raises
@@ -166,17 +167,25 @@ def ridge_path(
             f"ridges must go below {strongest:.3g}, where the logits begin to differ from 0; "
             f"the smallest is {penalties[-1]:g}."
         )
-    if max_margin is not None and np.shape(max_margin) != S.shape:
-        raise ArgumentError(f"max_margin must have shape {S.shape}; got {np.shape(max_margin)}.")
+    if max_margin is not None:
+        max_margin = to_numpy(matrix("max_margin", max_margin))
+        if max_margin.shape != S.shape:
+            raise ArgumentError(f"max_margin must have shape {S.shape}; got {max_margin.shape}.")
     U, sigma, Vt = np.linalg.svd(S, full_matrices=False)
     kept = sigma > 1e-6 * sigma[0]
     rng = np.random.default_rng(random_state)
-    point = 0.1 * rng.standard_normal((len(S) + S.shape[1]) * d) / math.sqrt(d)
+    start = 0.1 * rng.standard_normal((len(S) + S.shape[1]) * d) / math.sqrt(d)
+    point = start
     rows = []
     for ridge in penalties:
         objective = make_objective(S, "cross_entropy", P, pi, float(ridge))
-        point, error = _minimum(objective, point, d, max_iterations)
-        W, H = _split(point, S.shape, d)
+        if ridge >= strongest:  # zero is the minimiser, and no gradient leads away from it
+            found, error = np.zeros_like(start), 0.0
+        else:
+            found, error = _minimum(objective, point, d, max_iterations)
+            # Concepts that a stronger penalty kept out are zero there, and no gradient leads away.
+            point = found + 0.1 * start
+        W, H = _split(found, S.shape, d)
         L = W @ H
         rows.append(
             {
@@ -231,7 +240,7 @@ def _split(x: np.ndarray, shape: tuple[int, int], d: int) -> tuple[np.ndarray, n
 
 def _cosine(L: np.ndarray, M: np.ndarray) -> float:
     norms = float(np.linalg.norm(L) * np.linalg.norm(M))
-    return float(np.sum(L * M)) / norms if norms > 0 else 0.0
+    return float(np.sum(L * M)) / norms if norms > 0 else np.nan
 
 
 def _support(S: Array) -> np.ndarray:

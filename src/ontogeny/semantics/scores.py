@@ -44,13 +44,19 @@ class Score:
 
     @property
     def p_value(self) -> float:
-        """How often random groups of the same sizes score as well: (1 + hits) / (1 + draws)."""
-        return float((1 + (self.permuted >= self.value).sum()) / (1 + len(self.permuted)))
+        """How often random groups of the same sizes score as well: (1 + hits) / (1 + draws).
+
+        NaN where the score is; a draw without a score counts as a hit.
+        """
+        if np.isnan(self.value):
+            return float("nan")
+        below = int((self.permuted < self.value).sum())
+        return float((1 + len(self.permuted) - below) / (1 + len(self.permuted)))
 
     @property
     def rotated_percentile(self) -> float:
         """Share of rotated bases that score lower, in percent; NaN without rotations."""
-        if self.rotated is None:
+        if self.rotated is None or not len(self.rotated) or np.isnan(self.value):
             return float("nan")
         return float(100 * (self.rotated < self.value).mean())
 
@@ -121,7 +127,7 @@ def coherence(
     Raises
     ------
     ArgumentError
-        If a word is in two groups, or fewer than two words have a class.
+        If a word is in two groups, or fewer than two words or classes are left.
 
     Notes
     -----
@@ -179,7 +185,7 @@ def orthant_coherence(
     Raises
     ------
     ArgumentError
-        If the basis has no words, or fewer than two of them have a class.
+        If the basis has no words, or fewer than two of them have a class, or all the same.
 
     Notes
     -----
@@ -199,6 +205,7 @@ def orthant_coherence(
     rows = basis.U[:, checked_dims(basis, dims)]
     scorer = _Scorer(list(basis.words), labels, neighbours)
     rng = np.random.default_rng(random_state)
+    check_draws("rotations", rotations)
     turned = [rows @ random_rotation(rows.shape[1], rng) for _ in range(rotations)]
     others = [(signatures(x), np.abs(x).sum(1)) for x in turned]
     return scorer.compared(signatures(rows), np.abs(rows).sum(1), permutations, others, rng)
@@ -217,6 +224,12 @@ def purity(groups: np.ndarray, classes: np.ndarray) -> float:
     table = np.zeros((g.max() + 1, c.max() + 1), dtype=np.int64)
     np.add.at(table, (g, c), 1)
     return float(table.max(1).sum() / len(g))
+
+
+def check_draws(name: str, n: Any) -> None:
+    """Say so if `n` is no number of draws."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ArgumentError(f"{name} must be a whole number of at least 0; got {n!r}.")
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> np.ndarray:
@@ -248,6 +261,10 @@ class _Scorer:
                 "at least 2 are needed."
             )
         self.classes = np.array([labels[word] for word in words if word in labels])
+        if len(set(self.classes.tolist())) < 2:
+            raise ArgumentError(
+                f"labels give all words the same class, {self.classes[0]!r}; at least 2 are needed."
+            )
         self.vectors = None if neighbours is None else neighbours.of(words)
 
     def __call__(self, codes: np.ndarray, typicality: np.ndarray) -> tuple[float, ...]:
@@ -267,6 +284,7 @@ class _Scorer:
         rng: np.random.Generator,
     ) -> Coherence:
         """Score a partition beside random ones of the same sizes and beside `rotated` ones."""
+        check_draws("permutations", permutations)
         # All words change places, also those without a class; only the labelled ones are scored.
         n = len(codes)
         drawn = [self(rng.permutation(codes), rng.random(n)) for _ in range(permutations)]

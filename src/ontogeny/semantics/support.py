@@ -173,15 +173,9 @@ def support_matrix(
     ['ran', 'sat']
     """
     shortest, longest = checked_lengths(lengths)
-    _check_count("vocab_size", vocab_size)
-    _check_count("n_contexts", n_contexts)
+    check_count("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
-    if highest_id(stream.ids) >= HIGHEST_ID:
-        raise ArgumentError(
-            f"tokens hold id {highest_id(stream.ids)}; ids must be below {HIGHEST_ID}. "
-            "Number them first: np.unique(tokens, return_inverse=True)."
-        )
-    word_ids, _ = frequent_words(stream.ids, _excluded(stream, exclude), vocab_size)
+    word_ids = vocabulary(stream, exclude, vocab_size)
     V = len(word_ids)
     ids = relabelled(stream.ids, word_ids)
     found = frequent_contexts(ids, V, n_contexts, shortest, longest, per_length=per_length)
@@ -253,7 +247,7 @@ def support_from_pairs(
 
 def _most_frequent(name: str, labels: np.ndarray, n: int | None) -> np.ndarray:
     if n is not None:
-        _check_count(name, n)
+        check_count(name, n)
     return frequent_words(labels, np.zeros(0, dtype=int), len(labels) if n is None else n)[0]
 
 
@@ -269,22 +263,38 @@ def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:
 
 def checked_lengths(lengths: Any) -> tuple[int, int]:
     """Return the shortest and the longest context, or say what is wrong with them."""
-    given = (lengths, lengths) if isinstance(lengths, int) else tuple(lengths)
-    if len(given) != 2 or not all(isinstance(n, int | np.integer) for n in given):
+    given = tuple(lengths) if isinstance(lengths, Iterable) else (lengths, lengths)
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in given)
+    if len(given) != 2 or not whole:
         raise ArgumentError(f"lengths must be (shortest, longest) in words; got {lengths!r}.")
     if not 1 <= given[0] <= given[1]:
         raise ArgumentError(f"lengths must have 1 <= shortest <= longest; got {lengths!r}.")
     return int(given[0]), int(given[1])
 
 
-def _check_count(name: str, n: Any) -> None:
+def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int) -> np.ndarray:
+    """Return the most frequent ids of a stream that are not excluded, or say what is wrong."""
+    check_count("vocab_size", vocab_size)
+    if highest_id(stream.ids) >= HIGHEST_ID:
+        raise ArgumentError(
+            f"tokens hold id {highest_id(stream.ids)}; ids must be below {HIGHEST_ID}. "
+            "Number them first: np.unique(tokens, return_inverse=True)."
+        )
+    return frequent_words(stream.ids, _excluded(stream, exclude), vocab_size)[0]
+
+
+def check_count(name: str, n: Any) -> None:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
         raise ArgumentError(f"{name} must be a whole number of at least 1; got {n!r}.")
 
 
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> np.ndarray:
     """Return the ids to leave out; words that do not occur are left out already."""
-    given = {exclude} if isinstance(exclude, str | int) else set(exclude)
+    several = isinstance(exclude, Iterable) and not isinstance(exclude, str)
+    given = set(exclude) if several else {exclude}
+    for e in given:
+        if not isinstance(e, str | int | np.integer):
+            raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
     names = {e for e in given if isinstance(e, str)}
     ids = [int(e) for e in given if not isinstance(e, str)]
     if names:

@@ -16,6 +16,7 @@ from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
 __all__ = ["train_ufm"]
 
 _MOST_STEPS = 1_000_000
+_LARGEST_DELTA = 300
 
 
 def train_ufm(
@@ -151,8 +152,11 @@ def train_ufm(
 def _check_sizes(d: int, delta: float, step_size: float, ridge: float, records: int) -> None:
     if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
         raise ArgumentError(f"d must be a whole number, at least 1; got {d!r}.")
-    if not math.isfinite(delta):
-        raise ArgumentError(f"delta must be finite; got {delta}.")
+    if not abs(delta) <= _LARGEST_DELTA:
+        raise ArgumentError(
+            f"delta must lie between -{_LARGEST_DELTA} and {_LARGEST_DELTA}, or e^-delta is lost; "
+            f"got {delta}."
+        )
     if not 0 < step_size <= 0.5:
         raise ArgumentError(f"step_size must lie in (0, 0.5]; got {step_size}.")
     if not (ridge >= 0 and math.isfinite(ridge)):

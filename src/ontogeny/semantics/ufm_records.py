@@ -12,8 +12,8 @@ import xarray as xr
 from ..arrays import Array, namespace, to_numpy
 from ..errors import ArgumentError, NonFiniteError
 from .gradient_flow import closed_form, half_times
-from .learning_order import first_crossing
 from .objectives import Objective
+from .order import first_crossing
 from .subspaces import leading_directions, subspace_overlap
 
 __all__ = ["UfmBasis", "UfmRecorder", "basis_of", "with_theory"]
@@ -131,11 +131,13 @@ def with_theory(data: xr.Dataset, objective: Objective, delta: float) -> xr.Data
     """Return the records with half-times, and with the closed form where it is known."""
     times, series = data.time.values, data.projection.values.T
     sigma = data.sigma.values
-    level = sigma if objective.loss == "square" else series[:, -1]
+    # A projection that ends below zero is no share of a concept: it has no half-time.
+    last = np.where(series[:, -1] > 0, series[:, -1], np.nan)
+    level = sigma if objective.loss == "square" else last
     data = data.assign(half_time=("concept", first_crossing(times, series, level / 2)))
     if objective.loss == "square" and objective.is_plain:
         data = data.assign(theory=(("time", "concept"), sigma * closed_form(sigma, delta, times)))
-        if (sigma * math.exp(2 * delta) > 2).all():
+        if (np.log(sigma) + 2 * delta > math.log(2)).all():
             data = data.assign(theory_half_time=("concept", half_times(sigma, delta)))
     return _labelled(data)
 

@@ -83,10 +83,12 @@ def imbalanced_digits(
         raise ArgumentError(
             f"majorities and minorities must be at least two different digits; got {digits}."
         )
-    if per_majority < 1 or ratio < 1:
+    if not isinstance(per_majority, int | np.integer) or per_majority < 1:
         raise ArgumentError(
-            f"per_majority and ratio must be at least 1; got {per_majority} and {ratio}."
+            f"per_majority must be a whole number of at least 1; got {per_majority!r}."
         )
+    if not (ratio >= 1 and np.isfinite(ratio)):
+        raise ArgumentError(f"ratio must be at least 1; got {ratio}.")
     images, labels = load_digits(return_X_y=True)
     rng = np.random.default_rng(random_state)
     wanted = [per_majority] * len(majorities)

@@ -130,6 +130,11 @@ def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> Org
     array([[1., 1.],
            [0., 1.]])
     """
+    for attribute, true_of in (attributes or {}).items():
+        if isinstance(true_of, str):
+            raise ArgumentError(
+                f"attribute {attribute!r} must have a list of subjects; got {true_of!r}."
+            )
     table = _ATTRIBUTES if attributes is None else {k: tuple(v) for k, v in attributes.items()}
     for attribute, true_of in table.items():
         if not true_of or len(set(true_of)) < len(true_of):

@@ -84,7 +84,7 @@ def semantics_page(
         nodes["contexts-and-words"] = lift_view(
             semantics.signature_lift(support, basis, dims, **counts)
         )
-    if sum(word in labels for word in basis.words) >= 2:
+    if len({labels[word] for word in basis.words if word in labels}) >= 2:
         near = None if heldout is None else semantics.neighbour_vectors(heldout, basis.words)
         counted = [p for p in range(dims - 1, dims + 3) if 1 <= p <= basis.k]
         nodes["coherence"] = coherence_view(

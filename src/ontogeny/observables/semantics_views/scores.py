@@ -74,7 +74,8 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
         null="random groups of the same sizes: 0 for adjusted mutual information",
         care="What the true axes add is the distance to the rotated ones, and it is small.",
     )
-    return attach(data, section, figures, [_sentence(p, s) for p, s in scores.items()])
+    sentences = [_sentence(p, s) for p, s in scores.items() if len(s.ami.permuted)]
+    return attach(data, section, figures, sentences)
 
 
 def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
@@ -96,7 +97,7 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
         ("permuted", lift.permuted, "random groups"), ("rotated", lift.rotated, "rotated axes"),
     ):  # fmt: skip
         if len(draws):
-            ends = np.quantile(draws, [0.025, 0.975], axis=0)
+            ends = _quantiles(draws)
             data[f"{name}_low"], data[f"{name}_high"] = ("distance", ends[0]), ("distance", ends[1])
             bands.append(Band(f"{name}_low", f"{name}_high", label))
     figure = Curves(
@@ -113,11 +114,22 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
     )
     p = len(lift.by_distance) - 1
     score = lift.lift
-    statement = (
-        f"Words follow contexts of their own signature in {p} concepts {score.value:.1f} times as "
-        f"often as any word follows any context (random groups {np.mean(score.permuted):.1f})."
-    )
-    return attach(data, section, [figure], [statement] if len(lift.permuted) else [])
+    statements = []
+    if np.isfinite(score.value) and np.isfinite(score.permuted).any():
+        statements.append(
+            f"Words follow contexts of their own signature in {p} concepts {score.value:.1f} times "
+            "as often as any word follows any context (random groups "
+            f"{np.nanmean(score.permuted):.1f})."
+        )
+    return attach(data, section, [figure], statements)
+
+
+def _quantiles(draws: np.ndarray) -> np.ndarray:
+    """Return the ends of the 95 % band of each column, NaN where no draw has a number."""
+    ends = np.full((2, draws.shape[1]), np.nan)
+    known = np.isfinite(draws).any(axis=0)
+    ends[:, known] = np.nanquantile(draws[:, known], [0.025, 0.975], axis=0)
+    return ends
 
 
 def _sentence(p: int, score: semantics.Coherence) -> str:

@@ -1,0 +1,83 @@
+"""What the functions of semantics refuse, and what they do not claim where nothing is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ontogeny import semantics, tasks
+from ontogeny.errors import ArgumentError
+from ontogeny.observables import semantics_views
+
+TEXT = "to go to see a cat to run a dog " * 3
+BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)
+LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2)), np.ones((9, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: semantics.cloze_support(np.array([1, 2**40, 1, 2, 1])), "tokens"),
+        (lambda: semantics.cloze_support(TEXT, vocab_size=0), "vocab_size"),
+        (lambda: semantics.cloze_support(TEXT, n_contexts=0), "n_contexts"),
+        (lambda: semantics.support_matrix(TEXT, lengths=2.0), "lengths"),
+        (lambda: semantics.support_matrix(TEXT, lengths=True), "lengths"),
+        (lambda: semantics.support_matrix(TEXT, exclude=None), "exclude"),
+        (lambda: semantics.support_matrix([None, "a"]), "tokens"),
+        (lambda: semantics.embedding_concepts(np.eye(4), k=0), "k must"),
+        (lambda: semantics.embedding_concepts(np.eye(4), words=["a"]), "words"),
+        (lambda: semantics.embedding_concepts(np.eye(4), np.eye(4), contexts=[("a",)]), "contexts"),
+        (lambda: semantics.orthants(BASIS, 2.0), "dims"),
+        (lambda: semantics.orthants(BASIS, [0.5]), "dims"),
+        (lambda: semantics.refinement_tree(BASIS, [0, 1]), "depth"),
+        (lambda: semantics.signature_lift(np.zeros((10, 4)), BASIS, 2), "support"),
+        (lambda: semantics.signature_lift(np.ones((10, 4)), BASIS, 2, rotations=-1), "rotations"),
+        (lambda: semantics.coherence([["a"], ["b"]], {"a": "x", "b": "x"}), "same class"),
+        (lambda: semantics.train_ufm(np.array([[0.5], [-0.5]]), 2, delta=800.0), "delta"),
+        (lambda: tasks.organism_world({"barks": "dog", "purrs": "cat"}), "barks"),
+        (lambda: tasks.imbalanced_digits(per_majority=10.5), "per_majority"),
+        (lambda: tasks.imbalanced_digits(ratio=np.nan), "ratio"),
+    ],
+)
+def test_bad_arguments_are_named(call, named):
+    with pytest.raises(ArgumentError, match=named):
+        call()
+
+
+@pytest.mark.parametrize("texts", [[[], [5, 7, 5, 7]], [[], ["a", "b", "a", "b"]]])
+def test_a_first_text_without_tokens_is_passed_over(texts):
+    support = semantics.support_matrix(texts, lengths=1)
+    assert np.array_equal(support.counts.toarray(), [[0, 1], [2, 0]])
+
+
+def test_a_score_without_a_value_is_not_significant():
+    assert np.isnan(semantics.Score(np.nan, np.zeros(99)).p_value)
+    assert semantics.Score(1.0, np.array([np.nan, 0.0, 0.0])).p_value == 0.5
+    assert np.isnan(semantics.Score(1.0, np.zeros(9), np.zeros(0)).rotated_percentile)
+
+
+def test_nothing_is_said_of_a_lift_that_is_not_known():
+    assert not LIFT_OF_NOTHING.falls
+    assert json.loads(semantics_views.lift_view(LIFT_OF_NOTHING).attrs["statements"]) == []
+
+
+def test_a_page_without_draws_makes_no_comparison():
+    support = semantics.support_matrix(TEXT, lengths=(1, 2))
+    basis = semantics.svd_concepts(support, 3)
+    page = semantics_views.semantics_page(basis, support, dims=2, draws=0)
+    assert json.loads(page["coherence"].attrs["statements"]) == []
+
+
+def test_projections_that_end_below_zero_have_no_half_time():
+    rng = np.random.default_rng(1)
+    S = (rng.random((6, 15)) < 0.5) * 1.0
+    S[0, ~S.any(axis=0)], S[0, S.all(axis=0)] = 1, 0
+    S_centred = S - S.mean(axis=0)
+    U, _, Vt = np.linalg.svd(S_centred, full_matrices=False)
+    P = S * np.exp(-60 * np.outer(U[:, 1], Vt[1]))  # against the second concept
+    run = semantics.train_ufm(
+        S_centred, 6, "cross_entropy", "random", P=P / P.sum(axis=0), duration=20.0
+    )
+    negative = run.projection.values[-1] <= 0
+    assert negative.tolist() == [False, True, False, False, False]
+    assert np.array_equal(np.isnan(run.half_time.values), negative)
