@@ -155,7 +155,8 @@ def test_few_pairs_carry_no_verdict(tmp_path):
 
 
 def test_enough_pairs_carry_one_and_say_that_they_share_texts(tmp_path):
-    data, said = said_of(og.observables.Projection(k=2, pairs=6, batch_size=4), (0, 4, 16), tmp_path)
+    observable = og.observables.Projection(k=2, pairs=6, batch_size=4)
+    _, said = said_of(observable, (0, 4, 16), tmp_path)
     assert "(95 %):" in said and "no 95 % interval" not in said
     assert "Pairs share texts (48 drawn of 24)" in said
 

@@ -50,9 +50,7 @@ class GradientReading:
         columns = trimmed(self.inputs.ids.shape[1], width, self.inputs.padding_side)
         return Batch(rows, columns, self.inputs.ids[rows, columns], self.inputs.mask[rows, columns])
 
-    def draw(
-        self, count: int, size: int, random_state: int = 0, together: int = 1
-    ) -> list[Batch]:
+    def draw(self, count: int, size: int, random_state: int = 0, together: int = 1) -> list[Batch]:
         """Return `count` batches of `size` random texts, the same for the same seed.
 
         No text comes twice in a batch, none in two batches while there are enough of them, and
