@@ -93,7 +93,12 @@ def test_files_with_parts_that_do_not_fit_are_refused(tmp_path):
     path = semantics.save_support(support, tmp_path / "a.npz")
     with np.load(path) as file:
         parts = dict(file)
-    for change in ({"indices": parts["indices"] + 100}, {"words": parts["words"][:1]}):
+    for change in (
+        {"indices": parts["indices"] + 100},
+        {"words": parts["words"][:1]},
+        {"word_ids": parts["word_ids"][:1]},
+        {"data": -parts["data"]},
+    ):
         np.savez(path, **{**parts, **change})
         with pytest.raises(ArgumentError, match="no support matrix"):
             semantics.load_support(path)
@@ -148,6 +153,10 @@ def test_context_logits_refuse_what_cannot_be_read():
     ):
         with pytest.raises(ArgumentError, match=word):
             capture.context_logits(model, contexts, np.arange(3), **options)
+    with pytest.raises(ArgumentError, match="token ids go up to 999999"):
+        capture.context_logits(model, np.array([[999_999]]), np.arange(3))
+    with pytest.raises(ArgumentError, match="word_ids go up to 999999"):
+        capture.context_logits(model, np.array([[1]]), np.array([999_999]))
     with torch.no_grad():
         model.lm_head.weight[0] = float("nan")
     with pytest.raises(NonFiniteError):

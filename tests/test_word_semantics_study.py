@@ -163,6 +163,15 @@ def test_a_file_of_next_words_is_refused_for_a_masked_model(tmp_path):
     assert "predicts masked ones" in result.attrs["problems"]
 
 
+@pytest.mark.parametrize("steps", [(0,), (0, 5)])
+def test_logits_that_are_all_alike_are_said_to_have_no_directions(tmp_path, steps):
+    flat = np.zeros((INPUTS.vocab_size, INPUTS.vocab_size))
+    data = node({step: BigramForCausalLM(flat) for step in steps}, tmp_path)
+    assert data.overlap.isnull().all() and data.learned_at.isnull().all()
+    assert "no directions" in data.attrs["statements"]
+    assert og.open_study(tmp_path).report(tmp_path / "page.html").exists()
+
+
 def test_the_page_draws_the_node_with_its_figures(tmp_path):
     models = learning(INPUTS)[0]
     og.Study(og.Trajectory.from_models(models), INPUTS, [WordSemantics(**OPTIONS)]).run(tmp_path)
@@ -181,6 +190,9 @@ def test_the_page_draws_the_node_with_its_figures(tmp_path):
     [
         ({"n_concepts": 2}, "n_concepts"),
         ({"draws": 1}, "draws"),
+        ({"n_contexts": 0}, "n_contexts"),
+        ({"vocab_size": 10.5}, "vocab_size"),
+        ({"lengths": (3, 1)}, "lengths"),
         ({"objective": "both"}, "objective"),
         ({"on": "text", "support": "a.npz"}, "input set"),
     ],

@@ -48,7 +48,8 @@ def context_logits(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a context is empty, or the model gives no logits.
+        If a shape does not fit, a context is empty, an id is none of the model's tokens, or the
+        model gives no logits.
     NonFiniteError
         If a logit is NaN or infinite.
 
@@ -73,8 +74,19 @@ def context_logits(
                 given, at = _sequence(ids[rows, :length], rows, left, mask_token_id)
                 batch = Batch(rows, slice(0, given.shape[1]), given, np.ones(given.shape, bool))
                 chooser.choose(batch, np.arange(len(rows)), at)
-                logits = chooser.take(run(model, batch))
+                try:
+                    logits = chooser.take(run(model, batch))
+                except IndexError as error:
+                    raise ArgumentError(
+                        f"{type(model).__name__} cannot read contexts whose token ids go up to "
+                        f"{int(given.max())}: {error}."
+                    ) from None
                 assert logits is not None  # every context has one position
+                if logits.shape[1] <= int(chosen.max()):
+                    raise ArgumentError(
+                        f"word_ids go up to {int(chosen.max())}, but {type(model).__name__} gives "
+                        f"logits of {logits.shape[1]} words."
+                    )
                 kept = logits.index_select(1, chosen.to(logits.device))
                 found[:, rows] = kept.float().cpu().numpy().T
     if not np.isfinite(found).all():

@@ -115,6 +115,8 @@ def _overlap_sentences(data: xr.Dataset) -> list[str]:
         return []
     own = data.sel(of="logits")
     known = own.k.values[np.isfinite(own.overlap).any(["step", "matrix"]).values]
+    if not len(known):
+        return ["The logits are the same for all words at every step: they have no directions."]
     k = int(max(n for n in known if n <= 5))
     own = own.sel(k=k)
     there = np.flatnonzero(np.isfinite(own.overlap).any("matrix").values)

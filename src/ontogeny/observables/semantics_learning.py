@@ -18,6 +18,7 @@ from ..errors import ArgumentError, check_choice
 from ..figures import attach
 from ..needs import InputSet, Model, Need
 from ..semantics import leading_directions, subspace_overlap
+from ..semantics.support import checked_lengths
 from .base import Observable
 from .semantics_figures import SECTION, figures, sentences
 from .semantics_series import development_of_concepts, order_of_learning, overlap_bands
@@ -94,11 +95,17 @@ class WordSemantics(Observable):
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
             raise ArgumentError("give the corpus as an input set (on) or as a file (support).")
-        for name, least in (("n_concepts", 5), ("draws", 3), ("batch_size", 1), ("vocab_size", 4)):
-            if getattr(self, name) < least:
-                raise ArgumentError(f"{name} must be at least {least}; got {getattr(self, name)}.")
+        least_of = {
+            "n_concepts": 5, "draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
+        }  # fmt: skip
+        for name, least in least_of.items():
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int) or given < least:
+                raise ArgumentError(
+                    f"{name} must be a whole number of at least {least}; got {given!r}."
+                )
         if self.lengths is not None:
-            object.__setattr__(self, "lengths", tuple(self.lengths))
+            object.__setattr__(self, "lengths", checked_lengths(self.lengths))
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields, with the content of the support file."""

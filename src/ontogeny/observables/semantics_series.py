@@ -127,7 +127,8 @@ def _change(series: xr.DataArray) -> xr.DataArray:
 
 
 def _since_first(series: xr.DataArray) -> xr.DataArray:
-    return series - series.isel(step=int(np.flatnonzero(_there(series))[0]))
+    there = np.flatnonzero(_there(series))
+    return series - series.isel(step=int(there[0])) if len(there) else series
 
 
 def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -> xr.DataArray:
