@@ -9,7 +9,7 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from study_examples import LAYERS, Counting, developing, tiny_inputs
+from study_examples import LAYERS, Counting, developing, record, tiny_inputs
 
 STEPS = (0, 1, 2, 4, 8, 16)
 OPTIONS = {"nmf": {"nonnegative": "split"}, "sae": {"epochs": 5}}
@@ -265,3 +265,23 @@ def test_every_concept_curve_stands_over_what_refitting_gives(trajectory, tmp_pa
     np.testing.assert_allclose(first.absolute_refit_high, (relative * norms).max("refit"))
     np.testing.assert_allclose(first.error_low, first.refit_error.min("refit"))
     assert (np.abs(first.refit_error - first.reconstruction_error) < 0.2).all()
+
+
+def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
+    run = record(developing(STEPS), tmp_path / "run")
+    weights = tmp_path / "run" / "checkpoint-4" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.unlink()  # after the trajectory was listed, as a failed download would
+    observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
+    node = og.Study(run, tiny_inputs(), [observable], device="cpu").run(tmp_path / "s")
+    known = node["concepts-pca"].reconstruction_error.notnull().all("layer")
+    assert node["concepts-pca"].step[~known].values.tolist() == [4]
+
+    weights.write_bytes(whole)  # it came back: the chain goes through it, from it on anew
+    progress = Counting()
+    again = og.Trajectory.from_folder(tmp_path / "run")
+    node = og.Study(again, tiny_inputs(), [observable], device="cpu").run(
+        tmp_path / "s", progress=progress
+    )
+    assert node["concepts-pca"].reconstruction_error.notnull().all()
+    assert {"references", "step 2", "step 4"} <= set(progress.labels)

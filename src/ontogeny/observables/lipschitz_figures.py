@@ -104,7 +104,7 @@ def _statements(data: xr.Dataset) -> list[str]:
 def _claim(data: xr.Dataset) -> list[str]:
     if "spearman" not in data:
         return [
-            "Too few steps, or too little movement to compare concept with activation distances."
+            "Too few steps, or too little movement, to compare concept with activation distances."
         ]
     rho, p = data.spearman, data.fluctuation_p
     line = (

@@ -46,15 +46,17 @@ def _statements(data: xr.Dataset, noisy: bool) -> list[str]:
         return []
     error = away.codes_error.median(("layer", "step"))
     parts = [f"{name} {float(error.sel(mapping=name)):.2g}" for name in MAPS]
-    share = away.share.mean(("layer", "step"))
     words = [
-        "Error of the codes, relative, median over layers and steps: " + ", ".join(parts) + ".",
-        (
+        "Error of the codes, relative, median over layers and steps: " + ", ".join(parts) + "."
+    ]
+    changed = away.share.sum("share_of") > 0.5  # the shares add up to 1, or to 0 without a change
+    if changed.any():
+        share = away.share.where(changed).mean(("layer", "step"))
+        words.append(
             f"Of the squared change of matched dictionaries {_percent(share, 'rotation')} is a "
             f"rotation among the concepts, {_percent(share, 'deformation')} a deformation, and "
             f"{_percent(share, 'outside')} leaves the span of the reference's concepts (means)."
-        ),
-    ]
+        )
     if noisy:
         moved = data.velocity.sel(matching="matched")
         high = data.refit_high.sel(matching="matched")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..errors import CheckpointError
 from ..store import write_json
 from ..trajectory import Checkpoint
 
@@ -28,8 +29,14 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
 
 
 def whole_digest(checkpoint: Checkpoint) -> str:
-    """Return one digest of all weights of a checkpoint."""
-    return DigestCache(None)(checkpoint)
+    """Return one digest of all weights of a checkpoint, or ``"unreadable"``.
+
+    What was tried and could not be read is part of what a state depends on, too.
+    """
+    try:
+        return DigestCache(None)(checkpoint)
+    except CheckpointError:
+        return "unreadable"
 
 
 class DigestCache:
