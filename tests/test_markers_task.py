@@ -148,6 +148,12 @@ def test_a_full_sequence_needs_no_distractor():
     assert batch.positions.tolist() == [[0, 2]] * 3
 
 
+def test_places_without_a_token_for_distractors_are_refused_rather_than_filled_with_values():
+    task = MarkerTask(length=8, modulus=5, markers=4, vocab_size=6)
+    with pytest.raises(ArgumentError, match="no token for them"):
+        task.sample(3, generator(), markers=2)
+
+
 def test_batches_are_reached_by_step_and_differ():
     one, again = MarkerStream(MarkerTask(), 8, 3), MarkerStream(MarkerTask(), 8, 3)
     for step in (0, 63, 64, 200):

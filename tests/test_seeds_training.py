@@ -136,6 +136,12 @@ def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
         record_marker_runs(other, tiny(steps=2), seeds=[0])
 
 
+def test_other_checkpoints_in_the_folder_are_refused_rather_than_left_as_they_are(tmp_path):
+    record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=2)
+    with pytest.raises(ArgumentError, match="every=2, not 1"):
+        record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=1)
+
+
 def test_a_damaged_state_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(room, "_SAVE_EVERY", 2)
 
@@ -151,7 +157,7 @@ def test_a_damaged_state_is_said(tmp_path, monkeypatch):
         record_marker_runs(tmp_path, tiny(), seeds=[0])
 
 
-@pytest.mark.parametrize("seeds", [[], [1, 1], [-1]])
+@pytest.mark.parametrize("seeds", [[], [1, 1], [-1], [1.5], ["a"], 3.0])
 def test_seeds_that_are_none_or_repeat_are_refused(tmp_path, seeds):
     with pytest.raises(ArgumentError, match="seeds must be different"):
         record_marker_runs(tmp_path / "x", tiny(), seeds=seeds)

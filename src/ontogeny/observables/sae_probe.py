@@ -238,14 +238,17 @@ def _nearest(energy: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 def _statements(data: xr.Dataset) -> list[str]:
-    last = data.isel(step=-1)
+    there = np.flatnonzero(np.isfinite(data.accuracy.values))
+    if not len(there):
+        return []
+    last = data.isel(step=int(there[-1]))
     found = []
     for variant in data.variant.values:
         one = last.sel(variant=variant)
         drop = {str(n): float(one.accuracy_lost.sel(ablation=n)) for n in ABLATIONS}
         found.append(
             f"{variant}: {int(one.latents_above_null)} latents correlate with the number of "
-            f"markers beyond chance at the last step; removing the strongest costs "
+            f"markers beyond chance at step {int(last.step):,}; removing the strongest costs "
             f"{100 * drop['count']:.1f} points of accuracy, as many random ones "
             f"{100 * drop['random']:.1f}, of equal energy {100 * drop['matched']:.1f}, the largest "
             f"{100 * drop['largest']:.1f}."

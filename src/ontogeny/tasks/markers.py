@@ -214,6 +214,11 @@ class MarkerTask:
                 f"markers must be at most {len(self.marker_ids)}, the number of distinct marker "
                 f"tokens of this task; got {counts[-1]}."
             )
+        if 2 * counts[0] < self.length and not self.distractor_ids:
+            raise ArgumentError(
+                f"markers={counts[0]} leave places for distractors, but vocab_size="
+                f"{self.vocab_size} leaves no token for them."
+            )
         device = generator.device
         choice = torch.randint(len(counts), (n,), generator=generator, device=device)
         count = torch.tensor(counts, device=device)[choice]

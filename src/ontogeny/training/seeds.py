@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -66,6 +66,7 @@ def train_seeds(
         `OptimizerSettings`.
     every
         Steps between checkpoints, or a list of steps; step 0 and the last are always recorded.
+        The same for all seeds of a folder.
     vectorise
         Whether all seeds are trained in one program; None: on a GPU only. On one CPU core it is
         no faster (see ``benchmarks/marker_training.py``).
@@ -109,7 +110,11 @@ def train_seeds(
     place, chosen = Path(folder), _check_seeds(seeds)
     how = optimizer or OptimizerSettings()
     together = torch.device(device).type == "cuda" if vectorise is None else vectorise
-    _claim(place, {"steps": steps, "optimizer": asdict(how), **(settings or {})})
+    recorded = every if isinstance(every, int) else [int(step) for step in every]
+    _claim(
+        place,
+        {"steps": steps, "every": recorded, "optimizer": asdict(how), **(settings or {})},
+    )
     groups = [chosen] if together else [[seed] for seed in chosen]
     for index, group in enumerate(groups):
         waiting = [seed for seed in group if not (place / f"seed-{seed}" / _LOG).is_file()]
@@ -271,10 +276,11 @@ def _seeded(build: Callable[[int], nn.Module], seed: int) -> nn.Module:
 
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:
-    chosen = [int(seed) for seed in seeds]
-    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0:
-        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {list(seeds)}.")
-    return chosen
+    given = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in given)
+    if not given or not whole or len(set(given)) < len(given) or min(given) < 0:
+        raise ArgumentError(f"seeds must be different whole numbers from 0 on; got {given}.")
+    return [int(seed) for seed in given]
 
 
 def _claim(place: Path, settings: dict[str, Any]) -> None:
