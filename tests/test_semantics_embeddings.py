@@ -68,6 +68,11 @@ def test_a_model_that_sees_what_follows_is_refused():
             capture.context_embeddings(capture_models.build(family), WINDOWS)
 
 
+def test_a_model_that_sees_what_follows_is_refused_though_all_tokens_are_equal():
+    with pytest.raises(ArgumentError, match="not causal"):
+        capture.context_embeddings(capture_models.build("bert"), np.full((2, 11), 7))
+
+
 def test_rows_beyond_the_tokenizer_and_special_tokens_are_left_out():
     model = capture_models.build("gpt_neox")
     found = capture.word_embeddings(model, Tokenizer())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +221,8 @@ def _checked(ids: np.ndarray, lengths: tuple[int, int]) -> tuple[int, int]:
         raise ArgumentError(
             f"windows must be integer ids of shape (n, w); got {ids.dtype} of shape {ids.shape}."
         )
-    if len(lengths) != 2 or not 1 <= lengths[0] <= lengths[1]:
+    pair = isinstance(lengths, Sequence) and len(lengths) == 2
+    if not pair or not 1 <= lengths[0] <= lengths[1]:
         raise ArgumentError(f"lengths must have 1 <= shortest <= longest; got {lengths!r}.")
     if ids.shape[1] < lengths[1]:
         raise ArgumentError(
@@ -245,11 +246,12 @@ def _check_causal(model: nn.Module, windows: np.ndarray, site: str) -> None:
     """
     half = (windows.shape[1] + 1) // 2
     other = windows.copy()
-    other[:, half:] = windows[:, :1]
-    before, after = (
+    after = windows[:, half:]
+    other[:, half:] = np.where(after > 0, after - 1, 1)  # another id of the vocabulary everywhere
+    first, second = (
         _states(model, ids, site, len(ids))[:, :half].astype(np.float64) for ids in (windows, other)
     )
-    apart = np.linalg.norm(before - after) / max(np.linalg.norm(before), np.finfo(np.float32).tiny)
+    apart = np.linalg.norm(first - second) / max(np.linalg.norm(first), np.finfo(np.float32).tiny)
     if apart > ROUNDING:
         raise ArgumentError(
             f"{type(model).__name__} is not causal: its states after {half} tokens change by "
