@@ -25,7 +25,7 @@ _HUB_DATA = ("split", "config", "revision")
 _LOCAL_DATA = ("file_format", "encoding", "quotes", "on_error")
 _DATA = ("field", "label", "balanced", "random_state", *_HUB_DATA, *_LOCAL_DATA)
 _INPUTS = (*_SOURCES, "labels", "unit", "max_texts", "max_length", "padding_side", *_DATA)
-_FILE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".txt")
+_FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 _OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
 
 
@@ -114,6 +114,7 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
     foreign = [k for k in _DATA if k in table] if given != ["dataset"] else []
     foreign += ["labels"] if "labels" in table and given != ["texts"] else []
+    foreign += ["unit"] if "unit" in table and given != ["files"] else []
     if foreign:
         raise ArgumentError(f"{where} {', '.join(foreign)} does not go with {given[0]}.")
     tokenizer = trajectory.tokenizer()
@@ -151,6 +152,9 @@ def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     if wrong:
         kind = "a data set of the Hub" if local is None else "a local file"
         raise ArgumentError(f"{where} {', '.join(wrong)} does not go with {kind}.")
+    for key in ("balanced", "quotes"):
+        if not isinstance(table.get(key, False), bool):
+            raise ArgumentError(f"{where} {key} must be true or false; got {table[key]!r}.")
     balanced = table.get("balanced", False)
     if local is None:
         options = {k: table[k] for k in _HUB_DATA if k in table}
