@@ -137,3 +137,23 @@ def test_bad_arguments_are_refused(arguments, message):
         og.observables.EncoderDynamics(**arguments)
     with pytest.raises(ArgumentError, match="max_condition"):
         og.observables.TransformDynamics("concepts-ica", max_condition=0.1)
+
+
+def test_a_short_run_is_described_without_placeholders_and_its_reference_is_not_its_first(tmp_path):
+    trajectory = og.Trajectory.from_models(developing((0, 16)))
+    encoders = og.observables.EncoderDynamics("ica", n_concepts=3, layers=LAYERS)
+    study = og.Study(trajectory, tiny_inputs(), [encoders], device="cpu", reference=0)
+    words = study.run(tmp_path / "s")["encoder-dynamics-ica"].attrs["statements"]
+    assert "encoded codes: fewer than 6" in words and "{" not in words
+    assert "first checkpoint" not in words
+
+
+def test_a_run_without_change_is_not_split_into_shares(tmp_path):
+    trajectory = og.Trajectory.from_models({step: developing((0,))[0] for step in (0, 1, 2)})
+    chosen = [
+        og.observables.Concepts("pca", n_concepts=3, layers=LAYERS),
+        og.observables.TransformDynamics("concepts-pca"),
+    ]
+    study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
+    words = study.run(tmp_path / "s")["concepts-pca-transforms"].attrs["statements"]
+    assert "squared change" not in words and "nan" not in words

@@ -68,8 +68,7 @@ def _at_the_ends(data: xr.Dataset, noisy: bool) -> list[str]:
             "rows: the second is what matching two fits costs, not a change of the model."
         )
     first = kl.sel(codes="train-fitted").dropna("step")
-    first = first.sel(step=first.step != data.attrs.get("reference_step"))
-    if noisy and first.size:
+    if noisy and first.size and int(first.step[0]) != data.attrs.get("reference_step"):
         chance = data.shuffled.sel(metric="kl", codes="train-fitted").median()
         words.append(
             f"The first checkpoint (step {int(first.step[0]):,}) leaves {_number(first[0])} nats, "
