@@ -195,6 +195,16 @@ def test_one_step_of_progress_is_no_range_of_steps():
     assert "below their first value from step 20,000 on." in words(found)
 
 
+def test_curves_that_never_moved_do_not_read_as_restless():
+    values = np.tile(np.exp(-LATE / 1e5), (4, 1))
+    values[0] = 0.3
+    found = LearningDynamics("x", noise=0.01).summarise(node(values), {})
+    assert "In 1 of 4 layers no change exceeded the noise: nothing moved." in words(found)
+    assert "to the end in 3 of 3 other layers" in words(found)
+    still = LearningDynamics("x", noise=2.0).summarise(node(values), {})
+    assert "In 4 of 4 layers no change" in words(still) and "to the end" not in words(still)
+
+
 def test_noise_that_was_not_measured_is_said():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     partly = xr.Dataset({"floor": ("layer", [0.1, np.nan, 0.1, 0.1])}, coords={"layer": PATHS})

@@ -139,6 +139,8 @@ def test_wrong_options_are_named(options, words):
 def test_a_window_without_steps_is_said():
     with pytest.raises(ArgumentError, match="holds none of the steps"):
         dynamics.window_steps([0, 10], (20, 30))
+    with pytest.raises(ArgumentError, match="a pair of steps"):
+        dynamics.window_steps([0, 10], (1, 2, 3))
 
 
 def test_the_reports_average_is_that_of_neighbouring_concepts():

@@ -80,6 +80,8 @@ def test_concepts_and_activations_are_called_developed_where_they_are(kind, tmp_
     [
         ({"kind": "chaos"}, "kind"),
         ({"kind": "noise", "steps": [0, 1]}, "at least six"),
+        ({"kind": "noise", "steps": [0, 0.5, 1, 2, 3, 4, 5]}, "whole numbers"),
+        ({"kind": "noise", "steps": "abcdef"}, "whole numbers"),
         ({"kind": "noise", "steps": [0, 1, 2, 3, 3, 4]}, "increasing"),
         ({"kind": "noise", "r": 40}, "r must lie"),
         ({"kind": "noise", "noise": 1.5}, "noise"),

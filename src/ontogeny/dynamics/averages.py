@@ -89,14 +89,18 @@ def window_steps(steps: Sequence[int] | np.ndarray, window: tuple[float, float])
     Raises
     ------
     ArgumentError
-        If the window is reversed or holds no step.
+        If the window is no pair, is reversed, or holds no step.
 
     Examples
     --------
     >>> window_steps([0, 10, 20], (5, 20)).tolist()
     [False, True, True]
     """
-    steps, (low, high) = np.asarray(steps), window
+    try:
+        low, high = (float(end) for end in window)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"a window must be a pair of steps; got {window!r}.") from None
+    steps = np.asarray(steps)
     if not low <= high:
         raise ArgumentError(f"a window must go from a lower to a higher step; got {window}.")
     inside = (steps >= low) & (steps <= high)

@@ -130,10 +130,15 @@ def _words(of: str, verdicts: list[LearningProgress], maps: list[Recurrence]) ->
         f"No change between neighbouring checkpoints exceeded {largest.bound:.3g} "
         f"(step {short(largest.bound_step)}); any finite series has such a bound."
     )
-    words.append(
-        f"Changes stayed within the noise to the end in {len(converged)} of {count} layers; that "
-        "alone does not prove convergence."
-    )
+    still = sum(v.never_moved for v in verdicts)
+    if still:
+        words.append(f"In {still} of {count} layers no change exceeded the noise: nothing moved.")
+    if still < count:
+        words.append(
+            f"Changes came to stay within the noise to the end in {len(converged)} of "
+            f"{count - still} {'other ' if still else ''}layers; that alone does not prove "
+            "convergence."
+        )
     bent = sum(found.linear_p < 0.05 for found in maps)
     if bent:
         words.append(f"In {bent} of {count} layers the map to the next checkpoint is no line.")

@@ -8,6 +8,7 @@ capture, observables and studies read them as they read any other model's.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -143,7 +144,11 @@ def planted(
     (True, 0, (16, 2, 300, 16))
     """
     check_choice("kind", kind, PLANTED)
-    steps = [0, *(2**k for k in range(15))] if steps is None else [int(s) for s in steps]
+    given = [0, *(2**k for k in range(15))] if steps is None else list(steps)
+    try:
+        steps = [operator.index(step) for step in given]
+    except TypeError:
+        raise ArgumentError(f"steps must be whole numbers; got {given!r}.") from None
     if len(steps) < 6 or any(b <= a for a, b in itertools.pairwise(steps)):
         raise ArgumentError(f"steps must be at least six, increasing; got {steps}.")
     if not 2 <= r <= m or n < 2 * r or layers < 1:
