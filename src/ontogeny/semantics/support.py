@@ -291,7 +291,7 @@ def check_count(name: str, n: Any) -> None:
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> np.ndarray:
     """Return the ids to leave out; words that do not occur are left out already."""
     several = isinstance(exclude, Iterable) and not isinstance(exclude, str)
-    given = set(exclude) if several else {exclude}
+    given: set[Any] = set(exclude if several else [exclude])
     for e in given:
         if not isinstance(e, str | int | np.integer):
             raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
