@@ -140,6 +140,15 @@ def test_every_recipe_can_be_drawn_and_is_sized_as_it_says(name):
     assert len(recipe.quick.seeds) >= 2  # a deviation over seeds needs two
 
 
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    place = tmp_path / "execution-figure-1-quick"
+    place.mkdir()
+    (place / "report.html").write_text("mine")
+    with pytest.raises(ArgumentError, match=r"other files \(report\.html\)"):
+        reproduce.recipe("execution-figure-1").run(tmp_path, quick=True)
+    assert [p.name for p in tmp_path.iterdir()] == [place.name]
+
+
 def test_the_shipped_default_is_the_one_that_learns():
     run = reproduce.recipe("execution-figure-1").full.runs["mixed"]
     assert (run.layers, run.task.length, run.task.vocab_size, run.steps) == (4, 16, 24, 8000)

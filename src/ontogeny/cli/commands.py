@@ -193,12 +193,15 @@ def reproduce(
 ) -> None:
     """Train, measure and draw one figure or claim of the papers, mean and SD over seeds."""
     from .. import reproduce as recipes
-    from .progress import progress_for
+    from .progress import TrainingLines, progress_for
 
     if name is None:
         _table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
         return
-    page = recipes.recipe(name).run(output, quick=quick, progress=progress_for(quiet))
+    shown = progress_for(quiet)
+    page = recipes.recipe(name).run(
+        output, quick=quick, progress=shown, training=TrainingLines(shown, 20)
+    )
     typer.echo(f"page: {page.resolve()}")
 
 

@@ -117,13 +117,17 @@ class TrainingLines:
 
     def __init__(self, progress: Any, tenths: int = 10) -> None:
         self._progress, self._tenths = progress, tenths
-        self._begin = time.monotonic()
+        self._begin, self._from, self._last = time.monotonic(), 0, 0
 
     def __call__(self, step: int, steps: int, loss: float) -> None:
         """Say where the training stands."""
+        if step < self._last or not self._last:  # another training, or one that goes on
+            self._begin, self._from = time.monotonic(), step
+        self._last = step
         if step % max(1, steps // self._tenths) and step != steps:
             return
-        left = (time.monotonic() - self._begin) / max(step, 1) * (steps - step)
+        done = max(step - self._from, 1)
+        left = (time.monotonic() - self._begin) / done * (steps - step)
         self._progress.note(
             f"training: step {step} of {steps}, loss {loss:.2f}, about {duration(left)} left"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,16 @@ class MarkerRecipe:
     quick: Scale
 
     def run(
-        self, folder: str | Path, *, quick: bool = False, progress: Progress | None = None
+        self,
+        folder: str | Path,
+        *,
+        quick: bool = False,
+        progress: Progress | None = None,
+        training: Callable[[int, int, float], None] | None = None,
     ) -> Path:
         """Train, study and draw in `folder`; return the path of the page.
+
+        `progress` hears of the studies, ``training(step, steps, loss)`` of the updates.
 
         ``folder/runs`` holds the trajectories, which other recipes in the same folder share;
         ``folder/NAME`` (``NAME-quick``) the studies of single seeds, ``result.zarr`` with mean and
@@ -102,11 +109,13 @@ class MarkerRecipe:
         scale, progress = self.quick if quick else self.full, progress or Silent()
         root = Path(folder)
         place = root / (f"{self.name}-quick" if quick else self.name)
+        _check_own(place)
         found: dict[str, dict[str, list[xr.Dataset]]] = {}
         tree: xr.DataTree | None = None
         for label, run in scale.runs.items():
+            progress.note(f"training {label}: {len(scale.seeds)} seeds of {run.steps} steps")
             for seed, trajectory in zip(
-                scale.seeds, self._trajectories(root, label, run, scale, progress), strict=True
+                scale.seeds, self._trajectories(root, label, run, scale, training), strict=True
             ):
                 tree = self._study(place, label, seed, run, trajectory, scale, progress)
                 for observable in scale.observables:
@@ -117,17 +126,22 @@ class MarkerRecipe:
         return self._write(place, found, tree, scale)
 
     def _trajectories(
-        self, root: Path, label: str, run: MarkerRun, scale: Scale, progress: Progress
+        self,
+        root: Path,
+        label: str,
+        run: MarkerRun,
+        scale: Scale,
+        training: Callable[[int, int, float], None] | None,
     ) -> list[Path]:
         digest = hashlib.blake2b(
             json.dumps([asdict(run), scale.every], sort_keys=True).encode(), digest_size=4
         ).hexdigest()
-        progress.note(f"training {label}: {len(scale.seeds)} seeds of {run.steps} steps")
         return record_marker_runs(
             root / "runs" / f"{_file_name(label)}-{digest}",
             run,
             seeds=scale.seeds,
             every=scale.every,
+            progress=training,
         )
 
     def _study(
@@ -180,6 +194,14 @@ class MarkerRecipe:
         )
         write_result(place, whole)
         return report.write(whole, place / "report.html")
+
+
+def _check_own(place: Path) -> None:
+    """Refuse a folder that no recipe has written: its page would be overwritten."""
+    if place.is_dir() and not settings_path(place).is_file():
+        others = [p.name for p in place.iterdir() if p.name != "studies" and p.name[0] != "."]
+        if others:
+            raise ArgumentError(f"{place} holds other files ({others[0]}); give another folder.")
 
 
 def _whole(tree: xr.DataTree, node: str) -> xr.Dataset:
