@@ -22,7 +22,7 @@ def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
     -------
     xarray.Dataset
         Each variable ``v`` as ``v`` (mean), ``v_sd`` (n − 1 in the denominator; NaN for a single
-        seed), ``v_low`` and ``v_high`` (mean ∓ SD), along ``run`` where there are several runs,
+        seed), ``v_low`` and ``v_high`` (mean ± SD), along ``run`` where there are several runs,
         and ``seeds``. Labels that a run lacks hold NaN.
 
     Examples

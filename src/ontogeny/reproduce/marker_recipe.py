@@ -29,7 +29,7 @@ from .views import VIEWS
 
 __all__ = ["MarkerRecipe", "Scale"]
 
-_TEXTS = 512  # examples of each m; 95 % intervals of an accuracy are at most ∓ .044
+_TEXTS = 512  # examples of each m; 95 % intervals of an accuracy are at most ± .044
 
 
 @dataclass(frozen=True)

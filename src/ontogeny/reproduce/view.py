@@ -47,7 +47,7 @@ class View:
         several = "run" in data.dims
         section = dataclasses.replace(
             self.section,
-            care=f"{self.section.care} Shade: mean ∓ SD over {int(np.max(data.seeds))} seeds.",
+            care=f"{self.section.care} Shade: mean ± SD over {int(np.max(data.seeds))} seeds.",
             source=source,
         )
         figures = list(self.compared if several else self.alone)
@@ -60,9 +60,9 @@ def curves(name: str, title: str, value: str, **options: Any) -> Curves:
 
 
 def spread(data: xr.Dataset, name: str, digits: int, **labels: str) -> str:
-    """Return ``"5.4 ∓ 0.5"``, or the mean alone where one seed has no deviation."""
+    """Return ``"5.4 ± 0.5"``, or the mean alone where one seed has no deviation."""
     mean, sd = (float(data[each].sel(labels)) for each in (name, f"{name}_sd"))
-    return f"{mean:.{digits}f}" + (f" ∓ {sd:.{digits}f}" if np.isfinite(sd) else "")
+    return f"{mean:.{digits}f}" + (f" ± {sd:.{digits}f}" if np.isfinite(sd) else "")
 
 
 def runs_of(data: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
