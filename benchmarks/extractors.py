@@ -309,7 +309,7 @@ def row_all(A: np.ndarray) -> dict[str, Any]:
 
 
 EXTRA: dict[str, dict[str, Any]] = {"nmf": {"nonnegative": "relu"}}
-WARM: dict[str, dict[str, Any]] = {"convex-nmf": {"max_iter": 10}, "sae": {"epochs": 5}}
+WARM: dict[str, dict[str, Any]] = {"convex-nmf": {"max_iter": 5}, "sae": {"epochs": 5}}
 SLOW = ("convex_nmf_500",)
 ROWS = {name.removeprefix("row_"): f for name, f in list(globals().items()) if name[:4] == "row_"}
 

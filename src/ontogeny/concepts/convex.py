@@ -19,6 +19,8 @@ __all__ = ["ConvexNMF"]
 NONNEGATIVE = Factor("nonnegative")
 FLOOR = 1e-10  # keeps multiplicative factors off 0, where the square root is not smooth
 STEPS = 2  # accelerated steps of H for each step of U
+SPLITTING = 10  # steps towards coefficients that give a dictionary exactly
+TRIAL = 3  # of these, after which they must have come nearer than the clusters' means
 
 
 class ConvexNMF(Extractor):
@@ -188,10 +190,28 @@ def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
     empty = torch.nonzero(size[:, 0] == 0)[:, 0]
     H[empty, (empty * 7919) % count] = 1.0
     H = H / size.clamp(min=1)
-    if start is not None:
-        identity = torch.eye(r, dtype=Z.dtype, device=Z.device)
-        H, _ = _gradient_steps(H, H @ Z, identity, centers, Z, _largest_square(Z), steps=20)
-    return H
+    return H if start is None else _reproduce(H, centers, Z)
+
+
+def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
+    """Return ``H >= 0`` (r, l) near to ``H Z = W`` (r, m), from a first guess.
+
+    Douglas-Rachford splitting between ``H Z = W`` and ``H >= 0`` arrives in a few steps where many
+    such H exist. Where there is hardly one (W near an edge of the cone of samples) gradient steps
+    from the guess come nearer.
+    """
+    second = (Z.mT @ Z).double()
+    ridge = 1e-6 * second.diagonal().mean().clamp(min=1.0)
+    inverse = torch.linalg.inv(second + ridge * torch.eye(len(second)).to(second)).to(Z.dtype)
+    point, near = H, torch.linalg.vector_norm(H @ Z - W)
+    for step in range(1, SPLITTING + 1):
+        positive = point.clamp(min=0)
+        mirrored = 2 * positive - point
+        point = point + mirrored - positive - ((mirrored @ Z - W) @ inverse) @ Z.mT
+        if step == TRIAL and torch.linalg.vector_norm(point.clamp(min=0) @ Z - W) > near:
+            identity = torch.eye(len(H), dtype=Z.dtype, device=Z.device)
+            return _gradient_steps(H, H @ Z, identity, W, Z, _largest_square(Z), steps=20)[0]
+    return point.clamp_(min=0)
 
 
 def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:

@@ -21,27 +21,34 @@ VANISHED = {torch.float32: 1e-9, torch.float64: 1e-13}
 SHIFTED = Factor("nonnegative", shift=True)
 
 
-def nonnegative_codes(A: Tensor, W: Tensor) -> Tensor:
+def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
     """Return ``argmin |A - U W^T|`` over ``U >= 0`` (n, r), row by row.
 
     The start is a function of each row alone, so that where the solution is not unique (more
     concepts than the rank of W) the same row still gets the same codes.
     """
-    G, B = W.double().mT @ W.double(), W.mT @ A.mT
-    noise = VANISHED[A.dtype]
-    null = vanishing(G[None], noise)
-    start = _nonnegative_start(G, B, null[0][0].to(B.dtype), noise)
-    return solve_rows(B, G.to(B.dtype), start, NONNEGATIVE, null=null).mT
+    G, B, null = _normal_equations(A, W)
+    start = _rough_codes(G, B, null[0][0])
+    G = G.to(B.dtype)
+    return solve_rows(B, G, start, NONNEGATIVE, null=null, max_sweeps=max_sweeps).mT
 
 
-def _nonnegative_start(G: Tensor, B: Tensor, null: Tensor, noise: float) -> Tensor:
+def _normal_equations(A: Tensor, W: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+    """Return ``W^T W`` (float64), ``W^T A^T`` and the combination of concepts that vanishes."""
+    G = W.double().mT @ W.double()
+    return G, W.mT @ A.mT, vanishing(G[None], VANISHED[A.dtype])
+
+
+def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     """Return least squares codes (r, n), made non-negative at the smallest cost.
 
     If a positive combination of the concepts (nearly) vanishes, adding it makes the codes
     non-negative at no (or little) loss; the least such addition leaves a zero in every column.
     Otherwise negative codes are set to zero.
     """
-    X = torch.linalg.pinv(G, hermitian=True, rtol=max(noise, 1e-7)).to(B.dtype) @ B
+    null = null.to(B.dtype)
+    tolerance = max(VANISHED[B.dtype], 1e-7)
+    X = torch.linalg.pinv(G, hermitian=True, rtol=tolerance).to(B.dtype) @ B
     if bool((null > 0).any()):
         X = X - (X / null[:, None]).amin(0) * null[:, None]
     return X.clamp(min=0)
@@ -117,7 +124,8 @@ class NMF(Extractor):
         if start is not None:
             W = self._positive(start.mT, clip=True)
             W, U = W / _norms(W), U * _norms(W)
-            U = torch.stack([nonnegative_codes(p, w.mT).mT for p, w in zip(P, W, strict=True)])
+            pairs = zip(P, W.mT, strict=True)
+            U = torch.stack([nonnegative_codes(p, w, max_sweeps=5).mT for p, w in pairs])
         fit = alternate(P, U, W, NONNEGATIVE, NONNEGATIVE, max_iter=self.max_iter, tol=self.tol)
         dictionary = order_by_energy(fit.U, fit.W, keep=start is not None)
         codes = torch.stack([nonnegative_codes(p, w) for p, w in zip(P, dictionary, strict=True)])
@@ -241,7 +249,10 @@ class SemiNMF(Extractor):
             W = start.mT / _norms(start.mT)
             if self.nonnegative == "dictionary":
                 W = W.clamp(min=0)
-            return torch.stack([self._codes(a, w.mT).mT for a, w in zip(A, W, strict=True)]), W
+                return torch.stack([self._codes(a, w.mT).mT for a, w in zip(A, W, strict=True)]), W
+            # Exact codes of the old dictionary take as long as the whole fit from rough ones.
+            problems = [_normal_equations(a, w.mT) for a, w in zip(A, W, strict=True)]
+            return torch.stack([_rough_codes(G, B, null[0][0]) for G, B, null in problems]), W
         if self.nonnegative == "codes":
             return shifted_svd(A, self.n_concepts)
         W, U = shifted_svd(A.mT, self.n_concepts)

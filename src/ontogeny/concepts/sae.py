@@ -17,6 +17,7 @@ __all__ = ["SAE"]
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
 DECAY_FROM = 0.6  # from here on the learning rate falls linearly to a twentieth
+RIDGE = 0.1  # of the encoder that a given dictionary of unit columns starts with
 
 
 class SAE(Extractor):
@@ -109,7 +110,9 @@ class SAE(Extractor):
         X = (A - mean) / unit
         generator = self._generator()
         gate = gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
-        model = _Autoencoder(self._start(X, start, generator), gate)
+        W = self._start(X, start, generator)
+        ranked = self.variant in ("topk", "batchtopk")
+        model = _Autoencoder(W, W if start is None or ranked else _ridge_encoder(W), gate)
         model.match_size(X[:, : self.batch_size])
         _train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
         with torch.no_grad():
@@ -163,13 +166,24 @@ class SAE(Extractor):
         return int(self._dead)
 
 
+def _ridge_encoder(W: Tensor) -> Tensor:
+    """Return ``W (W^T W + ridge)^-1`` (K, m, r), from which a given dictionary is taken up sooner.
+
+    Concepts that overlap do not count the same part of a sample twice, as they do under W itself.
+    A gate that keeps the k largest codes ranks better by W.
+    """
+    G = (W.mT @ W).double()
+    G.diagonal(dim1=1, dim2=2).add_(RIDGE)
+    return torch.linalg.solve(G, W.double().mT).mT.to(W.dtype)
+
+
 class _Autoencoder:
     """Parameters of K autoencoders side by side: E, W (K, m, r), c (K, 1, r), b (K, 1, m)."""
 
-    def __init__(self, W: Tensor, gate: Gate) -> None:
+    def __init__(self, W: Tensor, E: Tensor, gate: Gate) -> None:
         self.gate = gate
         self.W = W.clone().requires_grad_()
-        self.E = W.clone().requires_grad_()
+        self.E = E.clone().requires_grad_()
         self.c = torch.zeros_like(W[:, :1]).requires_grad_()
         self.b = torch.zeros_like(W[:, :, :1].mT).requires_grad_()
         self.extra = gate.parameters(self.c)

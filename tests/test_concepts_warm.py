@@ -1,0 +1,60 @@
+"""A given dictionary is taken up as it is: what a warm start keeps of it."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from ontogeny.concepts import NMF, ConvexNMF, SemiNMF, SAE
+
+
+def relative(A: np.ndarray, fitted: np.ndarray) -> float:
+    return float(np.linalg.norm(A - fitted) / np.linalg.norm(A))
+
+
+def wide_cloud(rng: np.random.Generator) -> np.ndarray:
+    """Many samples around 0 in few dimensions: every direction is inside their cone."""
+    return rng.normal(size=(600, 12)) @ np.diag(np.geomspace(1, 0.02, 12))
+
+
+def narrow_cone(rng: np.random.Generator) -> np.ndarray:
+    """Samples around one direction: a dictionary lies near an edge of their cone."""
+    return rng.normal(size=12) * 4 + 0.5 * rng.normal(size=(600, 12))
+
+
+@pytest.mark.parametrize("data", [wide_cloud, narrow_cone])
+def test_convex_nmf_starts_from_the_dictionary_itself(data):
+    rng = np.random.default_rng(0)
+    A = data(rng)
+    H = rng.exponential(size=(4, 600)) * (rng.uniform(size=(4, 600)) < 0.02)
+    W = (H / H.sum(1, keepdims=True)) @ A
+    first = ConvexNMF(4, max_iter=1, random_state=0).fit(A, init_dictionary=W.T)
+    assert (first.coefficients_ >= 0).all()
+    # One iteration of the solver from W can only improve on W.
+    own = np.stack([nnls(W.T, a)[0] for a in A]) @ W
+    assert first.relative_error_ <= 1.001 * relative(A, own)
+
+
+@pytest.mark.parametrize("name", ["nmf", "semi"])
+def test_rough_codes_of_a_start_do_not_cost_quality(name):
+    rng = np.random.default_rng(1)
+    A = rng.exponential(size=(300, 5)) @ rng.exponential(size=(5, 20))
+    A = A + 0.1 * np.abs(rng.normal(size=A.shape))
+    make = NMF if name == "nmf" else SemiNMF
+    cold = make(5, random_state=0).fit(A)
+    warm = make(5, random_state=0).fit(A, init_dictionary=cold.components_.T)
+    assert warm.relative_error_ <= cold.relative_error_ * (1 + 1e-6)
+    assert warm.n_iter_ <= cold.n_iter_
+
+
+def test_a_sparse_autoencoder_takes_up_overlapping_concepts():
+    rng = np.random.default_rng(2)
+    W = rng.normal(size=(30, 6)) + 0.7  # concepts that share a direction
+    W /= np.linalg.norm(W, axis=0)
+    U = rng.exponential(size=(800, 6)) * (rng.uniform(size=(800, 6)) < 0.1)
+    A = U @ W.T
+    # Hardly trained: what is seen is the start.
+    sae = SAE(6, epochs=1, learning_rate=1e-9, random_state=0)
+    sae.fit(A, init_dictionary=W)
+    tied = np.maximum((A - A.mean(0)) @ W, 0)
+    size = (tied @ W.T * (A - A.mean(0))).sum() / np.square(tied @ W.T).sum()
+    assert sae.relative_error_ < 0.8 * relative(A, A.mean(0) + size * tied @ W.T)
