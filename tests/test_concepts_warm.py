@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import nnls
 
-from ontogeny.concepts import NMF, ConvexNMF, SemiNMF, SAE
+from ontogeny.concepts import NMF, SAE, ConvexNMF, SemiNMF, convex
 
 
 def relative(A: np.ndarray, fitted: np.ndarray) -> float:
@@ -32,6 +33,16 @@ def test_convex_nmf_starts_from_the_dictionary_itself(data):
     # One iteration of the solver from W can only improve on W.
     own = np.stack([nnls(W.T, a)[0] for a in A]) @ W
     assert first.relative_error_ <= 1.001 * relative(A, own)
+
+
+def test_coefficients_of_a_dictionary_inside_the_cone_are_exact():
+    rng = np.random.default_rng(0)
+    Z = torch.tensor(wide_cloud(rng))
+    H = torch.tensor(rng.exponential(size=(4, 600)))
+    guess = torch.tensor(rng.exponential(size=(4, 600)))
+    found = convex._reproduce(guess, H @ Z, Z)
+    assert bool((found >= 0).all())
+    assert float(torch.linalg.norm((found - H) @ Z) / torch.linalg.norm(H @ Z)) < 1e-4
 
 
 @pytest.mark.parametrize("name", ["nmf", "semi"])
