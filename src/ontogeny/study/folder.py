@@ -10,6 +10,7 @@ import xarray as xr
 
 from ..errors import StoreError
 from .layout import result_path, settings_path
+from .seal import check_seal
 
 __all__ = ["StudyFolder", "open_study"]
 
@@ -22,7 +23,16 @@ class StudyFolder:
 
     @cached_property
     def result(self) -> xr.DataTree:
-        """The merged result, read lazily; ``xarray.open_datatree(folder / "result.zarr")``."""
+        """The merged result, read lazily; ``xarray.open_datatree(folder / "result.zarr")``.
+
+        Its files are checked first: xarray alone reads a missing chunk as NaN.
+
+        Raises
+        ------
+        StoreError
+            If a file of the result is missing, truncated or changed.
+        """
+        check_seal(result_path(self.folder))
         return xr.open_datatree(result_path(self.folder), engine="zarr")
 
     def report(self, path: str | Path) -> Path:

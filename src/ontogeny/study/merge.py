@@ -22,8 +22,9 @@ from ..errors import StoreError
 from ..observables import Observable
 from ..store import read_cell
 from .layout import cell_path, result_path
+from .seal import seal
 
-__all__ = ["merge", "stack", "write_result"]
+__all__ = ["merge", "provenance", "stack", "write_result"]
 
 log = logging.getLogger("ontogeny.study")
 
@@ -42,7 +43,7 @@ def merge(
         others = {name: nodes[name] for name in observable.depends_on}
         nodes[observable.name] = _summarised(observable, stacked, others)
     ordered = {o.name: nodes[o.name] for o in observables}
-    root = xr.Dataset(attrs={**attributes, **_provenance()})
+    root = xr.Dataset(attrs={**attributes, **provenance()})
     return xr.DataTree.from_dict({"/": root, **ordered})
 
 
@@ -84,6 +85,7 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
         token = uuid.uuid4().hex[:8]
         new, old = folder / f".result-{token}.new", folder / f".result-{token}.old"
         tree.to_zarr(new, zarr_format=2, consolidated=True)
+        seal(new)
         if path.exists():
             path.rename(old)
         new.rename(path)
@@ -141,7 +143,8 @@ def _strings(values: Sequence[Any]) -> np.ndarray:
     return np.array(values, dtype=object)
 
 
-def _provenance() -> dict[str, str]:
+def provenance() -> dict[str, str]:
+    """Return when, with which versions and on which machine a result is made."""
     versions = {"ontogeny": __version__, "python": platform.python_version()}
     for package in ("torch", "transformers", "scikit-learn", "numpy", "scipy", "xarray"):
         try:

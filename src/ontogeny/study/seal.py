@@ -1,0 +1,100 @@
+"""The seal of a merged result: a digest of each of its files, so that damage never passes as data.
+
+Zarr reads a missing chunk as fill values, NaN for most variables, and its checksums do not cover
+metadata; so every file is listed with its size and digest in one more file of the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from ..store import write_json
+
+__all__ = ["check_seal", "seal"]
+
+_NAME = ".checksums.json"
+_MEND = "Run `ontogeny run` on the study again (or Study.run): it merges the result from its cells."
+
+
+def seal(store: Path) -> None:
+    """Write the digests of all files of `store` into it."""
+    files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
+    entries = {p.relative_to(store).as_posix(): _entry(p) for p in files}
+    # A digest of the list itself, so that a flipped bit in it is told from one in a file.
+    write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
+
+
+def check_seal(store: Path) -> None:
+    """Check that every file of `store` is as it was written; all are read once.
+
+    Raises
+    ------
+    StoreError
+        If a file is missing or changed, or the list itself is; the message names the file and the
+        variable it belongs to, and says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = Path(tempfile.mkdtemp())
+    >>> _ = (store / "0").write_bytes(b"chunk")
+    >>> seal(store)
+    >>> check_seal(store)
+    """
+    wrong = [
+        (name, fault)
+        for name, entry in _entries(store).items()
+        if (fault := _fault(store / name, entry))
+    ]
+    if wrong:
+        name, fault = wrong[0]
+        more = f", as are {len(wrong) - 1} more of its files" if len(wrong) > 1 else ""
+        raise StoreError(f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_MEND}")
+
+
+def _entries(store: Path) -> Mapping[str, Any]:
+    path = store / _NAME
+    try:
+        content = json.loads(path.read_bytes())
+        entries = content["files"]
+        whole = content["digest"] == _digest_of(entries)
+    except FileNotFoundError:
+        raise StoreError(
+            f"{store} has no {_NAME}, so it cannot be told from a damaged one. {_MEND}"
+        ) from None
+    except (ValueError, LookupError, TypeError):
+        whole = False
+    if not whole:
+        raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_MEND}")
+    return entries
+
+
+def _fault(path: Path, entry: Mapping[str, Any]) -> str:
+    if not path.is_file():
+        return "is missing"
+    size = path.stat().st_size
+    if size != entry["bytes"]:
+        return f"has {size} of {entry['bytes']} bytes"
+    return "" if _entry(path) == entry else "is not as it was written"
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
+        return {"bytes": file.tell(), "blake2b": digest.hexdigest()}
+
+
+def _digest_of(entries: Mapping[str, Any]) -> str:
+    text = json.dumps(entries, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _variable(name: str) -> str:
+    """Return which variable a file of the store belongs to, where it is one of a variable."""
+    parts = name.split("/")
+    return f" (variable {parts[1]!r} of {parts[0]!r})" if len(parts) == 3 else ""
