@@ -1,11 +1,17 @@
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from ontogeny.errors import StoreError
-from ontogeny.store import Cell, difference, read_cell, read_header, write_cell
+from ontogeny.store import Cell, difference, read_cell, read_header, sweep, write_cell
 
 
 def _cell(value=1.5):
@@ -75,3 +81,57 @@ def test_difference_names_what_changed_what_came_and_what_went():
         "gone: 1 -> absent",
         "inputs.text: a -> b",
     ]
+
+
+def _killed_writer(folder):
+    """Write a cell in another process that is killed before its rename; return the file left."""
+    code = (
+        "import os, signal, sys; from pathlib import Path; from ontogeny.store import write_whole\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_whole(Path(sys.argv[1]) / 'loss' / '8.safetensors', b'half')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = (folder / "loss").iterdir()
+    return left
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes of other systems are not asked for")
+def test_the_file_of_a_killed_writer_is_swept_and_those_of_the_living_are_not(tmp_path):
+    dead = _killed_writer(tmp_path)
+    place, process, token, _ = (
+        dead.name.removeprefix(".8.safetensors.").replace("-", ".").split(".")
+    )
+    alive = dead.with_name(f".16.safetensors.{place}-{os.getpid()}.{token}.tmp")
+    elsewhere = dead.with_name(f".32.safetensors.00000000-{process}.{token}.tmp")
+    theirs = dead.with_name(".notes.tmp")
+    kept = [alive, elsewhere, theirs, dead.with_name("8.safetensors")]
+    for path in kept:
+        path.write_bytes(b"x")
+    assert sweep(tmp_path, "*/.*.tmp") == [dead]
+    assert sorted(dead.parent.iterdir()) == sorted(kept)
+
+
+def test_what_nobody_has_changed_for_a_week_is_swept_wherever_its_writer_was(tmp_path):
+    names = [".8.safetensors.00000000-1.0123abcd.tmp", ".4.safetensors.0123abcd.tmp", ".notes.tmp"]
+    for days, left in ((6, 3), (8, 1)):
+        for name in names:
+            (tmp_path / name).write_bytes(b"x")
+            then = time.time() - days * 24 * 3600
+            os.utime(tmp_path / name, (then, then))
+        sweep(tmp_path)
+        assert len(list(tmp_path.iterdir())) == left
+
+
+def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(tmp_path, monkeypatch):
+    path = tmp_path / "c.safetensors"
+    write_cell(path, _cell(1.0))
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_cell(path, _cell(2.0))
+    assert float(read_cell(path).data.distance[0, 0]) == 1.0
+    assert [p.name for p in tmp_path.iterdir()] == ["c.safetensors"]

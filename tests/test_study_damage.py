@@ -1,6 +1,8 @@
 """A damaged result is said in one line, whichever file is damaged, and is merged again."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,20 @@ def test_the_command_says_damage_in_one_line_and_a_run_mends_it(study, tmp_path,
 def test_a_sealed_result_is_an_ordinary_store_to_xarray(study):
     tree = xr.open_datatree(study[1] / "result.zarr", engine="zarr")
     assert set(tree.children) == {"loss", "activation-decay"}
+
+
+def test_a_run_sweeps_what_killed_workers_left(study, tmp_path):
+    run, folder = study
+    shutil.copytree(folder, tmp_path / "s")
+    code = (
+        "import os, signal, sys; from pathlib import Path; from ontogeny.store import write_whole\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_whole(Path(sys.argv[1]), b'half')"
+    )
+    written = ["cells/loss/8.safetensors", "states/loss.safetensors", "digests.json"]
+    for name in written:
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "s" / name)], check=False)
+    left = [*(tmp_path / "s").glob(".*.tmp"), *(tmp_path / "s").glob("*/**/.*.tmp")]
+    assert len(left) == len(written)
+    _study(run).run(tmp_path / "s")
+    assert not [path for path in left if path.exists()]

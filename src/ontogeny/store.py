@@ -10,9 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import socket
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +25,20 @@ import xarray as xr
 
 from .errors import StoreError
 
-__all__ = ["Cell", "difference", "read_cell", "read_header", "write_cell", "write_json"]
+__all__ = [
+    "Cell",
+    "difference",
+    "read_cell",
+    "read_header",
+    "sweep",
+    "write_cell",
+    "write_json",
+    "write_whole",
+]
 
 _FORMAT = "ontogeny-cell-1"
+_TEMPORARY = re.compile(r"\..+?\.(?:(?P<place>[0-9a-f]{8})-(?P<process>\d+)\.)?[0-9a-f]{8}\.tmp")
+_SURELY_DEAD = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 _DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -85,7 +100,7 @@ def write_cell(path: Path, cell: Cell) -> str:
         "provenance": dict(cell.provenance),
         "checksum": checksum,
     }
-    _replace(path, save(tensors, {"cell": json.dumps(header)}))
+    write_whole(path, save(tensors, {"cell": json.dumps(header)}))
     return checksum
 
 
@@ -140,12 +155,25 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, whole or not at all."""
-    _replace(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+    write_whole(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
-def _replace(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write `content` to `path` whole or not at all: under a temporary name, flushed, renamed.
+
+    Whoever is killed meanwhile leaves the temporary file; see `sweep`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "page.html"
+    >>> write_whole(path, b"<p>")
+    >>> [p.name for p in path.parent.iterdir()]
+    ['page.html']
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    writer = f"{_place()}-{os.getpid()}.{uuid.uuid4().hex[:8]}"
+    temporary = path.with_name(f".{path.name}.{writer}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)
@@ -154,6 +182,55 @@ def _replace(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path, *patterns: str) -> list[Path]:
+    """Delete the temporary files in `folder` whose writers are surely dead, and return them.
+
+    `patterns` are globs under `folder`; by default the files that lie in it.
+    That is so where the writer was a process of this machine that is gone, or the file has not
+    changed for a week; a file that a process of another machine may still be writing is kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> sweep(Path(tempfile.mkdtemp()))
+    []
+    """
+    swept = []
+    for path in [p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)]:
+        name = _TEMPORARY.fullmatch(path.name)
+        try:
+            if name is not None and _is_dead(path, name):
+                path.unlink()
+                swept.append(path)
+        except OSError:  # its writer has just finished, or it is not ours to delete
+            continue
+    return swept
+
+
+def _is_dead(path: Path, name: re.Match[str]) -> bool:
+    if name["place"] == _place() and os.name == "posix":  # elsewhere signal 0 ends a process
+        try:
+            os.kill(int(name["process"]), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            pass
+    return time.time() - path.stat().st_mtime > _SURELY_DEAD
+
+
+@cache
+def _place() -> str:
+    """Return eight digits for the machine as processes number it: containers have numbers apart."""
+    known = [socket.gethostname()]
+    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            path = Path(source)
+            known.append(str(path.readlink()) if path.is_symlink() else path.read_text())
+        except OSError:
+            continue
+    return hashlib.blake2b(repr(known).encode(), digest_size=4).hexdigest()
 
 
 def _checksum(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> str:

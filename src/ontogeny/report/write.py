@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import glob
 from pathlib import Path
 
 import xarray as xr
 
 from ..errors import ArgumentError
+from ..store import sweep, write_whole
 from .content import read_content
 from .page import render_page
 
@@ -45,11 +46,6 @@ def write(tree: xr.DataTree, path: str | Path) -> Path:
             f"path must name a file such as {target / 'report.html'}; it is a folder."
         )
     page = render_page(read_content(tree))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(target, page.encode())
+    sweep(target.parent, f".{glob.escape(target.name)}.*.tmp")
     return target

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from ..needs import Reference
 
-__all__ = ["cell_path", "reference_path", "result_path", "settings_path", "state_path"]
+__all__ = ["WRITTEN", "cell_path", "reference_path", "result_path", "settings_path", "state_path"]
+
+WRITTEN = (".*.tmp", "cells/*/.*.tmp", "states/.*.tmp")
+"""Globs of the temporary files of what is written whole."""
 
 
 def cell_path(folder: Path, node: str, key: int | str) -> Path:

@@ -16,12 +16,12 @@ import xarray as xr
 from ..errors import StoreError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..store import write_json
+from ..store import sweep, write_json
 from ..trajectory import Prefetch, Trajectory
 from .checks import check_observables, check_trajectory, named_inputs
 from .digests import DigestCache
 from .execution import compute
-from .layout import settings_path
+from .layout import WRITTEN, settings_path
 from .merge import merge, write_result
 from .plan import Plan
 from .planner import Planner
@@ -238,6 +238,7 @@ class Study:
                 f"{place} holds files that are no study; give an empty or a new folder."
             )
         settings = self._settings(frozen)
+        sweep(place, *WRITTEN)  # what killed workers left half-written
         write_json(
             settings_path(place),
             {
