@@ -304,6 +304,12 @@ def test_every_result_is_drawn_without_complaint(visit, name, make):
     assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
 
 
+def test_figures_out_of_sight_are_drawn_when_the_browser_is_idle(visit):
+    page = visit("developing", examples.developing_tree)
+    page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
+    assert page.evaluate("scrollY") == 0 and page.evaluate("document.body.scrollHeight") > 2000
+
+
 def test_no_development_is_said_plainly(visit):
     page = visit("still", examples.still_tree)
     assert page.inner_text("#verdict h2") == "No development"

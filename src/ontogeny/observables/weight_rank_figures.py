@@ -73,6 +73,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     matrices = int(known.sum())
     below = int((data.p_corrected.values[known] < 0.05).sum())
     early = int((data.p_early_corrected.values[known] < 0.05).sum())
+    ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
     walk = float(np.nanmedian((data.walk_low + data.walk_high).values / 2))
     learned, gaussian = (
         float(np.nanmedian(data[name].values)) for name in ("learned_rank", "gaussian_rank")
@@ -84,7 +85,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     return [
         (
             f"The variance rank ({100 * variance:g} %) of {matrices} of {count} weight matrices is "
-            f"{np.nanmin(rank):.0f} to {np.nanmax(rank):.0f}; a random walk with the same step "
+            f"{' to '.join(ends)}; a random walk with the same step "
             f"lengths gives about {walk:.0f}."
         ),
         (

@@ -91,9 +91,10 @@ class FigureView:
         facet = self.dimension("facet")
         if facet is None:
             return [("", {})]
-        step = "step " if self.table.axes[facet]["kind"] == "step" else ""
+        names = {"step": "step ", "number": f"{facet.replace('_', ' ')} "}
+        what = names.get(self.table.axes[facet]["kind"], "")
         shown = self.figure["panels"] or range(self.main.sizes[facet])
-        return [(step + self.label(facet, i), {facet: i}) for i in shown]
+        return [(what + self.label(facet, i), {facet: i}) for i in shown]
 
     def values(self, panel: Panel, *uses: str) -> np.ndarray:
         """Return the values of one panel along the dimensions used as `uses`, in float64."""

@@ -220,6 +220,17 @@ class Figure {
   }
 }
 
+// Figures that nobody has scrolled to are drawn while the browser has nothing else to do, so that
+// fast scrolling and a picture of the whole page find them. Beyond the limit they wait to be seen:
+// each holds a bitmap of its size.
+const DRAWN_UNSEEN = 80;
+
+function drawUnseen(deadline) {
+  const waiting = [...figures.values()].slice(0, DRAWN_UNSEEN).filter((figure) => figure.stale);
+  while (waiting.length && deadline.timeRemaining() > 0) waiting.shift().draw();
+  if (waiting.length) requestIdleCallback(drawUnseen);
+}
+
 function startFigures() {
   for (const data of DATA.figures) {
     const element = document.getElementById(data.id);
@@ -236,6 +247,7 @@ function startFigures() {
     { rootMargin: "300px 0px" },
   );
   for (const figure of figures.values()) watcher.observe(figure.element);
+  if (window.requestIdleCallback) requestIdleCallback(drawUnseen);
   listen((changed) => {
     for (const figure of figures.values()) {
       if (changed.has("scale") || changed.has("layers") || (changed.has("step") && figure.followsStep))

@@ -27,9 +27,10 @@ class View {
     const dimension = this.figure.axes.facet;
     if (!dimension) return [{ title: "", index: this.fixed }];
     const axis = this.node.axes[dimension];
-    const step = axis.kind === "step" ? "step " : "";
+    const names = { step: "step ", number: `${dimension.replaceAll("_", " ")} ` };
+    const what = names[axis.kind] ?? "";
     return (this.figure.panels ?? this.shown(dimension)).map((i) => ({
-      title: step + formatLabel(axis, i),
+      title: what + formatLabel(axis, i),
       index: { ...this.fixed, [dimension]: i },
     }));
   }
