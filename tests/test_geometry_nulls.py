@@ -178,10 +178,13 @@ def test_early_energy_null_separates_a_fixed_plane_from_turning_paths():
         (lambda: random_walk_null(np.eye(3), gram=unit_steps(3)), "either snapshots or gram="),
         (lambda: random_walk_null(gram=unit_steps(3)), "dimension must be"),
         (lambda: random_walk_null(gram=unit_steps(3), dimension=0), "dimension must be"),
-        (lambda: random_walk_null(np.eye(3), n=0), "n must be at least 1"),
+        (lambda: random_walk_null(np.eye(3), n=0), "n must be a whole number of at least 1"),
         (lambda: shuffled_increments_null(np.eye(3), ends=[9]), "ends must be numbers"),
         (lambda: shuffled_increments_null(np.ones((1, 4))), "at least 2 snapshots"),
         (lambda: early_energy_null(np.eye(3), early=1.0), "early must be a share"),
+        (lambda: random_walk_null(np.eye(3), n=5.0), "n must be a whole number .* got 5.0"),
+        (lambda: shuffled_increments_null(np.eye(3), n=True), "n must be a whole number"),
+        (lambda: random_walk_null(gram=unit_steps(3), dimension="9"), "dimension must be"),
     ],
 )
 def test_bad_input_is_named(call, words):

@@ -23,6 +23,7 @@ from ontogeny.geometry import (
     variance_rank,
     variance_rank_from_gram,
     variance_rank_growing,
+    walk_participation_ratio,
 )
 
 
@@ -183,7 +184,13 @@ def test_early_energy_is_one_for_a_plane_and_zero_for_new_directions():
         (lambda: gram(np.ones(3)), ArgumentError, "snapshots must have shape"),
         (lambda: gram(np.ones((3, 0))), ArgumentError, "none of it empty"),
         (lambda: gram([[1.0, np.inf], [0.0, 1.0]]), NonFiniteError, "infinite"),
-        (lambda: SnapshotGram(0), ArgumentError, "n_snapshots must be at least 1"),
+        (
+            lambda: SnapshotGram(0),
+            ArgumentError,
+            "n_snapshots must be a whole number of at least 1",
+        ),
+        (lambda: SnapshotGram("3"), ArgumentError, "n_snapshots must be a whole number"),
+        (lambda: walk_participation_ratio(np.zeros((3, 3)), np.nan), ArgumentError, "dimension"),
         (lambda: SnapshotGram(3).add(np.ones((2, 3))), ArgumentError, r"shape \(3, \.\.\.\)"),
         (lambda: SnapshotGram(3).add([1.0]), ArgumentError, "got list"),
         (lambda: variance_rank(np.eye(3), 0.0), ArgumentError, "variance must lie in"),

@@ -129,6 +129,7 @@ def test_activations_of_all_steps_are_measured(result):
         ({"averages": "aligned"}, "averages must be a list"),
         ({"methods": ("mle",)}, "methods"),
         ({"draws": 1}, "draws"),
+        ({"draws": 2.5}, "draws must be a whole number"),
     ],
 )
 def test_wrong_options_are_named(options, words):

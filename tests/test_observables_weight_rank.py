@@ -142,7 +142,8 @@ def observed(observable):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"variance": 0}, {"variance": 1.5}, {"draws": 2}, {"max_snapshots": 2}]
+    "arguments",
+    [{"variance": 0}, {"variance": 1.5}, {"draws": 2}, {"draws": "8"}, {"max_snapshots": 2}],
 )
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ArgumentError):

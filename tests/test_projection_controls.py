@@ -49,10 +49,20 @@ def test_a_path_with_fewer_directions_has_a_smaller_basis():
     assert geometry.principal_basis(np.ones((9, 30)), k=3).shape == (30, 0)
 
 
-@pytest.mark.parametrize("options", [{"k": 0}, {"k": 2, "end": 1}, {"k": 2, "end": 13}])
-def test_a_basis_that_cannot_be_is_refused(options):
-    with pytest.raises(ArgumentError, match="k must be"):
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"k": 0}, "k must be a whole number of at least 1; got 0"),
+        ({"k": 2.0}, "k must be a whole number"),
+        ({"k": 2, "end": 1}, "end must be a whole number of at least 2; got 1"),
+        ({"k": 2, "end": 13}, "end must be from 2 to 12"),
+    ],
+)
+def test_a_basis_that_cannot_be_is_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
         geometry.principal_basis(path(), **options)
+    with pytest.raises(ArgumentError, match="at least 2 snapshots; there is 1"):
+        geometry.principal_basis(np.ones((1, 3)), k=1)
     with pytest.raises(NonFiniteError):
         geometry.principal_basis(np.full((4, 3), np.nan), k=1)
 
@@ -171,5 +181,33 @@ def test_bases_that_are_none_are_refused():
         geometry.subspace_overlap(2 * np.eye(4)[:, :2], np.eye(4)[:, :2])
     with pytest.raises(ArgumentError, match="equally many rows"):
         geometry.subspace_overlap(np.eye(4)[:, :2], np.eye(5)[:, :2])
-    with pytest.raises(ArgumentError, match="dimension at least"):
+    with pytest.raises(ArgumentError, match=r"dimension must be at least r \+ s = 6; got 5"):
         geometry.random_subspace_angles(3, 3, 5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, 2.5, "3", True, None])
+def test_numbers_that_are_not_whole_are_refused_by_name(bad):
+    calls = {
+        "k": [
+            lambda: geometry.random_subspace_control(bad, 10),
+            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), bad),
+        ],
+        "dimension": [
+            lambda: geometry.random_subspace_control(3, bad),
+            lambda: geometry.random_subspace_angles(2, 2, bad),
+        ],
+        "draws": [
+            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), 2, draws=bad),
+            lambda: geometry.block_matched_control(measured_once(), draws=bad),
+        ],
+        "r": [lambda: geometry.random_subspace_angles(bad, 2, 9)],
+        "n": [lambda: geometry.random_subspace_angles(2, 2, 9, n=bad)],
+    }
+    for name, each in calls.items():
+        for call in each:
+            with pytest.raises(ArgumentError, match=f"^{name} must be a whole number"):
+                call()
+
+
+def measured_once():
+    return BlockEnergies(np.ones((1, 1)), np.ones((1, 1)), np.array([4]), np.array([400]))

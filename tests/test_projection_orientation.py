@@ -130,5 +130,18 @@ def test_runs_that_cannot_be_compared_are_refused():
     other = og.Trajectory.from_models({s: Matrices({"a": np.eye(5)}) for s in (0, 1, 2)})
     with pytest.raises(ArgumentError, match="another number of entries"):
         orientation_across_runs({"one": run, "two": other}, "a.weight")
-    with pytest.raises(ArgumentError, match="k must be"):
-        Orientation("a.weight", k=0)
+    for bad in (0, 2.0, True):
+        with pytest.raises(ArgumentError, match="k must be"):
+            Orientation("a.weight", k=bad)
+        with pytest.raises(ArgumentError, match="draws must be"):
+            orientation_across_runs({"one": run, "two": run}, "a.weight", draws=bad)
+    single = og.Trajectory.from_models({0: Matrices({"a": np.eye(5)})})
+    with pytest.raises(ArgumentError, match="at least 2 steps; two has 1"):
+        orientation_across_runs({"one": run, "two": single}, "a.weight")
+
+
+def test_a_single_step_has_no_direction_and_says_so(tmp_path):
+    run = og.Trajectory.from_models({0: Matrices({"a": np.eye(5), "b": np.eye(5)})})
+    study = og.Study(run, og.Inputs.from_tokens([[1, 2]]), [Orientation("*.weight")], device="cpu")
+    problems = " ".join(json.loads(study.run(tmp_path / "s").attrs["problems"]))
+    assert "the directions of a path need at least 2 snapshots; there is 1" in problems

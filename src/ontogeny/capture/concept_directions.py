@@ -68,7 +68,7 @@ class LabelledRows:
         return self.positive[self.test]
 
     @property
-    def test_weights(self) -> np.ndarray:
+    def held_weights(self) -> np.ndarray:
         """(n_test,) weights of the held-out rows in balanced accuracy: each class counts half."""
         return np.where(self.truth, 0.5 / self.truth.sum(), 0.5 / (~self.truth).sum())
 
@@ -124,7 +124,7 @@ def fit_direction(
     found, positive = values[rows.train], rows.positive[rows.train].astype(int)
     cav = cav.fit(found, positive)
     random = cav.permuted(found, positive, n_random, random_state)
-    held, weights = values[rows.test], rows.test_weights
+    held, weights = values[rows.test], rows.held_weights
     right = cav.predict(held).astype(bool) == rows.truth
     rng = np.random.default_rng([random_state, 1])
     order = np.stack([rng.permutation(len(held)) for _ in range(n_random)])

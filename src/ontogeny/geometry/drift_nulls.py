@@ -11,14 +11,12 @@ from ..arrays import Array
 from ..errors import ArgumentError
 from .nulls import (
     NullDistribution,
-    batches,
+    drawn_null,
     gaussian_factor,
     one_path,
     path_grams,
-    rank_draws,
-    rank_null,
+    step_lengths,
 )
-from .path import check_ends
 from .snapshots import check_gram, increments_gram
 
 __all__ = ["increment_cosines", "lag_cosine_null", "line_noise_null"]
@@ -67,22 +65,8 @@ def lag_cosine_null(
 
     Step lengths are kept; directions are Gaussian with a correlation that depends on the lag alone,
     as `increment_cosines` measures it (its nearest positive semi-definite form). What this null
-    explains is drift and persistence of the same kind all along the run.
-
-    Parameters
-    ----------
-    snapshots, n, random_state, gram, dimension, ends, variance
-        As in `random_walk_null`.
-
-    Returns
-    -------
-    NullDistribution
-        Of `variance_rank`.
-
-    Raises
-    ------
-    ArgumentError, NonFiniteError
-        As in `random_walk_null`.
+    explains is drift and persistence of the same kind all along the run. Arguments and errors as in
+    `random_walk_null`.
 
     Examples
     --------
@@ -91,16 +75,14 @@ def lag_cosine_null(
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
-    lengths = np.sqrt(np.maximum(np.diagonal(increments_gram(gram)), 0.0))
+    lengths, rng = step_lengths(gram), np.random.default_rng(random_state)
     values, vectors = np.linalg.eigh(toeplitz(increment_cosines(gram)))
     mix = vectors * np.sqrt(np.maximum(values, 0.0))
-    rng = np.random.default_rng(random_state)
-    draws = []
-    for size in batches(n, len(gram)):
-        steps = mix @ gaussian_factor(len(lengths), dimension, size, rng)
-        draws.append(rank_draws(path_grams(steps, lengths), windows, variance))
-    return rank_null(gram, np.concatenate(draws), ends, variance)
+
+    def draw(size: int) -> np.ndarray:
+        return path_grams(mix @ gaussian_factor(len(lengths), dimension, size, rng), lengths)
+
+    return drawn_null(gram, n, ends, variance, draw)
 
 
 def line_noise_null(
@@ -116,22 +98,8 @@ def line_noise_null(
     """Return `variance_rank` of a straight line with independent noise on every snapshot.
 
     Speed and noise are those that give the path's own mean squared step and net displacement; no
-    line is left where the net displacement is below what noise alone gives.
-
-    Parameters
-    ----------
-    snapshots, n, random_state, gram, dimension, ends, variance
-        As in `random_walk_null`.
-
-    Returns
-    -------
-    NullDistribution
-        Of `variance_rank`.
-
-    Raises
-    ------
-    ArgumentError, NonFiniteError
-        As in `random_walk_null`.
+    line is left where the net displacement is below what noise alone gives. Arguments and errors as
+    in `random_walk_null`.
 
     Examples
     --------
@@ -140,19 +108,18 @@ def line_noise_null(
     1.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
-    count = len(gram)
+    count, rng = len(gram), np.random.default_rng(random_state)
     speed, noise = _line(gram)
-    rng = np.random.default_rng(random_state)
-    draws = []
-    for size in batches(n, count + 1):
+
+    def draw(size: int) -> np.ndarray:
         factor = gaussian_factor(count + 1, dimension, size, rng)
         direction = factor[:, :1] / np.linalg.norm(factor[:, :1], axis=-1, keepdims=True)
         points = speed * np.arange(count)[:, None] * direction
         points = points + factor[:, 1:] * np.sqrt(noise / dimension)
         points = points - points[:, :1]
-        draws.append(rank_draws(points @ np.swapaxes(points, 1, 2), windows, variance))
-    return rank_null(gram, np.concatenate(draws), ends, variance)
+        return np.asarray(points @ np.swapaxes(points, 1, 2))
+
+    return drawn_null(gram, n, ends, variance, draw)
 
 
 def _line(gram: np.ndarray) -> tuple[float, float]:

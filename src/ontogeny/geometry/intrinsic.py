@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError, check_choice
+from .checks import check_whole
 from .neighbours import two_nearest
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def two_nn(
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
     _check(method, discard)
-    if n_null < 0 or n_null == 1:
-        raise ArgumentError(f"n_null must be 0 or at least 2; got {n_null!r}.")
+    if check_whole("n_null", n_null, least=0) == 1:
+        raise ArgumentError("n_null must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     logs, duplicates = log_ratios(X)
     if len(logs) < FEWEST:
@@ -190,10 +191,8 @@ def two_nn_null(
     True
     """
     _check(method, discard)
-    if n < FEWEST or m < 1 or n_draws < 1:
-        raise ArgumentError(
-            f"n must be at least {FEWEST}, m and n_draws at least 1; got {n}, {m} and {n_draws}."
-        )
+    n, m = check_whole("n", n, least=FEWEST), check_whole("m", m)
+    n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
     draws = [log_ratios(rng.standard_normal((n, m)))[0] for _ in range(n_draws)]
     return np.array([_estimate(d[None], method, discard)[0] for d in draws])
@@ -234,8 +233,7 @@ def two_nn_calibrated(
     given = np.asarray(dims)
     if given.ndim != 1 or not given.size or (given < 1).any() or (given % 1 != 0).any():
         raise ArgumentError(f"dims must be whole numbers from 1 on; got {dims!r}.")
-    if n_draws < 2:
-        raise ArgumentError(f"n_draws must be at least 2; got {n_draws!r}.")
+    n_draws = check_whole("n_draws", n_draws, least=2)
     dims = given.astype(np.int64)
     draws = [
         two_nn_null(
@@ -293,7 +291,7 @@ def two_nn_blocks(
 
     X = to_numpy(matrix("X", X)).astype(np.float64)
     check_choice("method", method, METHODS)
-    if smallest < FEWEST or smallest > len(X):
+    if not FEWEST <= check_whole("smallest", smallest) <= len(X):
         raise ArgumentError(
             f"smallest must lie between {FEWEST} and the number of points {len(X)}; got {smallest}."
         )

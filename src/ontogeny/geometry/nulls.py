@@ -7,13 +7,14 @@ and all angles between them (shuffled increments).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import ArgumentError
+from .checks import check_whole
 from .path import check_ends, early_energies, variance_rank_growing
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram
@@ -127,14 +128,28 @@ def random_walk_null(
     6 6.0
     """
     gram, dimension = one_path(snapshots, gram, dimension)
-    lengths = np.sqrt(np.maximum(np.diagonal(increments_gram(gram)), 0.0))
+    lengths, rng = step_lengths(gram), np.random.default_rng(random_state)
+    return drawn_null(
+        gram, n, ends, variance, lambda size: _walk_grams(lengths, dimension, size, rng)
+    )
+
+
+def drawn_null(
+    gram: np.ndarray,
+    n: int,
+    ends: Sequence[int] | None,
+    variance: float,
+    draw: Callable[[int], np.ndarray],
+) -> NullDistribution:
+    """Return `variance_rank` of `gram` (T, T) beside `n` draws; ``draw(size)`` is (size, T, T)."""
     windows = check_ends([len(gram)] if ends is None else ends, len(gram))
-    rng = np.random.default_rng(random_state)
-    draws = [
-        rank_draws(_walk_grams(lengths, dimension, size, rng), windows, variance)
-        for size in batches(n, len(gram))
-    ]
+    draws = [rank_draws(draw(size), windows, variance) for size in batches(n, len(gram))]
     return rank_null(gram, np.concatenate(draws), ends, variance)
+
+
+def step_lengths(gram: np.ndarray) -> np.ndarray:
+    """Return the lengths (T − 1,) of the steps of a path with this displacement Gram matrix."""
+    return np.sqrt(np.maximum(np.diagonal(increments_gram(gram)), 0.0))
 
 
 def _walk_grams(
@@ -178,23 +193,9 @@ def shuffled_increments_null(
 
     Net drift, step lengths and every angle between two steps stay; only their order goes. `p_lower`
     is the exact permutation p-value of "the rank is low because of the order of the steps"; where
-    it is not small, drift alone explains the rank.
-
-    Parameters
-    ----------
-    snapshots, n, random_state, gram, ends, variance
-        As in `random_walk_null`. In a growing window, only increments of that window are shuffled,
-        so that each window equals a call on that window alone.
-
-    Returns
-    -------
-    NullDistribution
-        Of `variance_rank`.
-
-    Raises
-    ------
-    ArgumentError, NonFiniteError
-        As in `random_walk_null`.
+    it is not small, drift alone explains the rank. In a growing window, only increments of that
+    window are shuffled, so that each window equals a call on that window alone. Arguments and
+    errors as in `random_walk_null`.
 
     Examples
     --------
@@ -295,16 +296,11 @@ def one_path(
     given = one_gram(snapshots, gram)
     if snapshots is not None:
         dimension = int(np.prod(tuple(snapshots.shape)[1:]))
-    if dimension is None or dimension < 1:
-        raise ArgumentError(
-            f"dimension must be the number of coordinates, at least 1; got {dimension}."
-        )
-    return given, dimension
+    return given, check_whole("dimension", dimension)
 
 
 def batches(n: int, count: int) -> list[int]:
     """Split `n` draws of (count, count) matrices into batches of bounded memory."""
-    if n < 1:
-        raise ArgumentError(f"n must be at least 1; got {n}.")
+    n = check_whole("n", n)
     size = max(1, CHUNK // count**2)
     return [min(size, n - start) for start in range(0, n, size)]

@@ -7,6 +7,7 @@ from scipy.linalg import eigh
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
+from .checks import check_whole
 from .nulls import NullDistribution
 
 __all__ = ["random_subspace_angles", "subspace_overlap", "subspace_overlap_null"]
@@ -75,7 +76,7 @@ def random_subspace_angles(
     Raises
     ------
     ArgumentError
-        If a number is out of range.
+        If a number is out of range or not whole.
 
     References
     ----------
@@ -88,12 +89,10 @@ def random_subspace_angles(
     >>> round(float(np.mean(np.cos(angles) ** 2) * 16_384), 1)
     3.0
     """
-    low, high = min(r, s), max(r, s)
-    if low < 1 or dimension < r + s or n < 1:
-        raise ArgumentError(
-            f"r and s must be at least 1, dimension at least r + s and n at least 1; got r={r}, "
-            f"s={s}, dimension={dimension}, n={n}."
-        )
+    low, high = sorted((check_whole("r", r), check_whole("s", s)))
+    n = check_whole("n", n)
+    if check_whole("dimension", dimension) < r + s:
+        raise ArgumentError(f"dimension must be at least r + s = {r + s}; got {dimension}.")
     rng = np.random.default_rng(random_state)
     inside = rng.standard_normal((n, low, high))
     A, B = inside @ np.swapaxes(inside, 1, 2), _wishart(low, dimension - high, n, rng)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ArgumentError
+from .checks import check_whole
 from .leading import MANY, leading_rank
 from .rank import participation_ratio
 from .snapshots import check_gram, increments_gram
@@ -167,15 +168,14 @@ def walk_participation_ratio(gram: np.ndarray, dimension: int) -> float:
     Raises
     ------
     ArgumentError
-        If `dimension` is not positive.
+        If `dimension` is not a positive whole number.
 
     Examples
     --------
     >>> walk_participation_ratio(displacement_gram(np.tri(11)), dimension=10**9) > 9.99
     True
     """
-    if dimension < 1:
-        raise ArgumentError(f"dimension must be at least 1; got {dimension}.")
+    dimension = check_whole("dimension", dimension)
     squares = np.maximum(np.diagonal(increments_gram(check_gram(gram))), 0.0)
     whole, own = float(squares.sum()) ** 2, float(np.sum(squares**2))
     return whole / (own + (whole - own) / dimension) if own > 0 else 0.0
@@ -247,8 +247,7 @@ def early_energies(grams: np.ndarray, early: float, components: int) -> np.ndarr
             f"early must be a share of the {count} snapshots that leaves at least two early and "
             f"one later; got {early}."
         )
-    if components < 1:
-        raise ArgumentError(f"components must be at least 1; got {components}.")
+    components = check_whole("components", components)
     values, vectors = np.linalg.eigh(centred(grams[:, :end, :end]))
     # v'Xy for a later displacement y from the last early snapshot; v sums to zero over the early
     # snapshots, so their mean drops out of Xy (exactly so, or it swamps small components).

@@ -15,6 +15,7 @@ from scipy.stats import beta
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
+from .checks import check_whole
 from .snapshots import CHUNK, check_gram
 from .snapshots import gram as displacement_gram
 from .spectra import ROUNDING, centred
@@ -59,11 +60,11 @@ def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> 
     array([0.6, 0.8])
     """
     known = check_gram(gram)
-    end = len(known) if end is None else end
-    if k < 1 or not 2 <= end <= len(known):
-        raise ArgumentError(
-            f"k must be at least 1 and end from 2 to {len(known)} snapshots; got k={k}, end={end}."
-        )
+    if len(known) < 2:
+        raise ArgumentError("the directions of a path need at least 2 snapshots; there is 1.")
+    k, end = check_whole("k", k), check_whole("end", len(known) if end is None else end, least=2)
+    if end > len(known):
+        raise ArgumentError(f"end must be from 2 to {len(known)}, the snapshots; got {end}.")
     values, vectors = np.linalg.eigh(centred(known[:end, :end]))
     kept = np.flatnonzero(values > ROUNDING * max(values[-1], np.finfo(float).tiny))[::-1][:k]
     vectors = vectors[:, kept]
@@ -216,7 +217,7 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     Raises
     ------
     ArgumentError
-        If `k` is negative or `dimension` not positive.
+        If `k` or `dimension` is no whole number, `k` negative or `dimension` not positive.
 
     Examples
     --------
@@ -224,10 +225,7 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     >>> round(control.rms, 7)
     0.0076465
     """
-    if k < 0 or dimension < 1:
-        raise ArgumentError(
-            f"k must be at least 0 and dimension at least 1; got k={k}, dimension={dimension}."
-        )
+    k, dimension = check_whole("k", k, least=0), check_whole("dimension", dimension)
     if k == 0 or k >= dimension:
         held = float(k > 0)
         return SubspaceControl(held, held, held, held)
@@ -256,10 +254,9 @@ def sampled_subspace_control(
     (3, 1)
     """
     given = to_numpy(matrix("vectors", vectors)).astype(np.float64)
-    if not 1 <= k <= given.shape[1] or draws < 1:
-        raise ArgumentError(
-            f"k must be 1 to {given.shape[1]} and draws at least 1; got k={k}, draws={draws}."
-        )
+    k, draws = check_whole("k", k), check_whole("draws", draws)
+    if k > given.shape[1]:
+        raise ArgumentError(f"k must be from 1 to {given.shape[1]}, the coordinates; got {k}.")
     rng = np.random.default_rng(random_state)
     lengths = np.linalg.norm(given, axis=1)
     bases = (np.linalg.qr(rng.standard_normal((given.shape[1], k)))[0] for _ in range(draws))
@@ -296,8 +293,7 @@ def block_matched_control(
     >>> abs(float(np.sqrt(np.mean(drawn**2))) - 0.1) < 0.01
     True
     """
-    if draws < 1:
-        raise ArgumentError(f"draws must be at least 1; got {draws}.")
+    draws = check_whole("draws", draws)
     rng = np.random.default_rng(random_state)
     shares = np.empty((draws, len(energies.ranks)))
     for i, (k, size) in enumerate(zip(energies.ranks, energies.sizes, strict=True)):

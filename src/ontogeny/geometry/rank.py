@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, NonFiniteError
+from .checks import check_whole
 from .spectra import components_holding
 
 __all__ = [
@@ -121,11 +122,9 @@ def gaussian_matrix_rank(rows: int, columns: int, variance: float = 0.9) -> floa
     >>> round(gaussian_matrix_rank(128, 128))
     65
     """
-    if min(rows, columns) < 1 or not 0 < variance <= 1:
-        raise ArgumentError(
-            "rows and columns must be at least 1 and variance in (0, 1]; got "
-            f"rows={rows}, columns={columns}, variance={variance}."
-        )
+    rows, columns = check_whole("rows", rows), check_whole("columns", columns)
+    if not 0 < variance <= 1:
+        raise ArgumentError(f"variance must lie in (0, 1]; got {variance}.")
     small, ratio = min(rows, columns), min(rows, columns) / max(rows, columns)
     low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
     # s = low + (high − low) sin²(a) takes the square-root ends out of the integral

@@ -12,6 +12,7 @@ from scipy.linalg.blas import dsyrk
 
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError
+from .checks import check_whole
 
 __all__ = ["SnapshotGram", "check_gram", "gram", "increments_gram"]
 
@@ -44,8 +45,7 @@ class SnapshotGram:
     """
 
     def __init__(self, n_snapshots: int) -> None:
-        if n_snapshots < 1:
-            raise ArgumentError(f"n_snapshots must be at least 1; got {n_snapshots}.")
+        n_snapshots = check_whole("n_snapshots", n_snapshots)
         self._gram = np.zeros((n_snapshots, n_snapshots), order="F")  # its upper triangle counts
         self._dimension = 0
 

@@ -60,7 +60,7 @@ class ConceptDirections(LabelledConcepts):
         found = self._by_layer(reading, _described)
         weight = np.zeros((len(rows), max(len(r.test) for r in rows)))
         for i, each in enumerate(rows):
-            weight[i, : len(each.test)] = each.test_weights
+            weight[i, : len(each.test)] = each.held_weights
         found = found.assign(text_weight=(("concept", "text"), weight))
         if state is not None:
             same = (found.direction * state.direction).sum("feature", skipna=False)

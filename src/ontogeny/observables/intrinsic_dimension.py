@@ -13,6 +13,7 @@ import xarray as xr
 from .. import dynamics, geometry
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
+from ..geometry.checks import check_whole
 from ..needs import Need, Series
 from .base import Observable, SeriesReading
 
@@ -85,8 +86,7 @@ class IntrinsicDimension(Observable):
             check_choice("averages", how, dynamics.AVERAGES)
         for method in self.methods:
             check_choice("methods", method, ("regression", "origin", "likelihood"))
-        if self.draws < 2:
-            raise ArgumentError(f"draws must be at least 2; got {self.draws}.")
+        check_whole("draws", self.draws, least=2)
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from scipy.stats import false_discovery_control
 from .. import capture, geometry
 from ..errors import ArgumentError
 from ..figures import Heatmap, Section, attach
+from ..geometry.checks import check_whole
 from ..needs import Need, Weights
 from ..trajectory import Trajectory
 from .base import BlockReading, Observable
@@ -61,9 +62,7 @@ class Orientation(Observable):
 
     def __post_init__(self) -> None:
         for name in ("k", "draws"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_whole(name, getattr(self, name))
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""
@@ -142,7 +141,8 @@ def orientation_across_runs(
     Raises
     ------
     ArgumentError
-        If there are fewer than two runs, or the shapes of a block differ.
+        If there are fewer than two runs, one of them has a single step, or the shapes of a block
+        differ.
     LayerMatchError
         If a pattern matches no weight matrix.
 
@@ -157,6 +157,10 @@ def orientation_across_runs(
     """
     if len(runs) < 2:
         raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
+    k, draws = check_whole("k", k), check_whole("draws", draws)
+    short = [name for name, run in runs.items() if len(run) < 2]
+    if short:
+        raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
     names = list(runs)
     with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
         matched = capture.match_blocks(reader, blocks)

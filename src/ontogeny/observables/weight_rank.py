@@ -12,6 +12,7 @@ import xarray as xr
 from .. import geometry
 from ..errors import ArgumentError
 from ..figures import attach
+from ..geometry.checks import check_whole
 from ..needs import Need, Weights
 from .base import BlockReading, Observable
 from .rows import MEASURABLE, development_rows
@@ -67,10 +68,8 @@ class WeightRank(Observable):
     def __post_init__(self) -> None:
         if not 0 < self.variance <= 1:
             raise ArgumentError(f"variance must lie in (0, 1]; got {self.variance}.")
-        if self.draws < 4:
-            raise ArgumentError(f"draws must be at least 4; got {self.draws}.")
-        if self.max_snapshots < 3:
-            raise ArgumentError(f"max_snapshots must be at least 3; got {self.max_snapshots}.")
+        check_whole("draws", self.draws, least=4)
+        check_whole("max_snapshots", self.max_snapshots, least=3)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""
