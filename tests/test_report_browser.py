@@ -227,7 +227,7 @@ def test_click_in_a_figure_sets_the_step(page):
 
 def test_rows_of_the_chart_lead_to_their_section(page):
     page.click("svg.chart-wide .row[data-row='3'] a .name")
-    assert page.evaluate("location.hash") == "#section-concepts-ica"
+    page.wait_for_function("location.hash === '#section-concepts-ica'")
     page.hover("svg.chart-wide .row[data-row='3'] .hit", position={"x": 700, "y": 4})
     assert "ICA concepts" in page.inner_text("#tooltip")
 
