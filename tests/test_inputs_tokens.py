@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
+from ontogeny.inputs import class_counts
 
 ROWS = [[5, 6, 7, 8], [9], [3, 4]]
 
@@ -244,3 +245,21 @@ def test_subset_trims_and_keeps_texts_and_labels():
     part = inputs.subset([2, 1])
     assert part.ids.tolist() == [[3, 4], [0, 9]]
     assert part.texts == ("c", "b") and part.labels.tolist() == [9, 8]
+
+
+@pytest.mark.parametrize("labels", [[1, "1"], ["0", True], [True, 1], [1.0, "1.0"], [None, 1]])
+def test_labels_of_different_kinds_are_refused_and_not_written_alike(labels):
+    with pytest.raises(ArgumentError, match="labels must be all texts"):
+        Inputs.from_tokens([[1], [2]], labels=labels)
+
+
+def test_nan_is_no_label():
+    with pytest.raises(ArgumentError, match="NaN"):
+        Inputs.from_tokens([[1], [2]], labels=[1.0, float("nan")])
+
+
+def test_labels_that_are_written_differently_are_different_classes():
+    labels = ["1", "01", "1.0", "1"]
+    inputs = Inputs.from_tokens([[1], [2], [3], [4]], labels=labels)
+    assert inputs.labels.tolist() == labels
+    assert class_counts(inputs.labels) == {"01": 1, "1": 2, "1.0": 1}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ontogeny.errors import ArgumentError
-from ontogeny.tasks import text_files
+from ontogeny.tasks import read_labelled, text_files
 
 LONG = "A sentence that is long enough to be a paragraph."
 
@@ -122,3 +122,36 @@ def test_wikitext_gives_its_paragraphs_without_headings():
     lines = [line.strip() for line in _wikitext().read_text("utf-8").split("\n")]
     wanted = [line for line in lines if line and not (line[0] == line[-1] == "=")]
     assert texts == wanted
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        (["01", "1", "2"], ["01", "1", "2"]),  # two classes that are written differently
+        (["1", "1.0", "0"], ["1", "1.0", "0"]),
+        (["1.0", "0.0", "1.0"], [1, 0, 1]),  # nothing would merge
+        (["0", "1", "1"], [0, 1, 1]),
+        (["9007199254740993", "9007199254740992"], [9007199254740993, 9007199254740992]),
+        (["99999999999999999999", "1"], ["99999999999999999999", "1"]),
+    ],
+)
+def test_labels_are_one_class_only_if_they_are_written_alike(tmp_path, written, labels):
+    file = tmp_path / "data.tsv"
+    file.write_text("text\tlabel\n" + "".join(f"words\t{label}\n" for label in written))
+    assert read_labelled(file).labels.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        (["true", "false"], [1, 0]),
+        (["true", "1", "0"], ["True", "1", "0"]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["1.0", "0.0"], [1, 0]),
+        (['"1"', '"01"'], ["1", "01"]),
+    ],
+)
+def test_json_labels_of_different_kinds_do_not_merge(tmp_path, written, labels):
+    file = tmp_path / "data.jsonl"
+    file.write_text("".join(f'{{"text": "words", "label": {label}}}\n' for label in written))
+    assert read_labelled(file).labels.tolist() == labels

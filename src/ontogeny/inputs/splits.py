@@ -9,7 +9,40 @@ import numpy as np
 from ..errors import ArgumentError
 from .sampling import generator
 
-__all__ = ["class_counts", "stratified_draw", "stratified_split"]
+__all__ = ["class_counts", "label_array", "stratified_draw", "stratified_split"]
+
+
+def label_array(labels: Any) -> np.ndarray:
+    """Return labels as an array; 1 and "1", which NumPy would write alike, are refused together.
+
+    Raises
+    ------
+    ArgumentError
+        If texts, numbers and truth values are mixed, or a label is NaN.
+
+    Examples
+    --------
+    >>> label_array(["1", "01"]).tolist()
+    ['1', '01']
+    """
+    array = np.asarray(labels)
+    given = labels if isinstance(labels, list | tuple) else array.tolist()
+    kinds = {_kind(value): value for value in given} if array.ndim == 1 else {}
+    if len(kinds) > 1:
+        one, other = list(kinds.values())[:2]
+        raise ArgumentError(
+            f"labels must be all texts, all numbers or all truth values; they mix {one!r} and "
+            f"{other!r}."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ArgumentError("labels must not be NaN or infinite.")
+    return array
+
+
+def _kind(value: Any) -> type:
+    if isinstance(value, bool | np.bool_):
+        return bool
+    return float if isinstance(value, int | float | np.number) else type(value)
 
 
 def class_counts(labels: Any) -> dict[Any, int]:
@@ -20,7 +53,7 @@ def class_counts(labels: Any) -> dict[Any, int]:
     >>> class_counts([1, 0, 1])
     {0: 1, 1: 2}
     """
-    classes, counts = np.unique(np.asarray(labels), return_counts=True)
+    classes, counts = np.unique(label_array(labels), return_counts=True)
     return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
 
@@ -102,7 +135,7 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
 
 
 def _check_labels(labels: Any) -> np.ndarray:
-    labels = np.asarray(labels)
+    labels = label_array(labels)
     if labels.ndim != 1 or not len(labels):
         raise ArgumentError(f"labels must be one label per text; their shape is {labels.shape}.")
     return labels

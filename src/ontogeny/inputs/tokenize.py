@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 from .layout import lay_out
+from .splits import label_array
 
 __all__ = ["tokenize"]
 
@@ -45,7 +46,7 @@ def tokenize(
         "special": lay_out([row["special"] for row in rows], True, padding_side),
         "spans": spans,
         "texts": tuple(texts[i] for i, _ in kept),
-        "labels": None if labels is None else np.asarray(labels)[[i for i, _ in kept]],
+        "labels": None if labels is None else label_array(labels)[[i for i, _ in kept]],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
         "vocab_size": len(tokenizer),

@@ -14,6 +14,7 @@ from ..needs import GRANULARITIES
 from .batches import Batch, make_batches, trimmed
 from .layout import check_layout, check_range, rectangle, repad
 from .sampling import TokenSample, draw, masked_positions
+from .splits import label_array
 from .tokenize import tokenize
 
 __all__ = ["Inputs"]
@@ -175,7 +176,7 @@ class Inputs:
             mask=mask,
             special=given | np.isin(ids, list(special_ids)) | ~mask,
             texts=None if texts is None else tuple(texts),
-            labels=None if labels is None else np.array(labels),
+            labels=None if labels is None else label_array(labels),
             mask_token_id=mask_token_id,
             pad_token_id=pad_token_id,
             vocab_size=vocab_size,

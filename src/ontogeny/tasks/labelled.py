@@ -150,15 +150,32 @@ class LabelledTexts:
 def as_labels(values: Sequence[Any]) -> np.ndarray:
     """Return labels as int64 where all are whole numbers, else as strings.
 
+    Labels that are written differently stay apart: where two of them are the same number, such as
+    ``"01"`` and ``"1"``, all labels are what is written.
+
     Examples
     --------
     >>> as_labels(["1", "0"]).tolist(), as_labels(["good", "1"]).tolist()
     ([1, 0], ['good', '1'])
+    >>> as_labels(["1", "01", "2"]).tolist()
+    ['1', '01', '2']
     """
+    written = [str(value) for value in values]
     try:
-        numbers = [float(value) for value in values]
-    except (TypeError, ValueError):
-        return np.array([str(value) for value in values])
-    if all(number.is_integer() for number in numbers):
-        return np.array(numbers, dtype=np.int64)
-    return np.array([str(value) for value in values])
+        numbers = {text: _whole(value) for text, value in zip(written, values, strict=True)}
+        if len(set(numbers.values())) == len(numbers):
+            return np.array([numbers[text] for text in written], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return np.array(written)
+
+
+def _whole(value: Any) -> int:
+    """Return the whole number that a label says; raise if it says none."""
+    try:
+        return int(str(value))  # large ones exactly
+    except ValueError:
+        number = float(value)
+    if not number.is_integer():
+        raise ValueError(f"{value} is no whole number")
+    return int(number)

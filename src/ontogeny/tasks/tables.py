@@ -197,7 +197,7 @@ class _Rows:
                 self.bad(number, f"it has no field {missing[0]!r}")
             else:
                 value = None if label is None else row[label]
-                self.add(number, row[text], int(value) if isinstance(value, bool) else value)
+                self.add(number, row[text], value)
 
     def read_table(
         self,
