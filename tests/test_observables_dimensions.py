@@ -12,7 +12,7 @@ import study_examples as examples
 from ontogeny import dynamics, geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
-from ontogeny.observables.effective_dimensions import _measures
+from ontogeny.observables.effective_dimensions import MEASURES, _isotropic, _measures
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,37 @@ def test_effective_dimensions_are_those_of_the_centred_matrix():
     cosines = unit @ unit.T
     expected = (cosines.sum() - len(A)) / (len(A) * (len(A) - 1))
     assert found["anisotropy"] == pytest.approx(expected)
+
+
+def measured_in_full(A):
+    """The measures from the singular values and cosines of the matrix itself."""
+    spectrum = np.linalg.svd(A - A.mean(0), compute_uv=False)
+    unit = A / np.linalg.norm(A, axis=1, keepdims=True)
+    off = ~np.eye(len(A), dtype=bool)
+    ranks = (geometry.participation_ratio, geometry.stable_rank, geometry.effective_rank)
+    return [*(rank(spectrum=spectrum) for rank in ranks), (unit @ unit.T)[off].mean()]
+
+
+@pytest.mark.parametrize("shape", [(203, 30), (97, 97), (60, 150)])
+def test_values_and_jackknife_are_those_of_ten_refits_in_full(shape):
+    """More features than tokens go by the Gram matrix of the tokens."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=shape) / np.arange(1, shape[1] + 1) ** 0.7 + 0.2
+    blocks = np.array_split(np.arange(len(A)), 10)
+    left_out = [measured_in_full(np.delete(A, block, axis=0)) for block in blocks]
+    error = np.sqrt(9 * np.var(left_out, axis=0))
+    found = _measures(torch.from_numpy(A))
+    for name, value, stderr in zip(MEASURES, measured_in_full(A), error, strict=True):
+        assert found[name] == pytest.approx(value, rel=1e-7)
+        assert found[f"{name}_stderr"] == pytest.approx(stderr, rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(200, 30), (30, 200), (80, 80)])
+def test_the_null_is_that_of_drawn_activations(shape):
+    rng = np.random.default_rng(1)
+    drawn = np.array([measured_in_full(rng.normal(size=shape)) for _ in range(30)])
+    spread = drawn.std(axis=0, ddof=1) * np.sqrt(1 / 30 + 1 / 10)
+    assert (np.abs(np.array(_isotropic(*shape)) - drawn.mean(axis=0)) < 4 * spread).all()
 
 
 def test_isotropic_activations_equal_their_null_within_the_errors():
