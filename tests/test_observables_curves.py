@@ -1,6 +1,7 @@
 """Observables of other nodes' curves: regimes, fits, signals, learning dynamics."""
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from ontogeny.dynamics import Regime, compare_fits, compare_signals, learning_pr
 from ontogeny.dynamics import Regimes as Found
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Fits, LearningDynamics, Regimes, Signals, make
-from ontogeny.observables.curves import chosen, curve_reference, floor_of
+from ontogeny.observables.curves import chosen, curve_reference, curves_of, floor_of
 from ontogeny.observables.regimes import _row
 from series_examples import EARLY, LATE, planted
 from study_examples import LAYERS, developing, tiny_inputs
@@ -30,6 +31,15 @@ def node(values, steps=LATE, name="curve"):
     )
 
 
+def judged(observable, data, nodes=None):
+    """What an observable says of a node's curves, as a study's merge asks it."""
+    others = dict(nodes or {})
+    node = data.rename({n: observable.variable for n in data.data_vars if n == "curve"})
+    others[observable.of] = node.merge(others.get(observable.of, xr.Dataset()))
+    empty = xr.Dataset(coords={"step": []}, attrs=data.attrs)
+    return observable.summarise(empty, others)
+
+
 def words(data):
     return " ".join(json.loads(data.attrs["statements"]))
 
@@ -41,7 +51,7 @@ def two_regimes():
 
 
 def test_regimes_of_layers_and_of_all(two_regimes):
-    found = Regimes("concepts-ica").summarise(node(two_regimes), {"concepts-ica": xr.Dataset()})
+    found = judged(Regimes("concepts-ica"), node(two_regimes), {"concepts-ica": xr.Dataset()})
     assert abs(float(found.joint_boundary) - LATE[25]) <= 30_000
     assert found.joint_boundary_low <= found.joint_boundary <= found.joint_boundary_high
     assert float(found.joint_noise_ratio) > 4
@@ -55,7 +65,7 @@ def test_regimes_of_layers_and_of_all(two_regimes):
 
 def test_without_a_change_of_noise_the_page_says_so():
     values = planted("exponential", "independent", LATE, 4, 0.05, np.random.default_rng(3))
-    found = Regimes("concepts-ica").summarise(node(values), {})
+    found = judged(Regimes("concepts-ica"), node(values), {})
     assert np.isnan(found.joint_boundary) and np.isnan(found.boundary).all()
     assert "does not visibly change" in words(found)
     assert found.noise_before.values == pytest.approx([0.05] * 4, rel=0.4)
@@ -63,7 +73,7 @@ def test_without_a_change_of_noise_the_page_says_so():
 
 def test_curves_without_noise_are_not_judged():
     values = planted("exponential", "none", LATE, 4, 0.0, np.random.default_rng(0))
-    found = Regimes("concepts-ica").summarise(node(values), {})
+    found = judged(Regimes("concepts-ica"), node(values), {})
     assert "no noise that could be told" in words(found)
 
 
@@ -71,7 +81,7 @@ def test_fits_are_those_of_the_plain_function():
     rates = np.array([5e4, 1e5, 1.5e5, 2e5])
     values = np.exp(-LATE / rates[:, None]) + 0.3
     values += 0.01 * np.random.default_rng(0).normal(size=values.shape)
-    found = Fits("activation-decay").summarise(node(values), {})
+    found = judged(Fits("activation-decay"), node(values), {})
     alone = compare_fits(LATE, values[2], reference_index=49)
     assert float(found.rate[2]) == alone.fits["exponential"].rate
     assert found.rate.values == pytest.approx(-1 / rates, rel=0.15)
@@ -83,7 +93,7 @@ def test_fits_are_those_of_the_plain_function():
 
 def test_fits_of_a_window_see_nothing_else():
     values = np.tile(np.where(LATE <= 250_000, np.exp(-LATE / 5e4), 7.0), (4, 1))
-    found = Fits("x", first=20_000, last=250_000).summarise(node(values), {})
+    found = judged(Fits("x", first=20_000, last=250_000), node(values), {})
     assert found.rate.values == pytest.approx([-1 / 5e4] * 4, rel=1e-4)
     with pytest.raises(ArgumentError, match="first must be before last"):
         Fits("x", first=10, last=5)
@@ -92,7 +102,7 @@ def test_fits_of_a_window_see_nothing_else():
 def test_no_exponential_is_said():
     values = (1 + LATE / 2e4) ** -np.linspace(0.5, 1.5, 4)[:, None]
     values += 0.004 * np.random.default_rng(0).normal(size=values.shape)
-    found = Fits("x").summarise(node(values), {})
+    found = judged(Fits("x"), node(values), {})
     assert "None of 4 curves of x has earned" in words(found)
 
 
@@ -104,8 +114,8 @@ def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
     )
     other = node(second + shared, name="rotation_removed")
     observable = Signals("concepts-ica")
-    together = observable.summarise(node(first + shared), {"activation-decay": other})
-    apart = observable.summarise(node(third), {"activation-decay": other})
+    together = judged(observable, node(first + shared), {"activation-decay": other})
+    apart = judged(observable, node(third), {"activation-decay": other})
     assert float(together.joint_p) < 0.01 and "more than the trends explain" in words(together)
     assert float(apart.joint_p) > 0.05 and "no more than the trends explain" in words(apart)
     assert float(apart.mean_pearson) > 0.7
@@ -122,19 +132,19 @@ def test_signals_take_the_layers_that_both_have_and_that_vary():
     constant = values.copy()
     constant[3] = 0.5
     other = node(values, name="rotation_removed").isel(layer=[1, 2, 3])
-    found = Signals("x").summarise(node(constant), {"activation-decay": other})
+    found = judged(Signals("x"), node(constant), {"activation-decay": other})
     assert found.layer.values.tolist() == PATHS[1:3]
     strange = other.assign_coords(layer=["a", "b", "c"])
     with pytest.raises(ArgumentError, match="no layer in common"):
-        Signals("x").summarise(node(values), {"activation-decay": strange})
+        judged(Signals("x"), node(values), {"activation-decay": strange})
     with pytest.raises(ArgumentError, match="has no variable 'rotation_removed'"):
-        Signals("x").summarise(node(values), {"activation-decay": xr.Dataset()})
+        judged(Signals("x"), node(values), {"activation-decay": xr.Dataset()})
 
 
 def test_learning_dynamics_use_the_other_nodes_noise_floor():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     floor = xr.Dataset({"floor": ("layer", [0.0, 0.01, 0.05, 0.9])}, coords={"layer": PATHS})
-    found = LearningDynamics("x").summarise(node(values), {"x": floor})
+    found = judged(LearningDynamics("x"), node(values), {"x": floor})
     assert found.progressed.values.tolist() == [1, 1, 1, 0]
     assert found.converged.values.tolist() == [0, 1, 1, 0]
     alone = learning_progress(LATE, values[1], 0.01, reference_index=49)
@@ -142,7 +152,7 @@ def test_learning_dynamics_use_the_other_nodes_noise_floor():
     assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
     assert "observed up to step 490,000 in 3 of 4 layers" in words(found)
     assert "Learning progress in x (relative distance)" in words(found)
-    own = LearningDynamics("x", noise=0.95).summarise(node(values), {"x": floor})
+    own = judged(LearningDynamics("x", noise=0.95), node(values), {"x": floor})
     assert not own.progressed.any()
 
 
@@ -191,27 +201,27 @@ def test_the_noise_of_one_variable_is_not_taken_for_another():
 
 def test_one_step_of_progress_is_no_range_of_steps():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
-    found = LearningDynamics("x", noise=0.01).summarise(node(values), {})
+    found = judged(LearningDynamics("x", noise=0.01), node(values), {})
     assert "below their first value from step 20,000 on." in words(found)
 
 
 def test_curves_that_never_moved_do_not_read_as_restless():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     values[0] = 0.3
-    found = LearningDynamics("x", noise=0.01).summarise(node(values), {})
+    found = judged(LearningDynamics("x", noise=0.01), node(values), {})
     assert "In 1 of 4 layers no change exceeded the noise: nothing moved." in words(found)
     assert "to the end in 3 of 3 other layers" in words(found)
-    still = LearningDynamics("x", noise=2.0).summarise(node(values), {})
+    still = judged(LearningDynamics("x", noise=2.0), node(values), {})
     assert "In 4 of 4 layers no change" in words(still) and "to the end" not in words(still)
 
 
 def test_noise_that_was_not_measured_is_said():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     partly = xr.Dataset({"floor": ("layer", [0.1, np.nan, 0.1, 0.1])}, coords={"layer": PATHS})
-    found = LearningDynamics("x").summarise(node(values), {"x": partly})
+    found = judged(LearningDynamics("x"), node(values), {"x": partly})
     assert "not measured in 1 of 4 layers" in words(found)
     assert found.noise.isnull().values.tolist() == [False, True, False, False]
-    given = LearningDynamics("x", noise=0.1).summarise(node(values), {"x": xr.Dataset()})
+    given = judged(LearningDynamics("x", noise=0.1), node(values), {"x": xr.Dataset()})
     assert "not measured" not in words(given)
 
 
@@ -235,13 +245,13 @@ def test_layers_that_cannot_be_judged_are_not_counted():
     rng = np.random.default_rng(3)
     values = planted("exponential", "independent", LATE, 4, 0.05, rng)
     values[:3] = np.exp(-LATE / 5e4)  # no noise
-    found = Regimes("x").summarise(node(values), {})
+    found = judged(Regimes("x"), node(values), {})
     assert "In 0 of 1 layers judged alone" in words(found)
 
 
 def test_few_checkpoints_earn_no_shape():
     values = np.tile(np.exp(-np.arange(6) / 2.0), (4, 1))
-    found = Fits("x").summarise(node(values, np.arange(6) * 10), {})
+    found = judged(Fits("x"), node(values, np.arange(6) * 10), {})
     assert words(found) == (
         "No curve of x could be judged: 5 values are too few to compare all shapes."
     )
@@ -253,7 +263,7 @@ def test_the_step_where_the_other_curve_is_zero_by_construction_is_left_out():
     data = node(first)
     data["curve"] = (("step", "layer"), first.T)  # an ordinary value at the reference
     other = node(second, name="rotation_removed")
-    found = Signals("x").summarise(data, {"activation-decay": other})
+    found = judged(Signals("x"), data, {"activation-decay": other})
     alone = compare_signals(first[1], second[1], LATE, reference_index=49)
     assert float(found.pearson[1]) == pytest.approx(alone.pearson)
     assert found.standardised.isel(step=-1).isnull().all()
@@ -308,19 +318,17 @@ def test_the_loss_has_a_curve_without_layers(tmp_path):
     observables = [
         og.observables.Loss(),
         og.observables.ActivationDecay(LAYERS),
-        og.observables.AttentionEntropy(),
         Regimes("loss", "loss"),
         Fits("loss", "loss"),
         LearningDynamics("loss", "loss"),
         Signals("activation-decay", "rotation_removed", against="loss", against_variable="loss"),
         Fits("loss", "los", label="misspelt"),
-        Fits("attention-entropy", "entropy", label="other-layers"),
     ]
     trajectory = og.Trajectory.from_models(developing(steps))
     study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
     tree = study.run(tmp_path / "s")
     loss = tree["loss"].loss.values
-    for observable in observables[3:6]:
+    for observable in observables[2:5]:
         found = tree[observable.name]
         assert "failed" not in found.attrs, found.attrs
         assert found.layer.values.tolist() == ["model"]
@@ -329,17 +337,89 @@ def test_the_loss_has_a_curve_without_layers(tmp_path):
     signals = tree["activation-decay-signals"]
     assert signals.sizes["layer"] == 2 and np.isfinite(signals.pearson.values).all()
     assert np.array_equal(signals.other.isel(layer=0).values, loss)
-    assert "has no variable 'los'" in str(tree["misspelt"].status.values[0])
-    assert "Did you mean 'loss'" in str(tree["misspelt"].status.values[0])
-    assert "has no layer 'model'" in str(tree["other-layers"].status.values[0])
+    assert "has no variable 'los'" in tree["misspelt"].attrs["failed"]
+    assert "Did you mean 'loss'" in json.loads(tree.attrs["problems"])[0]
     assert study.plan(tmp_path / "s").forwards == 0  # nothing is read again
     page = tmp_path / "page.html"
     og.open_study(tmp_path / "s").report(page)
     assert "Regimes (loss)" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("other", [og.observables.WeightRank(), Fits("loss", "loss", label="w")])
-def test_what_has_no_cells_at_steps_has_no_curves(other):
-    observables = [og.observables.Loss(), other, Regimes(other.name)]
-    with pytest.raises(ArgumentError, match="needs an observable of checkpoints"):
-        og.Study(og.Trajectory.from_models(developing()), tiny_inputs(), observables)
+ATTENTION = """
+[[observables]]
+kind = "attention-entropy"
+[[observables]]
+kind = "regimes"
+of = "attention-entropy"
+variable = "entropy"
+jointly = "head"
+[[observables]]
+kind = "fits"
+of = "attention-entropy"
+variable = "entropy"
+select = { head = 1 }
+[[observables]]
+kind = "learning-dynamics"
+of = "attention-entropy"
+variable = "layer_entropy"
+[[observables]]
+kind = "weight-rank"
+[[observables]]
+kind = "fits"
+of = "weight-rank"
+variable = "to_last"
+[[observables]]
+kind = "regimes"
+of = "attention-entropy-learning-dynamics"
+variable = "change"
+"""
+
+
+def test_attention_weights_and_derived_curves_are_sources(tmp_path):
+    steps = (0, *np.unique(np.geomspace(1, 1000, 17).round().astype(int)).tolist())
+    observables = [make(**entry) for entry in tomllib.loads(ATTENTION)["observables"]]
+    trajectory = og.Trajectory.from_models(developing(steps))
+    study = og.Study(trajectory, tiny_inputs(), observables, device="cpu")
+    tree = study.run(tmp_path / "s")
+    assert json.loads(tree.attrs["problems"]) == []
+    of_heads = tree["attention-entropy"].entropy.transpose("step", "layer", "head")
+    judged_heads = tree["attention-entropy-regimes"].curve
+    assert judged_heads.dims == of_heads.dims and np.array_equal(judged_heads, of_heads)
+    assert np.array_equal(tree["attention-entropy-fits"].curve, of_heads.isel(head=1))
+    noise = tree["attention-entropy-learning-dynamics"].noise
+    assert (noise > 0).all() and (noise < 1).all()  # measured over texts
+    weights = tree["weight-rank"]
+    assert tree["weight-rank-fits"].layer.values.tolist() == weights.block.values.tolist()
+    change = tree["attention-entropy-learning-dynamics"].change
+    assert np.array_equal(
+        tree["attention-entropy-learning-dynamics-regimes"].curve, change, equal_nan=True
+    )
+    assert study.plan(tmp_path / "s").forwards == 0
+
+
+def test_noise_of_many_coordinates_is_judged_together():
+    rng = np.random.default_rng(0)
+    walk = np.exp(-LATE / 2e5)[:, None] * rng.normal(size=(1, 8))
+    noise = rng.normal(size=(50, 2, 8)) * np.where(np.arange(50) < 25, 0.01, 0.03)[:, None, None]
+    data = xr.Dataset(
+        {"path": (("step", "layer", "coordinate"), walk[:, None] + noise)},
+        coords={"step": LATE.astype(np.int64), "layer": PATHS[:2]},
+    )
+    found = judged(Regimes("x", "path", jointly="coordinate"), data)
+    assert (abs(found.boundary - LATE[25]) <= 20_000).all()
+    assert found.residual.dims == ("step", "layer", "coordinate")
+    assert found.noise_ratio.values == pytest.approx([3, 3], rel=0.4)
+    shown = json.loads(found.attrs["figures"])
+    assert [figure["id"] for figure in shown] == ["noise", "layers"]
+    with pytest.raises(ArgumentError, match="jointly must be a dimension of 'path'; got 'head'"):
+        judged(Regimes("x", "path", jointly="head"), data)
+
+
+def test_what_is_no_number_at_every_step_is_no_curve():
+    data = xr.Dataset(
+        {"status": ("step", ["done", "done"]), "total": ("layer", [1.0])},
+        coords={"step": [0, 1], "layer": ["a"]},
+    )
+    for name in data:
+        with pytest.raises(ArgumentError, match="must be a number at every step"):
+            curves_of(data, "x", str(name), {})

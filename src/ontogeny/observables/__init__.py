@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .activation_decay import ActivationDecay as ActivationDecay
+from .activation_path import ActivationPath as ActivationPath
 from .attention_entropy import AttentionEntropy as AttentionEntropy
 from .base import BlockReading as BlockReading
 from .base import Observable as Observable
@@ -45,6 +46,7 @@ __all__ = [
     "Run",
     "by_layer",
     "ActivationDecay",
+    "ActivationPath",
     "AttentionEntropy",
     "Commutators",
     "ConceptDirections",

@@ -12,7 +12,7 @@ import xarray as xr
 from ..figures import Band, Curves, Section, attach
 from ..needs import Attention, Need
 from .base import Observable
-from .rows import development_rows, paired_floor, statement
+from .rows import development_rows, paired_floor, paired_stderr, statement
 
 __all__ = ["AttentionEntropy"]
 
@@ -70,6 +70,7 @@ class AttentionEntropy(Observable):
         floor = np.stack([paired_floor(values, weights) for values in per_text])
         data = data.assign(
             layer_entropy=mean,
+            layer_entropy_stderr=mean.copy(data=paired_stderr(per_text, weights)),
             **development_rows(
                 [f"{layer} · attention entropy" for layer in layers],
                 layers,
@@ -78,6 +79,7 @@ class AttentionEntropy(Observable):
                 floor=floor,
             ),
         )
+        data.layer_entropy_stderr.attrs.update(long_name="standard error over texts", units="nats")
         for name in ("entropy", "entropy_of_text", "uniform", "layer_entropy"):
             data[name].attrs.update(units="nats", long_name="attention entropy")
         return attach(data, _SECTION, _FIGURES, statement(data, "Attention in {layer}"))

@@ -9,23 +9,30 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError
-from ..needs import Need, Series
-from .base import Observable, SeriesReading
+from ..errors import ArgumentError, suggestion
+from ..needs import Need
+from .base import Observable
 from .rows import MEASURABLE, reference_index
 
-__all__ = ["OfCurve", "chosen", "curve_reference", "floor_of", "short"]
+__all__ = ["WHOLE_MODEL", "OfCurve", "chosen", "curve_reference", "curves_of", "floor_of", "short"]
+
+WHOLE_MODEL = "model"
+"""The one layer of curves of nodes that have none, such as the loss."""
 
 
 @dataclass(frozen=True)
 class OfCurve(Observable):
     """An observable of one variable of another node, layer by layer.
 
+    It reads what the study has stacked and summarised, so that any variable along ``step`` will
+    do, whatever the other node was computed from: activations, attention, weights, or again
+    other nodes. It has no cells of its own.
+
     Parameters
     ----------
     of
-        Name of the other node: one of activations, layer by layer, or one with a single curve of
-        the whole model, such as the loss (its layer is then called ``"model"``).
+        Name of the other node. One without layers, such as the loss, has a single curve, of the
+        layer ``"model"``; the weight blocks of one that has those stand as layers.
     variable
         Name of its variable along ``step``.
     select
@@ -58,30 +65,41 @@ class OfCurve(Observable):
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The other node, for its noise floor."""
+        """The other node."""
         return (self.of,)
 
     def needs(self) -> Sequence[Need]:
-        """Return the other node's variable at all steps."""
-        return [Series(self.of, (self.variable,))]
+        """Return nothing: no checkpoint is read."""
+        return []
 
-    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
-        """Return the layer's ``curve(step)``."""
-        values = chosen(reading.data[self.variable], self.select)
-        if values.dims != ("step",):
-            raise ArgumentError(
-                f"{self.variable!r} of {self.of!r} must have the dimension step and none but it "
-                f"after select; it has {values.dims}."
-            )
-        return xr.Dataset({"curve": values.reset_coords(drop=True).astype(np.float64)})
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return nothing; all follows from the other node, in `summarise`."""
+        return xr.Dataset()
+
+    def curves(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset], jointly: str = ""
+    ) -> xr.Dataset:
+        """Return ``curve(step, layer)`` and its ``status(layer)``, with the attributes of `data`.
+
+        With `jointly`, ``curve(step, layer, <jointly>)``.
+
+        Raises
+        ------
+        ArgumentError
+            If the other node has no such variable, or it is no number at every step.
+        """
+        found = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
+        there = np.isfinite(found).any([dim for dim in found.dims if dim != "layer"]).values
+        status = np.where(there, "done", f"missing: {self.of} has no value").astype(object)
+        return xr.Dataset({"curve": found, "status": ("layer", status)}, attrs=data.attrs)
 
     def labels(self, data: xr.Dataset) -> list[str]:
         """Return the layers' module paths."""
         return [str(layer) for layer in data.layer.values]
 
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
-        """Return the curves (steps, layers), NaN outside the chosen steps."""
-        curves = np.array(data.curve.transpose("step", "layer").values, dtype=np.float64)
+        """Return the curves (steps, layers, ...), NaN outside the chosen steps."""
+        curves = np.array(data.curve.transpose("step", "layer", ...).values, dtype=np.float64)
         steps = data.step.values
         low = steps[0] if self.first is None else self.first
         high = steps[-1] if self.last is None else self.last
@@ -89,11 +107,67 @@ class OfCurve(Observable):
         return curves
 
 
+def curves_of(
+    node: xr.Dataset, name: str, variable: str, select: Mapping[str, Any], *, jointly: str = ""
+) -> xr.DataArray:
+    """Return a node's variable as curves (step, layer), or (step, layer, `jointly`).
+
+    Parameters
+    ----------
+    node, name
+        The node and its name.
+    variable, select
+        See `OfCurve`.
+    jointly
+        A further dimension that stays.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such variable, it has no steps, or its values are no numbers.
+
+    Examples
+    --------
+    >>> loss = xr.Dataset({"loss": ("step", [4.0, 3.0])}, coords={"step": [0, 10]})
+    >>> curves_of(loss, "loss", "loss", {}).layer.values.tolist()
+    ['model']
+    """
+    if variable not in node:
+        known = [str(each) for each, found in node.data_vars.items() if _is_series(found)]
+        raise ArgumentError(
+            f"{name!r} has no variable {variable!r}; along the steps it has "
+            f"{', '.join(known) or 'none'}.{suggestion(variable, known)}"
+        )
+    values = node[variable]
+    if not _is_series(values):
+        raise ArgumentError(
+            f"{variable!r} of {name!r} must be a number at every step; it has the dimensions "
+            f"{values.dims} and holds {values.dtype}."
+        )
+    if "layer" not in values.dims and "block" in values.dims:
+        values = values.rename(block="layer")
+    if "layer" not in values.dims:
+        values = values.expand_dims(layer=[WHOLE_MODEL])
+    if jointly and jointly not in values.dims:
+        raise ArgumentError(
+            f"jointly must be a dimension of {variable!r}; got {jointly!r}, it has {values.dims}."
+        )
+    kept = ("step", "layer", jointly) if jointly else ("step", "layer")
+    values = chosen(values, select, kept).transpose(*kept).reset_coords(drop=True)
+    return values.astype(np.float64)
+
+
+def _is_series(values: xr.DataArray) -> bool:
+    return "step" in values.dims and values.dtype.kind in "fiub"
+
+
 _PREFERRED = {"distance": "procrustes", "alignment": "rotation removed"}
 
 
-def chosen(values: xr.DataArray, select: Mapping[str, Any]) -> xr.DataArray:
-    """Return `values` at one label of each dimension but ``step`` and ``layer``.
+def chosen(
+    values: xr.DataArray, select: Mapping[str, Any], kept: Sequence[str] = ("step", "layer")
+) -> xr.DataArray:
+    """Return `values` at one label of each dimension but those that are kept.
 
     Raises
     ------
@@ -108,9 +182,12 @@ def chosen(values: xr.DataArray, select: Mapping[str, Any]) -> xr.DataArray:
     (array([2.]), array([1.]))
     """
     for name in select:
-        if name not in values.dims:
-            raise ArgumentError(f"select names {name!r}; {values.name!r} has {values.dims}.")
-    for dim in [str(d) for d in values.dims if d not in ("step", "layer")]:
+        if name not in values.dims or name in kept:
+            free = [str(dim) for dim in values.dims if dim not in kept]
+            raise ArgumentError(
+                f"select names {name!r}; the further dimensions of {values.name!r} are {free}."
+            )
+    for dim in [str(d) for d in values.dims if d not in kept]:
         labels = list(values[dim].values)
         wanted = select.get(dim, _PREFERRED.get(dim, labels[0]))
         if wanted not in labels:
@@ -122,7 +199,7 @@ def chosen(values: xr.DataArray, select: Mapping[str, Any]) -> xr.DataArray:
 
 
 def curve_reference(data: xr.Dataset, curves: np.ndarray) -> int | None:
-    """Return the position of the reference step where the curves (steps, layers) are 0 there.
+    """Return the position of the reference step where all curves (steps, ...) are 0 there.
 
     Distances to the reference are 0 at it by construction, and it is left out; other curves have
     an ordinary value there.
@@ -156,7 +233,8 @@ def floor_of(
         found = 1.96 * (2 * (found**2).mean("step")) ** 0.5
     if "layer" not in found.dims:
         return np.full(len(layers), float(found))
-    return np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
+    floor = np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
+    return np.where(np.isfinite(floor), floor, np.nan)
 
 
 def _noise_name(node: xr.Dataset, variable: str) -> str | None:

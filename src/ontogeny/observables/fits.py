@@ -47,6 +47,7 @@ class Fits(OfCurve):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add parameters with standard errors, weights, curves, figures and sentences."""
+        data = self.curves(data, nodes)
         curves = self.tabulated(data)
         steps = data.step.values
         reference = curve_reference(data, curves)

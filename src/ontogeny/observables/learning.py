@@ -50,6 +50,7 @@ class LearningDynamics(OfCurve):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add verdicts and the fitted map of each layer, figures and sentences."""
+        data = self.curves(data, nodes)
         enough = (np.isfinite(self.tabulated(data)).sum(axis=0)) > FEWEST_VALUES
         if not enough.any():
             raise ArgumentError(f"no layer of {self.of!r} has more than {FEWEST_VALUES} values.")

@@ -28,6 +28,10 @@ class Regimes(OfCurve):
     ----------
     of, variable, select, first, last, label
         Which curves, see `ontogeny.observables.curves.OfCurve`.
+    jointly
+        A further dimension of the variable, such as the heads of attention entropy or the
+        coordinates of an activation path: a layer's curves along it are judged together, instead
+        of the one that `select` picks.
     alpha
         Level of the tests; over the layers their p-values are corrected (Holm).
     draws, random_state
@@ -37,8 +41,11 @@ class Regimes(OfCurve):
     --------
     >>> Regimes("concepts-ica").name
     'concepts-ica-regimes'
+    >>> Regimes("activation-path", "path", jointly="coordinate").name
+    'activation-path-regimes'
     """
 
+    jointly: str = ""
     alpha: float = 0.05
     draws: int = 199
     random_state: int = 0
@@ -55,6 +62,7 @@ class Regimes(OfCurve):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add boundaries of each layer and of all, noise on both sides, figures and sentences."""
+        data = self.curves(data, nodes, self.jointly)
         curves = self.tabulated(data)
         steps = data.step.values
         options: dict[str, Any] = {
@@ -63,27 +71,33 @@ class Regimes(OfCurve):
             "n_draws": self.draws,
             "random_state": self.random_state,
         }
-        joint = regimes(steps, curves, **options)
-        single = [regimes(steps, column, **options) for column in curves.T]
+        joint = regimes(steps, curves.reshape(len(steps), -1), **options)
+        single = [regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])]
         p = holm([found.p_value for found in single])
         kept = p <= self.alpha
         rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
         columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
         shared = {f"joint_{name}": value for name, value in _row(joint).items()}
+        dims = data.curve.dims
         data = (
             data.assign(columns)
             .assign(shared)
             .assign(
-                trend=(("step", "layer"), joint.trend),
-                residual=(("step", "layer"), joint.residuals),
+                trend=(dims, joint.trend.reshape(curves.shape)),
+                residual=(dims, joint.residuals.reshape(curves.shape)),
                 boundary_p=("layer", p),
                 joint_p=joint.p_value,
                 joint_p_third=joint.p_third,
             )
         )
+        figures = _FIGURES
+        if self.jointly:
+            size = (data.residual**2).mean(self.jointly) ** 0.5
+            data = data.assign(residual_size=size.assign_attrs(long_name="noise around the trend"))
+            figures = [_SIZES, _LAYERS]
         _describe(data, self.variable)
         words = _words(self.of, joint, int(kept.sum()), int(np.isfinite(p).sum()))
-        return attach(data, _section(self.of), _FIGURES, words, role="regimes")
+        return attach(data, _section(self.of), figures, words, role="regimes")
 
 
 def _row(found: Found, keep: bool = True) -> dict[str, float]:
@@ -186,6 +200,27 @@ def _section(of: str) -> Section:
 _JOINT = Boundary(
     "joint_boundary", "joint_boundary_low", "joint_boundary_high", "joint_noise_ratio"
 )
+_LAYERS = Table(
+    "layers",
+    "Each layer by itself",
+    columns=[
+        Column("boundary", "boundary", interval=("boundary_low", "boundary_high")),
+        Column("noise_before", "noise before"),
+        Column("noise_after", "noise after"),
+        Column("noise_ratio", "after / before", interval=("noise_ratio_low", "noise_ratio_high")),
+        Column("boundary_p", "p (Holm)"),
+    ],
+    caption="Without a boundary: the noise of the whole curve stands in the second column.",
+)
+_SIZES = Curves(
+    "noise",
+    "Noise around the trend",
+    value="residual_size",
+    boundaries=[_JOINT],
+    y_scale="log",
+    caption="Root mean square, over the curves judged together, of each value's difference from "
+    "the cubic through its four neighbours.",
+)
 _FIGURES = [
     Curves(
         "curves",
@@ -204,18 +239,5 @@ _FIGURES = [
         boundaries=[_JOINT],
         caption="Difference of each value from the cubic through its four neighbours.",
     ),
-    Table(
-        "layers",
-        "Each layer by itself",
-        columns=[
-            Column("boundary", "boundary", interval=("boundary_low", "boundary_high")),
-            Column("noise_before", "noise before"),
-            Column("noise_after", "noise after"),
-            Column(
-                "noise_ratio", "after / before", interval=("noise_ratio_low", "noise_ratio_high")
-            ),
-            Column("boundary_p", "p (Holm)"),
-        ],
-        caption="Without a boundary: the noise of the whole curve stands in the second column.",
-    ),
+    _LAYERS,
 ]

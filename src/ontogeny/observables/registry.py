@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
 from .activation_decay import ActivationDecay
+from .activation_path import ActivationPath
 from .attention_entropy import AttentionEntropy
 from .base import Observable
 from .cav import ConceptDirections
@@ -40,6 +41,7 @@ GROUP = "ontogeny.observables"
 _OURS = (
     Loss,
     ActivationDecay,
+    ActivationPath,
     Concepts,
     ConceptDistances,
     AttentionEntropy,

@@ -12,7 +12,7 @@ import xarray as xr
 from ..dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
 from ..errors import ArgumentError
 from ..figures import Column, Curves, Section, Table, attach
-from .curves import OfCurve, chosen, curve_reference
+from .curves import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 from .rows import MEASURABLE
 
 __all__ = ["Signals"]
@@ -76,7 +76,8 @@ class Signals(OfCurve):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the other curves, standardised ones, comparisons, figures and sentences."""
-        data, first, second = self._comparable(self._with_other(data, nodes[self.against]))
+        both = self._with_other(self.curves(data, nodes), nodes[self.against])
+        data, first, second = self._comparable(both)
         found = compare_signals(
             first,
             second,
@@ -131,16 +132,14 @@ class Signals(OfCurve):
 
     def _with_other(self, data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         """Return the layers that both nodes have, with ``other(step, layer)``."""
-        if self.against_variable not in node:
-            raise ArgumentError(f"{self.against!r} has no variable {self.against_variable!r}.")
-        other = chosen(node[self.against_variable], self.against_select)
-        if "layer" not in other.dims:  # such as the loss: the same curve beside each layer's
-            other = other.expand_dims(layer=data.layer.values)
+        other = curves_of(node, self.against, self.against_variable, self.against_select)
+        if list(other.layer.values) == [WHOLE_MODEL]:  # the same curve beside each layer's
+            other = other.isel(layer=0, drop=True).expand_dims(layer=data.layer.values)
         layers = [label for label in data.layer.values if label in set(other.layer.values)]
         if not layers:
             raise ArgumentError(f"{self.of!r} and {self.against!r} have no layer in common.")
-        other = other.reset_coords(drop=True).reindex(step=data.step.values, layer=layers)
-        return data.sel(layer=layers).assign(other=other.astype(np.float64))
+        other = other.reindex(step=data.step.values, layer=layers)
+        return data.sel(layer=layers).assign(other=other)
 
 
 def _varies(table: np.ndarray) -> np.ndarray:

@@ -111,7 +111,7 @@ def _ordered(observables: Sequence[Observable]) -> list[Observable]:
 def _summarised(
     observable: Observable, data: xr.Dataset, others: Mapping[str, xr.Dataset]
 ) -> xr.Dataset:
-    if not set(data.data_vars) - {"status"}:
+    if observable.needs() and not set(data.data_vars) - {"status"}:
         return data.assign_attrs(failed="no cell of this observable could be computed")
     try:
         return observable.summarise(data, others)

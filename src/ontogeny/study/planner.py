@@ -79,7 +79,12 @@ class Planner:
         return plan
 
     def keys(self, observable: Observable) -> list[int | str]:
-        """Return the steps or blocks that an observable has cells for."""
+        """Return the steps, blocks or layers that an observable has cells for.
+
+        One that needs nothing has none: it follows from other nodes alone.
+        """
+        if not observable.needs():
+            return []
         if observable.over_blocks:
             return list(self.probe.blocks[observable.name])
         if observable.source is not None:
