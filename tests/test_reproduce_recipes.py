@@ -123,7 +123,7 @@ def test_a_study_with_problems_gives_no_mean(tmp_path, monkeypatch):
         tiny((ReadoutAccuracy(),)).run(tmp_path)
 
 
-@pytest.mark.parametrize("name", reproduce.names())
+@pytest.mark.parametrize("name", execution.RECIPES)
 def test_every_recipe_can_be_drawn_and_is_sized_as_it_says(name):
     recipe = reproduce.recipe(name)
     for scale in (recipe.full, recipe.quick):

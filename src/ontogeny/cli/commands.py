@@ -87,6 +87,17 @@ def plan(
 
 
 @app.command()
+def prefetch(study: StudyFile, quiet: Quiet = False) -> None:
+    """Fetch what a study reads from the Hub, for a machine that has no network later."""
+    from ..study import read_sources
+    from .progress import download_shown, progress_for
+
+    trajectory, _ = read_sources(study)
+    count = download_shown(trajectory, progress_for(quiet))
+    typer.echo(f"{count} revisions are on this machine; HF_HUB_OFFLINE=1 ontogeny run {study}")
+
+
+@app.command()
 def run(
     study: StudyFile,
     output: Annotated[
@@ -189,6 +200,13 @@ def reproduce(
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
     ] = Path("reproductions"),
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A text file, parted at blank lines; by default Python's own documentation.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and draw one figure or claim of the papers, mean and SD over seeds."""
@@ -200,7 +218,7 @@ def reproduce(
         return
     shown = progress_for(quiet)
     page = recipes.recipe(name).run(
-        output, quick=quick, progress=shown, training=TrainingLines(shown, 20)
+        output, quick=quick, text=text, progress=shown, training=TrainingLines(shown, 20)
     )
     typer.echo(f"page: {page.resolve()}")
 

@@ -11,10 +11,12 @@ Examples
 
 from __future__ import annotations
 
-from .execution import RECIPES
+from . import execution, semantics
 from .marker_recipe import MarkerRecipe, Scale
+from .semantics import SemanticsRecipe
+from .verdicts import Verdict
 
-__all__ = ["MarkerRecipe", "Scale", "names", "recipe"]
+__all__ = ["MarkerRecipe", "Scale", "SemanticsRecipe", "Verdict", "names", "recipe"]
 
 
 def names() -> tuple[str, ...]:
@@ -25,10 +27,10 @@ def names() -> tuple[str, ...]:
     >>> len(names()) >= 6
     True
     """
-    return tuple(RECIPES)
+    return (*execution.RECIPES, *semantics.RECIPES)
 
 
-def recipe(name: str) -> MarkerRecipe:
+def recipe(name: str) -> MarkerRecipe | SemanticsRecipe:
     """Return a recipe; ``recipe(name).run(folder, quick=True)`` runs it.
 
     Raises
@@ -43,4 +45,5 @@ def recipe(name: str) -> MarkerRecipe:
     """
     from ..errors import check_choice
 
-    return RECIPES[check_choice("NAME", name, RECIPES)]
+    known: dict[str, MarkerRecipe | SemanticsRecipe] = {**execution.RECIPES, **semantics.RECIPES}
+    return known[check_choice("NAME", name, known)]

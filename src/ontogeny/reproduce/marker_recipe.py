@@ -12,19 +12,16 @@ from typing import Any
 
 import xarray as xr
 
-from .. import report
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..store import write_json
 from ..study import Progress, Study
-from ..study.layout import settings_path
-from ..study.merge import write_result
 from ..study.progress import Silent
 from ..tasks import MarkerTask
 from ..training import MarkerRun, record_marker_runs
 from ..trajectory import Trajectory
 from .averages import over_seeds
+from .pages import check_own, publish
 from .views import VIEWS
 
 __all__ = ["MarkerRecipe", "Scale"]
@@ -90,6 +87,7 @@ class MarkerRecipe:
         folder: str | Path,
         *,
         quick: bool = False,
+        text: str | Path | None = None,
         progress: Progress | None = None,
         training: Callable[[int, int, float], None] | None = None,
     ) -> Path:
@@ -104,12 +102,14 @@ class MarkerRecipe:
         Raises
         ------
         ArgumentError
-            If the folder holds something else.
+            If the folder holds something else, or a `text` is given: the marker task has none.
         """
+        if text is not None:
+            raise ArgumentError(f"{self.name} reads no text; leave it out. Got {str(text)!r}.")
         scale, progress = self.quick if quick else self.full, progress or Silent()
         root = Path(folder)
         place = root / (f"{self.name}-quick" if quick else self.name)
-        _check_own(place)
+        check_own(place)
         found: dict[str, dict[str, list[xr.Dataset]]] = {}
         tree: xr.DataTree | None = None
         for label, run in scale.runs.items():
@@ -182,26 +182,9 @@ class MarkerRecipe:
         attributes = {
             **tree.attrs,
             "title": self.title,
-            "nodes": json.dumps(list(nodes)),
-            "problems": json.dumps([]),
             "settings": json.dumps({"runs": settings, "seeds": list(scale.seeds)}),
-            "findings": json.dumps([]),
         }
-        whole = xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **nodes})
-        write_json(
-            settings_path(place),
-            {"format": "ontogeny-study-1", "title": self.title, "recipe": self.name},
-        )
-        write_result(place, whole)
-        return report.write(whole, place / "report.html")
-
-
-def _check_own(place: Path) -> None:
-    """Refuse a folder that no recipe has written: its page would be overwritten."""
-    if place.is_dir() and not settings_path(place).is_file():
-        others = [p.name for p in place.iterdir() if p.name != "studies" and p.name[0] != "."]
-        if others:
-            raise ArgumentError(f"{place} holds other files ({others[0]}); give another folder.")
+        return publish(place, self.name, nodes, attributes)
 
 
 def _whole(tree: xr.DataTree, node: str) -> xr.Dataset:

@@ -1,0 +1,212 @@
+"""A world of organisms: are broad classes learned before fine ones? (Figs 1 to 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from scipy.stats import combine_pvalues
+
+from ... import semantics, tasks, training
+from ...figures import Section, attach
+from ...observables.semantics_views import concepts_view, confusion_view, tree_view
+from ..averages import over_seeds
+from ..verdicts import Verdict
+from ..view import curves
+from .recipe import Findings, Materials
+
+__all__ = ["OrganismSize", "measure_organisms"]
+
+_RUNS = {
+    "cross-entropy, Adam 1e-3": ("cross_entropy", 1e-3),
+    "cross-entropy, Adam 1e-4": ("cross_entropy", 1e-4),
+    "square loss, Adam 5e-4": ("square", 5e-4),
+}
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class OrganismSize:
+    """Epochs at the faster and the slower learning rates, width, draws of the null, seeds."""
+
+    epochs: int = 80
+    slow_epochs: int = 300
+    width: int = 128
+    draws: int = 999
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+
+
+def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
+    """Return what a small transformer learns of a built-in hierarchy, and in which order."""
+    world = tasks.organism_world()
+    basis = semantics.svd_concepts(world.S, 6)
+    named = semantics.ConceptBasis(
+        basis.U, basis.sigma, basis.V, world.subjects, tuple(world.contexts)
+    )
+    found: dict[str, list[xr.Dataset]] = {}
+    for label, (loss, rate) in _RUNS.items():
+        materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
+        found[label] = [_run(world, basis, loss, rate, size, seed) for seed in size.seeds]
+    first = found[next(iter(_RUNS))][0]
+    shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
+    confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])
+    nodes = {
+        "learning": _view(found),
+        "confusion": confusion_view(confusion, care="One seed; the largest sets come for free."),
+        "concepts": concepts_view(named),
+        "refinement": tree_view(semantics.refinement_tree(named, 3)),
+    }
+    return Findings([*_of_signs(world, basis), *_of_runs(found)], nodes)
+
+
+def _run(
+    world: tasks.OrganismWorld, basis: semantics.ConceptBasis, loss: str, rate: float,
+    size: OrganismSize, seed: int,
+) -> xr.Dataset:  # fmt: skip
+    """Train one transformer; return its confusion, the test of its order, and ranks of concepts."""
+    targets = world.P if loss == "cross_entropy" else world.S - world.S.mean(axis=0)
+    task = training.ContextTask(world.context_ids, targets, loss)
+    model = training.context_model(
+        len(world.words), world.context_ids.shape[1], width=size.width, random_state=seed
+    )
+    epochs = size.epochs if rate == 1e-3 else size.slow_epochs
+    data = training.record_logits(
+        model, task, epochs, at=range(epochs + 1), learning_rate=rate, random_state=seed
+    )
+    logits = data.logits.values
+    found = semantics.support_confusion(logits, world.S, loss=loss, words=world.subjects)
+    found = found.assign_coords(step=data.step)
+    found = found.assign(exact=found.exact.astype(float), superset=found.superset.astype(float))
+    along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
+    last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
+    learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
+    order = semantics.learning_order(basis.sigma, learned, random_state=seed)
+    found = found.assign(spearman=order.spearman, order_p=order.p_value)
+    if loss == "cross_entropy":
+        test = semantics.coarse_before_fine(
+            data.step.values, logits, world.S, draws=size.draws, random_state=seed
+        )
+        low, high = test.null_interval
+        found = found.assign(
+            advantage=test.advantage, null_low=low, null_high=high, p_value=test.p_value
+        )
+    return found
+
+
+def _of_signs(world: tasks.OrganismWorld, basis: semantics.ConceptBasis) -> list[Verdict]:
+    plants = _of(world, "grows roots")
+    animals, mammals = ~plants, _of(world, "feeds milk to its young")
+    one, two = basis.U[:, 0] > 0, basis.U[:, 1] > 0
+    return [
+        Verdict(
+            "concept 1 parts plants from animals",
+            bool((one == plants).all() or (one == animals).all()),
+            f"{max((one == plants).sum(), (one == animals).sum())} of {len(one)} signs",
+            f"random signs: all right with probability {2.0 ** (1 - len(one)):.1g}",
+        ),
+        Verdict(
+            "concept 2 parts mammals from other animals",
+            bool((two == mammals)[animals].all() or (two != mammals)[animals].all()),
+            f"{max((two == mammals)[animals].sum(), (two != mammals)[animals].sum())} of "
+            f"{animals.sum()} signs",
+            f"random signs: all right with probability {2.0 ** (1 - int(animals.sum())):.1g}",
+        ),
+    ]
+
+
+def _of(world: tasks.OrganismWorld, attribute: str) -> np.ndarray:
+    return world.S[:, world.attributes.index(attribute)] > 0
+
+
+def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
+    fast, slow, square = found.values()
+    both = {"1e-3": fast, "1e-4": slow}
+    advantage = {rate: np.array([float(r.advantage) for r in runs]) for rate, runs in both.items()}
+    p_values = {rate: _together([float(r.p_value) for r in runs]) for rate, runs in both.items()}
+    ends = [float(r.exact[-1]) for r in (*fast, *slow)]
+    starts = [float(r.exact[0]) for r in (*fast, *slow)]
+    return [
+        Verdict(
+            "the network learns the support set of every context",
+            min(ends) == 1.0,
+            f"exact in the end {min(ends):.2f} to {max(ends):.2f} of the contexts",
+            f"untrained {max(starts):.2f} at most",
+        ),
+        Verdict(
+            "its set or a larger one is predicted before its very set (Fig. 3)",
+            None,
+            f"all contexts from epoch {_epochs(fast, 'superset')} and {_epochs(fast, 'exact')} "
+            "(Adam 1e-3)",
+            "it cannot be otherwise: the first contains the second",
+        ),
+        Verdict(
+            "classes are learned ahead of random classes of their size",
+            max(p_values.values()) <= _LEVEL,
+            "advantage in octaves of epochs "
+            + "; ".join(f"Adam {rate}: {_listed(a)}" for rate, a in advantage.items()),
+            "random classes, 95 %: "
+            + "; ".join(
+                f"{min(float(r.null_low) for r in runs):.2f} to "
+                f"{max(float(r.null_high) for r in runs):.2f} (p = {p_values[rate]:.2g})"
+                for rate, runs in both.items()
+            ),
+        ),
+        Verdict(
+            "classes are learned before the sets within them, by the clock",
+            all(bool((a > 0).all()) for a in advantage.values()),
+            "; ".join(
+                f"Adam {rate}: in {int((a > 0).sum())} of {len(a)} seeds"
+                for rate, a in advantage.items()
+            ),
+            "0 octaves: at the same time",
+        ),
+        _of_order("square loss: larger singular values are learned first", square),
+        _of_order("cross-entropy: larger singular values are learned first", [*fast, *slow]),
+    ]
+
+
+def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
+    p = _together([float(r.order_p) for r in runs])
+    values = np.array([float(r.spearman) for r in runs])
+    return Verdict(
+        claim,
+        bool(p <= _LEVEL and (values > 0).all()),
+        f"rank correlations {_listed(values)}",
+        f"random orders of the six concepts: together p = {p:.2g}",
+    )
+
+
+def _together(p_values: list[float]) -> float:
+    """Return Fisher's combined p-value of independent seeds."""
+    return float(combine_pvalues(p_values).pvalue)
+
+
+def _epochs(runs: list[xr.Dataset], name: str) -> str:
+    since = [float(semantics.first_crossing(r.step, r[name], 1.0, lasting=True)) for r in runs]
+    known = [s for s in since if np.isfinite(s)]
+    return f"{min(known):.0f} to {max(known):.0f}" if len(known) == len(since) else "never"
+
+
+def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+    data = over_seeds(
+        {label: [r[["exact", "superset"]] for r in runs] for label, runs in found.items()}
+    )
+    for name in ("exact", "superset"):
+        data[name].attrs.update(long_name="share of the contexts", units="1")
+    data.step.attrs.update(long_name="epoch")
+    section = Section(
+        "Learning the organisms",
+        "A transformer of two layers learns which organisms can follow 13 attributes.",
+        care="A larger set than the right one is predicted for free: an untrained model predicts "
+        "the largest.",
+    )
+    figures = [
+        curves("exact", "The very set is predicted", "exact", series="run"),
+        curves("superset", "That set or a larger one is predicted", "superset", series="run"),
+    ]
+    return attach(data, section, figures, role="motion")
+
+
+def _listed(values: np.ndarray) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)

@@ -1,0 +1,184 @@
+"""Recipes of the token-semantics paper: verdicts with their controls, text of the user's, pages."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from ontogeny import reproduce, semantics, tasks
+from ontogeny.cli.main import _run
+from ontogeny.errors import ArgumentError
+from ontogeny.reproduce import Verdict
+from ontogeny.reproduce.semantics import RECIPES, Materials, imbalance, orthants, transformer
+from ontogeny.reproduce.verdicts import verdict_view
+
+TINY = {
+    "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},
+    "semantics-free-embeddings": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 4, "seeds": (0,), "controls": 3,
+    },
+    "semantics-transformer": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 8, "steps": 6, "records": 4, "width": 8,
+        "batch_size": 16, "shuffles": 2,
+    },
+    "semantics-organisms": {
+        "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
+    },
+    "semantics-imbalance": {"classes": 4, "per_majority": 20, "steps": 6, "seeds": (0,)},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """A text with two classes of words, whose members follow contexts of their own."""
+    rng = np.random.default_rng(0)
+    months, numbers = (
+        ["may", "june", "july", "march", "april"],
+        ["two", "three", "four", "five", "six"],
+    )
+    lines = [
+        f"in the month of {rng.choice(months)} we saw {rng.choice(numbers)} of the old dogs and "
+        f"cats go to {rng.choice(['sea', 'town', 'work'])} ."
+        for _ in range(400)
+    ]
+    path = tmp_path_factory.mktemp("text") / "months.txt"
+    path.write_text("\n\n".join(lines), encoding="utf-8")
+    return path
+
+
+def shrunk(name):
+    recipe = RECIPES[name]
+    return replace(recipe, quick=replace(recipe.quick, **TINY[name]))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
+    recipe = shrunk(name)
+    page = recipe.run(tmp_path, quick=True, text=text if recipe.reads_text else None)
+    assert page == tmp_path / f"{name}-quick" / "report.html"
+    result = og.open_study(page.parent).result
+    assert json.loads(result.attrs["nodes"])[0] == "verdict"
+    verdict = result["verdict"]
+    assert set(verdict.answer.values) <= {"reproduces", "does not reproduce", "not shown"}
+    for column in (verdict.measured, verdict.beside):
+        assert all(column.values) and not any("nan" in str(v) for v in column.values)
+    said = json.loads(verdict.attrs["statements"])
+    assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
+    html = page.read_text(encoding="utf-8")
+    assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_full_setting_is_larger_and_has_no_such_limits(name):
+    recipe = RECIPES[name]
+    full, quick = recipe.full, recipe.quick
+    sizes = [
+        [np.size(v) if isinstance(v, tuple) else v for v in vars(scale).values()]
+        for scale in (full, quick)
+    ]
+    assert all(a >= b for a, b in zip(*sizes, strict=True)) and sizes[0] != sizes[1]
+    rows = [Verdict("a", True, "1", "0")]
+    assert len(json.loads(verdict_view(rows, "c.", "s").attrs["statements"])) == 1
+
+
+def test_verdicts_need_claims_each_once():
+    for rows in ([], [Verdict("a", True, "1", "0")] * 2):
+        with pytest.raises(ArgumentError, match="each once"):
+            verdict_view(rows, "c.", "s")
+
+
+def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_path):
+    size = orthants.OrthantSize(40, 200, 3, 39)
+    found = orthants.measure_orthants(size, Materials(text)).verdicts[0]
+    assert found.holds
+    words = text.read_text(encoding="utf-8").split()
+    np.random.default_rng(1).shuffle(words)
+    shuffled = tmp_path / "shuffled.txt"
+    shuffled.write_text(" ".join(words), encoding="utf-8")
+    known = semantics.word_classes(set(words))
+    assert len(set(known.values())) >= 2
+    values = [
+        abs(float(v.measured.split()[-1]))
+        for v in (found, orthants.measure_orthants(size, Materials(shuffled)).verdicts[0])
+    ]
+    assert values[1] < values[0] / 2
+
+
+def test_text_without_known_words_is_refused_by_name(tmp_path):
+    path = tmp_path / "other.txt"
+    path.write_text("kala mera suvi " * 50, encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"English words.*other\.txt"):
+        shrunk("semantics-orthants").run(tmp_path / "out", quick=True, text=path)
+
+
+def test_the_papers_weights_reverse_the_order_and_the_right_ones_level_it():
+    step = semantics.step_imbalance(6, 12)
+    verdicts = imbalance._of_flow({rule: imbalance._flow(step, rule) for rule in imbalance._RULES})
+    assert [v.holds for v in verdicts] == [True, False, True]
+    assert "reversed order" in verdicts[1].measured
+
+
+def test_half_times_are_in_the_time_of_the_weighted_loss():
+    """Gradient flow on the weighted loss, written out with small Euler steps."""
+    step = semantics.step_imbalance(4, 9)
+    omega2 = step.reweighting("paper") ** 2
+    U, _, Vt = np.linalg.svd(step.S_centred, full_matrices=False)
+    W, H = np.exp(-8) * U[:, :3], np.exp(-8) * Vt[:3]
+    eta, reached = 0.002, np.full(3, np.nan)
+    for i in range(20_000):
+        along = np.einsum("vk,vm,mk->k", step.U, W @ H, step.V)
+        reached = np.where(np.isnan(reached) & (along > step.sigma / 2), i * eta, reached)
+        error = (step.S_centred - W @ H) * omega2
+        W, H = W + eta * error @ H.T, H + eta * W.T @ error
+    found = imbalance._flow(step, "paper").half_time.values
+    np.testing.assert_allclose(found, reached, rtol=0.03)
+
+
+def test_a_question_answered_by_one_side_only_is_answered_half():
+    true = np.array([True] * 9 + [False])
+    assert imbalance._balanced(np.ones(10, bool), true, np.ones(10, bool)) == 0.5
+
+
+def run_of(spearman, shuffled, p=0.001):
+    return xr.Dataset(
+        {"spearman": ("corpus", [spearman, *shuffled]), "p_value": p, "x": ("concept", [0.0] * 5)}
+    )
+
+
+def test_an_order_that_shuffled_corpora_have_too_does_not_reproduce():
+    judge = transformer._of_order
+    assert judge("c", [run_of(0.8, [0.1, 0.2])]).holds
+    assert not judge("c", [run_of(0.8, [0.7, 0.9])]).holds
+    assert not judge("c", [run_of(0.8, [0.1, 0.2], p=0.2)]).holds
+    assert not judge("c", [run_of(0.8, [0.1, 0.2]), run_of(0.1, [0.1, 0.2])]).holds
+
+
+def test_text_is_refused_where_none_is_read_and_where_there_is_none(tmp_path, text):
+    for name in ("semantics-organisms", "execution-figure-1"):
+        with pytest.raises(ArgumentError, match=f"{name} reads no text"):
+            reproduce.recipe(name).run(tmp_path / "out", quick=True, text=text)
+    with pytest.raises(ArgumentError, match="path of a text file"):
+        reproduce.recipe("semantics-orthants").run(tmp_path / "out", text=tmp_path / "none.txt")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_reads_a_text_of_the_users(tmp_path, text, monkeypatch, capsys):
+    monkeypatch.setitem(RECIPES, "semantics-orthants", shrunk("semantics-orthants"))
+    output = ["--output", str(tmp_path / "out"), "--quiet"]
+    assert _run(["reproduce", "semantics-orthants", "--quick", "--text", str(text), *output]) == 0
+    assert capsys.readouterr().out.strip().endswith("report.html")
+    assert _run(["reproduce", "semantics-imbalance", "--text", str(text), *output]) == 1
+    assert "reads no text" in capsys.readouterr().err
+
+
+def test_the_organisms_first_concepts_are_those_of_the_paper():
+    from ontogeny.reproduce.semantics import organisms
+
+    world = tasks.organism_world()
+    basis = semantics.svd_concepts(world.S, 6)
+    assert all(v.holds for v in organisms._of_signs(world, basis))
+    turned = semantics.ConceptBasis(np.roll(basis.U, 1, axis=0), basis.sigma, basis.V)
+    assert not any(v.holds for v in organisms._of_signs(world, turned))
