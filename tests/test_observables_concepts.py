@@ -285,3 +285,65 @@ def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
     )
     assert node["concepts-pca"].reconstruction_error.notnull().all()
     assert {"references", "step 2", "step 4"} <= set(progress.labels)
+
+
+def test_correlations_equal_those_of_the_stored_dictionaries_and_codes(trajectory, tmp_path):
+    names = ("columnwise", "optimal", "internal", "weighted")
+    chosen = og.observables.Concepts(
+        "ica", n_concepts=3, layers=LAYERS, max_tokens=120, correlations=names, keep_codes=True
+    )
+    node = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", chosen)["concepts-ica"]
+    one = node.sel(layer="model.layers.1.mlp")
+    W, U = one.dictionary.astype(float), one.codes.astype(float)
+    assert dict(U.sizes) == {"step": 3, "token": 120, "concept": 3}
+    for step in (0, 4):
+        here, there = W.sel(step=step).values, W.sel(step=16).values
+        expected = {
+            "columnwise": og.distances.correlation("columnwise", there, here),
+            "optimal": og.distances.correlation("optimal", there, here),
+            "internal": og.distances.correlation("internal", here),
+            "weighted": og.distances.correlation("weighted", there, here, U=U.sel(step=16).values),
+        }
+        raw = one.correlation_to_reference.sel(step=step, alignment="as returned")
+        for name in names:
+            assert float(raw.sel(correlation=name)) == pytest.approx(expected[name], abs=1e-5), name
+    at_reference = one.correlation_to_reference.sel(step=16).drop_sel(correlation="internal")
+    np.testing.assert_allclose(at_reference.values, 1, atol=1e-5)
+    # order does not move the optimal one, and what it was weighted by is what was stored
+    optimal = node.correlation_to_reference.sel(correlation="optimal")
+    np.testing.assert_allclose(
+        optimal.sel(alignment="matched").values, optimal.sel(alignment="as returned").values,
+        atol=1e-5,
+    )  # fmt: skip
+
+
+def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
+    names = ("optimal", "internal")
+    plain = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, max_tokens=120)
+    more = og.observables.Concepts(
+        "ica", n_concepts=3, layers=LAYERS, max_tokens=120, correlations=names, label="more"
+    )
+    tree = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", plain, more)
+    for name in ("refit_distance", "chance_distance", "refit_to_reference", "relative_distance"):
+        xr.testing.assert_equal(tree["more"][name], tree["concepts-ica"][name])
+    figures = {figure["id"]: figure for figure in json.loads(tree["more"].attrs["figures"])}
+    bands = {band["label"] for band in figures["optimal-correlation"]["bands"]}
+    assert bands == {"refitting alone", "chance"}
+    assert {b["label"] for b in figures["internal-correlation"]["bands"]} == {"refitting alone"}
+    optimal = tree["more"].sel(correlation="optimal", alignment="as returned")
+    assert (optimal.correlation_chance_high < optimal.correlation_refit_high).all()
+    assert not {"correlation_to_reference", "codes"} & set(tree["concepts-ica"].data_vars)
+    og.open_study(tmp_path / "s").report(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"correlations": "optimal"}, "must be a list"),
+        ({"correlations": ("optimum",)}, "optimal"),
+        ({"correlations": ("internal",), "n_concepts": 1}, "two concepts"),
+    ],
+)
+def test_bad_correlations_are_refused(arguments, message):
+    with pytest.raises(ArgumentError, match=message):
+        og.observables.Concepts("pca", **arguments)

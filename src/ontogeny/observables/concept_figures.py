@@ -55,9 +55,63 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
     data.reconstruction_error.attrs.update(
         long_name="reconstruction error, relative", units="1", symbol="‖A − UWᵀ‖ / ‖A‖"
     )
+    correlations: list[str] = []
+    if "correlation_to_reference" in data:
+        data = _with_correlations(data, noisy)
+        correlations = [str(name) for name in data.correlation.values]
     words = statement(data, f"The {title} concepts of {{layer}}") + _convergence(data)
     words += [] if noisy else ["Noise floors were switched off: changes are not judged by them."]
-    return attach(data, _section(title, main), _figures(names, noisy), words)
+    figures = [*_figures(names, noisy), *_correlation_figures(correlations, noisy)]
+    return attach(data, _section(title, main), figures, words)
+
+
+def _with_correlations(data: xr.Dataset, noisy: bool) -> xr.Dataset:
+    data.correlation_to_reference.attrs.update(
+        long_name="correlation with the reference step's concepts", units="1"
+    )
+    if not noisy:
+        return data
+    refit, chance = data.refit_correlation, data.chance_correlation
+    return data.assign(
+        correlation_refit_low=filled_steps(refit.min("refit")),
+        correlation_refit_high=filled_steps(refit.max("refit")),
+        correlation_chance_low=filled_steps(chance.min("draw")),
+        correlation_chance_high=filled_steps(chance.max("draw")),
+    )
+
+
+def _correlation_figures(names: Sequence[str], noisy: bool) -> list[Figure]:
+    bands = [
+        Band("correlation_refit_low", "correlation_refit_high", "refitting alone"),
+        Band("correlation_chance_low", "correlation_chance_high", "chance"),
+    ]
+    figures: list[Figure] = []
+    for name in names:
+        own = name == "internal"  # of this step's concepts alone: no alignment, and no chance
+        kept = bands[: 1 if own else 2] if noisy else []
+        figures.append(
+            Curves(
+                f"{name}-correlation",
+                f"{name.capitalize()} correlation "
+                + ("among the concepts of a step" if own else "with the reference step's concepts"),
+                value="correlation_to_reference",
+                facet=None if own else "alignment",
+                select={"correlation": name} | ({"alignment": "as returned"} if own else {}),
+                bands=kept,
+                caption=_CORRELATED[name],
+            )
+        )
+    return figures
+
+
+_CORRELATED = {
+    "columnwise": "Mean |cosine| of equal columns, which depends on the order of the concepts.",
+    "optimal": "Mean |cosine| of the columns after the best one-to-one assignment.",
+    "weighted": "The same, each of the reference's concepts weighted by its share of the "
+    "reference's absolute codes.",
+    "internal": "Mean |cosine| of every concept with its match among the others: how redundant "
+    "the dictionary is.",
+}
 
 
 def _with_bands(data: xr.Dataset) -> xr.Dataset:
@@ -178,7 +232,7 @@ def _section(title: str, main: str) -> Section:
         "dictionary in a random basis, or against tokens out of order.",
         care="As returned, a distance measures mostly order, sign and rotation. It is 0 at the "
         "reference step by definition; that step is left out of the verdict.",
-        source="Bernas 2025, Algorithm 2, Defs 40 and 44",
+        source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
     )
 
 

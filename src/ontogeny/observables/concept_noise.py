@@ -18,14 +18,17 @@ RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
 
 Fit = Callable[[torch.Tensor, int], torch.Tensor]
-Relative = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], np.ndarray]
 
 
 class Pair(NamedTuple):
-    """Activations and dictionary at one step."""
+    """Activations, dictionary and codes at one step."""
 
     activations: torch.Tensor
     dictionary: torch.Tensor
+    codes: torch.Tensor
+
+
+Relative = Callable[[torch.Tensor, Pair, torch.Tensor], np.ndarray]
 
 
 def refits(
@@ -74,14 +77,14 @@ def noise_floors(
 
     With them come the norms of the refitted dictionaries, which make the distances absolute.
 
-    ``relative(W, V, rotation)`` gives distances of shape (distance, alignment).
+    ``relative(W, other, rotation)`` gives what W is compared by, (distance, alignment).
     """
     W, W_ref = here.dictionary, reference.dictionary
     turn = rotation(here.activations, reference.activations)
     identity = torch.eye(len(W), dtype=W.dtype, device=W.device)
     names = list(others)
-    to_fit = np.stack([relative(V, W, identity) for V in others.values()])
-    to_reference = np.stack([relative(V, W_ref, turn) for V in others.values()])
+    to_fit = np.stack([relative(V, here, identity) for V in others.values()])
+    to_reference = np.stack([relative(V, reference, turn) for V in others.values()])
     moved = np.stack([_transform_distances(V, W, W_ref) for V in others.values()])
     chance = [_chance(here, reference, relative, random_state, draw) for draw in range(RESAMPLES)]
     dims = ("distance", "alignment")
@@ -115,11 +118,11 @@ def _chance(
     here: Pair, reference: Pair, relative: Relative, random_state: int, draw: int
 ) -> np.ndarray:
     """Return distances where nothing is shared: a random basis, or tokens out of order."""
-    A, W, W_ref = here.activations, here.dictionary, reference.dictionary
+    A, W = here.activations, here.dictionary
     generator = torch.Generator().manual_seed(1000 * random_state + draw)
     gauss = torch.randn(A.shape[1], A.shape[1], generator=generator, dtype=torch.float64)
     basis = torch.linalg.qr(gauss).Q.to(A)
     order = torch.randperm(len(A), generator=generator).to(A.device)
-    random_basis = relative(basis @ W, W_ref, torch.eye(A.shape[1]).to(A))
-    out_of_order = relative(W, W_ref, rotation(A[order], reference.activations))
+    random_basis = relative(basis @ W, reference, torch.eye(A.shape[1]).to(A))
+    out_of_order = relative(W, reference, rotation(A[order], reference.activations))
     return np.concatenate([random_basis[:, :2], out_of_order[:, 2:]], axis=1)
