@@ -6,7 +6,7 @@ import torch
 
 import ontogeny as og
 from ontogeny.capture import tcav_against_random
-from ontogeny.capture.random_concepts import _directions, _tested, random_draws
+from ontogeny.capture.random_concepts import RandomConcepts, _tested, random_draws
 from ontogeny.concepts import CAV
 from ontogeny.errors import ArgumentError, LayerMatchError
 from study_examples import developing, tiny_inputs
@@ -50,9 +50,32 @@ def test_a_planted_concept_is_found_even_where_scores_saturate():
 
 def test_directions_part_each_draw_from_its_own_others():
     rng = np.random.default_rng(0)
-    A, pool, draws = rng.normal(size=(8, 4)) + 1, rng.normal(size=(20, 4)), random_draws(20, 8, 3)
-    found = _directions(A, pool, draws, CAV(solver="mean-difference"))
-    np.testing.assert_allclose(found, mean_differences(A, pool, draws), atol=1e-12)
+    A, pool = rng.normal(size=(8, 4)) + 1, rng.normal(size=(20, 4))
+    drawn, cav = RandomConcepts.of(8, 20, n_runs=3), CAV(solver="mean-difference")
+    expected = mean_differences(A, pool, drawn.draws).T
+    np.testing.assert_allclose(drawn.directions(A, pool, cav, 3), expected, atol=1e-12)
+    np.testing.assert_allclose(drawn.directions(A, pool, cav), expected[[0, 3, 4, 5]], atol=1e-12)
+
+
+@pytest.mark.parametrize(("texts", "pool", "size"), [(8, 40, 8), (30, 21, 10)])
+def test_the_concept_and_random_concepts_rest_on_equally_many_texts(texts, pool, size):
+    """A concept with more texts than a draw would be parted with unequal classes."""
+    drawn = RandomConcepts.of(texts, pool, n_runs=5)
+    assert drawn.own.shape == (size,) and drawn.draws.shape == (5, 2, size)
+    assert len(set(drawn.own)) == size and drawn.own.max() < texts
+
+
+def test_a_concept_larger_than_the_pool_keeps_the_level():
+    """Unequal classes turn directions without an intercept towards the mean of all texts."""
+    rng = np.random.default_rng(0)
+    mean = np.array([3.0, 0, 0, 0])
+    gradients, found = rng.normal(size=(30, 4)) + mean, []
+    for repeat in range(25):
+        A, pool = (rng.normal(size=(count, 4)) + mean for count in (40, 20))
+        drawn = RandomConcepts.of(40, 20, n_runs=19, random_state=repeat)
+        directions = drawn.directions(A, pool, CAV(), 19)
+        found.append(float(_tested((directions @ gradients.T)[None], ["a"]).p_value[0]))
+    assert np.mean(np.array(found) <= 0.05) <= 0.2
 
 
 def test_draws_are_disjoint_seeded_and_not_all_the_same():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,9 @@ class ConceptDirection:
     random_accuracy
         (R,) that of the random ones, on held-out rows whose labels are shuffled too: what the
         whole procedure gives where labels mean nothing.
+    against
+        (1 + R, m) unit directions of the concept against random texts, and of random concepts
+        against the same; None where there are no random texts.
     """
 
     cav: CAV
@@ -100,16 +104,26 @@ class ConceptDirection:
     right: np.ndarray
     accuracy: float
     random_accuracy: np.ndarray
+    against: np.ndarray | None = None
 
     @property
     def cosines(self) -> np.ndarray:
         """(refits,) cosines of the refits with the direction."""
         return self.refits.directions @ np.asarray(self.cav.direction_)
 
+    @property
+    def kinds(self) -> Mapping[str, np.ndarray]:
+        """Unit directions (k, m) of every kind, in the order in which they are stacked."""
+        kinds = {
+            "direction": np.asarray(self.cav.direction_)[None],
+            "refits": self.refits.directions,
+            "random": self.random.directions,
+        }
+        return kinds if self.against is None else {**kinds, "against": self.against}
+
     def stacked(self) -> np.ndarray:
-        """(m, 1 + refits + random) unit directions: the direction, its refits, the random ones."""
-        parts = [self.cav.direction_[None], self.refits.directions, self.random.directions]
-        return np.concatenate(parts).T
+        """(m, k) unit directions of all kinds, one behind the other."""
+        return np.concatenate(list(self.kinds.values())).T
 
 
 def fit_direction(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,7 @@ from ..concepts import CAV
 from ..dynamics import permutation_test
 from ..dynamics.multiple import holm
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from ..inputs import Inputs
 from ..needs import Activations
 from .concept_directions import GRANULARITIES
@@ -23,7 +25,7 @@ from .reading import ReadingSettings, read
 from .targets import Target
 from .tcav import ALONG_OF, check_influence
 
-__all__ = ["random_draws", "tcav_against_random"]
+__all__ = ["RandomConcepts", "random_draws", "tcav_against_random"]
 
 
 def tcav_against_random(
@@ -65,7 +67,8 @@ def tcav_against_random(
         The texts that are scored (of one class, say); the concept's own by default.
     size
         Texts of each draw, at most half the pool; by default as many as the concept has, or half
-        the pool where that is less.
+        the pool where that is less. The concept gives as many, since classes of unequal size by
+        themselves turn a direction that has no intercept.
     n_runs
         Runs; the permutation test's p-value cannot be smaller than 1 / (n_runs + 1).
     random_state
@@ -83,7 +86,7 @@ def tcav_against_random(
     Raises
     ------
     ArgumentError
-        If there are too few random texts, or fewer than two runs.
+        If `size` is more than the concept or half the pool has, or there are fewer than two runs.
     LayerMatchError
         If a pattern matches no module.
 
@@ -103,12 +106,11 @@ def tcav_against_random(
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
-    half = len(next(iter(pool.values()))) // 2
-    size = min(len(next(iter(with_concept.values()))), half) if size is None else size
-    draws = random_draws(2 * half, size, n_runs, random_state)
+    counts = [len(next(iter(rows.values()))) for rows in (with_concept, pool)]
+    drawn = RandomConcepts.of(*counts, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
     directions = {
-        path: _directions(np.asarray(A), np.asarray(pool[path]), draws, cav)
+        path: drawn.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T
         for path, A in with_concept.items()
     }
     data = directional_derivatives(
@@ -121,6 +123,61 @@ def tcav_against_random(
     return _tested(data.derivative.values, list(directions))
 
 
+@dataclass(frozen=True, eq=False)
+class RandomConcepts:
+    """Which texts make the random concepts, and which of the concept's own stand against them.
+
+    Drawn once and used at every layer and step, so that tests over both can share the draws.
+
+    Parameters
+    ----------
+    own
+        (size,) rows of the concept.
+    draws
+        (n_runs, 2, size) rows of the pool: the random concept, and what it is parted from.
+
+    Examples
+    --------
+    >>> drawn = RandomConcepts.of(6, 50, n_runs=9)
+    >>> rng = np.random.default_rng(0)
+    >>> drawn.directions(rng.normal(size=(6, 3)), rng.normal(size=(50, 3)), CAV()).shape
+    (10, 3)
+    """
+
+    own: np.ndarray
+    draws: np.ndarray
+
+    @classmethod
+    def of(
+        cls, texts: int, pool: int, n_runs: int, size: int | None = None, random_state: int = 0
+    ) -> RandomConcepts:
+        """Draw for a concept of `texts` rows from a pool of `pool` rows.
+
+        Raises
+        ------
+        ArgumentError
+            If `size` is more than the concept or half the pool has, or there are fewer than two
+            runs.
+        """
+        size = min(texts, pool // 2) if size is None else size
+        draws = random_draws(pool, size, n_runs, random_state)
+        if size > texts:
+            raise ArgumentError(f"size must be at most {texts}, the concept's texts; got {size}.")
+        rng = np.random.default_rng([random_state, 1])
+        return cls(np.sort(rng.permutation(texts)[:size]), draws)
+
+    def directions(
+        self, A: np.ndarray, pool: np.ndarray, cav: CAV, concept_runs: int = 1
+    ) -> np.ndarray:
+        """Return (concept_runs + n_runs, m) unit directions: of the concept, then the random ones.
+
+        Run i parts the rows of the concept `A` (texts, m), and a random concept, from the same
+        rows of `pool`.
+        """
+        concept = [_fit(cav, A[self.own], pool[rest]) for _, rest in self.draws[:concept_runs]]
+        return np.stack([*concept, *(_fit(cav, pool[own], pool[rest]) for own, rest in self.draws)])
+
+
 def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> np.ndarray:
     """Return (n_runs, 2, size): two disjoint draws of `count` texts for each run.
 
@@ -129,8 +186,7 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
     >>> random_draws(10, 3, 4).shape
     (4, 2, 3)
     """
-    if isinstance(n_runs, bool) or not isinstance(n_runs, int | np.integer) or n_runs < 2:
-        raise ArgumentError(f"n_runs must be a whole number of at least 2; got {n_runs!r}.")
+    n_runs = check_whole("n_runs", n_runs, least=2)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ArgumentError(
             f"size must be a positive whole number, and random hold two texts; got {size!r}."
@@ -142,15 +198,6 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
     rng = np.random.default_rng(random_state)
     chosen = [rng.permutation(count)[: 2 * size].reshape(2, size) for _ in range(n_runs)]
     return np.stack(chosen)
-
-
-def _directions(A: np.ndarray, pool: np.ndarray, draws: np.ndarray, cav: CAV) -> np.ndarray:
-    """Return (m, 2 * runs) unit directions: of the concept, then of the random concepts."""
-    found = [
-        [_fit(cav, positive, pool[against]) for positive in (A, pool[first])]
-        for first, against in draws
-    ]
-    return np.concatenate([np.stack(kind) for kind in zip(*found, strict=True)]).T
 
 
 def _fit(cav: CAV, positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

@@ -153,7 +153,9 @@ def concept_scores(
 
     Each dataset holds ``score`` with its interval, ``examples``, ``zeros``, ``random_score(draw)``,
     ``refit_score(refit)``, the mean ``derivative`` and ``random_derivative(draw)``, and
-    ``positive(example)``: whether each text's derivative is positive.
+    ``positive(example)``: whether each text's derivative is positive. Directions against random
+    texts add ``against_score`` and ``against_derivative``, with ``against_random_score(draw)`` and
+    ``against_random_derivative(draw)`` of the random concepts.
     """
     check_choice("evaluate", evaluate, EVALUATED)
     held = rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
@@ -163,7 +165,7 @@ def concept_scores(
         model, texts, list(stacked), stacked, target, along=along, settings=settings
     )
     return {
-        path: _scores(data.derivative.sel(layer=path).values, direction.refits.coef.shape[0])
+        path: _scores(data.derivative.sel(layer=path).values, direction)
         for path, direction in directions.items()
     }
 
@@ -177,22 +179,32 @@ def check_influence(path: str, scores: xr.Dataset) -> None:
         )
 
 
-def _scores(derivative: np.ndarray, refits: int) -> xr.Dataset:
-    """Return scores from derivatives (1 + refits + random, examples)."""
-    scores = (derivative > 0).mean(axis=1)
-    count = int((derivative[0] > 0).sum())
-    interval = binomtest(count, derivative.shape[1]).proportion_ci(method="wilson")
-    return xr.Dataset(
+def _scores(derivative: np.ndarray, found: ConceptDirection) -> xr.Dataset:
+    """Return scores from the derivatives (k, examples) along the stacked directions."""
+    ends = np.cumsum([len(directions) for directions in found.kinds.values()])
+    kinds = dict(zip(found.kinds, np.split(derivative, ends[:-1]), strict=True))
+    own = kinds["direction"][0]
+    interval = binomtest(int((own > 0).sum()), len(own)).proportion_ci(method="wilson")
+    scores = xr.Dataset(
         {
-            "score": scores[0],
+            "score": (own > 0).mean(),
             "score_low": interval.low,
             "score_high": interval.high,
-            "examples": derivative.shape[1],
-            "zeros": float((derivative[0] == 0).mean()),
-            "refit_score": ("refit", scores[1 : 1 + refits]),
-            "random_score": ("draw", scores[1 + refits :]),
-            "derivative": derivative[0].mean(),
-            "random_derivative": ("draw", derivative[1 + refits :].mean(axis=1)),
-            "positive": ("example", derivative[0] > 0),
+            "examples": len(own),
+            "zeros": float((own == 0).mean()),
+            "refit_score": ("refit", (kinds["refits"] > 0).mean(axis=1)),
+            "random_score": ("draw", (kinds["random"] > 0).mean(axis=1)),
+            "derivative": own.mean(),
+            "random_derivative": ("draw", kinds["random"].mean(axis=1)),
+            "positive": ("example", own > 0),
         }
+    )
+    if "against" not in kinds:
+        return scores
+    score, slope = (kinds["against"] > 0).mean(axis=1), kinds["against"].mean(axis=1)
+    return scores.assign(
+        against_score=score[0],
+        against_derivative=slope[0],
+        against_random_score=("draw", score[1:]),
+        against_random_derivative=("draw", slope[1:]),
     )
