@@ -2,7 +2,9 @@
 
 import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import pickle
+from collections import Counter
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,8 +15,10 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny import needs
+from ontogeny.capture import WeightBlock
 from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
 from ontogeny.observables import Observable, by_layer
+from ontogeny.study.execution import _only
 from study_examples import (
     LAYERS,
     ActivationNorm,
@@ -92,6 +96,51 @@ def test_an_observable_of_ten_lines_works(serial, tmp_path):
         expected = float(values.norm(dim=1).mean())
         found = float(tree["activation-norm"]["norm"].sel(step=4, layer=layer))
         assert found == pytest.approx(expected, rel=1e-6)
+
+
+class _Pickling(Executor):
+    """Runs at once what has been pickled and unpickled, and counts the bytes by kind of task."""
+
+    def __init__(self):
+        self.bytes = Counter()
+
+    def submit(self, function, job, task):
+        sent = pickle.dumps((job, task))
+        self.bytes[type(task).__name__] += len(sent)
+        future = Future()
+        future.set_result(function(*pickle.loads(sent)))
+        return future
+
+
+def test_tasks_of_weight_blocks_carry_their_own_tensors_of_models_in_memory(serial, tmp_path):
+    models = {step: tiny_model(step, width=128, vocabulary=400) for step in STEPS}
+    chosen = [
+        og.observables.WeightRank(f"model.layers.{i}.*.weight", draws=20, label=f"of-{i}")
+        for i in range(2)
+    ]
+    trajectory, executor = og.Trajectory.from_models(models), _Pickling()
+    found = _nodes(_study(trajectory, chosen).run(tmp_path / "a", executor))
+    named = dict(models[0].named_parameters()).items()
+    size = len(STEPS) * sum(p.nbytes for n, p in named if "layers" in n and p.ndim == 2)
+    # Every matrix travels once, and nothing of the embedding; the rest is names and settings.
+    assert size < executor.bytes["BlockTask"] < 1.3 * size
+    expected = _nodes(_study(trajectory, chosen).run(tmp_path / "b"))
+    for node, data in expected.items():
+        xr.testing.assert_identical(found[node], data)
+
+
+def test_a_matrix_that_shares_its_memory_travels_alone(tmp_path):
+    models, size = {}, 0
+    for step in STEPS:
+        flat = torch.randn(100_000, generator=torch.Generator().manual_seed(step))
+        models[step] = {"a.weight": flat[:400].view(20, 20), "b.weight": flat[400:800].view(20, 20)}
+        size += flat.nbytes
+    trajectory = og.Trajectory.from_models(models)
+    blocks = [WeightBlock("a.weight", "a.weight", (20, 20), 0, ((0, 20),))]
+    sent = _only(trajectory, blocks)
+    assert len(pickle.dumps(sent)) < size / 20
+    with sent[4].open() as reader:
+        torch.testing.assert_close(reader.get("a.weight"), models[4]["a.weight"], rtol=0, atol=0)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..trajectory import Prefetch, Trajectory, retain, retained
-from .work import StateTask, StepTask, Task
+from .tasks import StateTask, StepTask, Task
 
 __all__ = ["Revisions"]
 

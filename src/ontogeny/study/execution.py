@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
-from ..trajectory import Trajectory
+from ..capture import WeightBlock
+from ..trajectory import Checkpoint, Trajectory
+from ..trajectory.weights import MemoryWeights
 from .disk import Revisions
 from .mapping import map_tasks
 from .plan import Entry, Plan
 from .planner import Planner
 from .progress import Progress
-from .work import BlockTask, Job, SeriesTask, StateTask, StepTask, Task
+from .tasks import BlockTask, Job, SeriesTask, StateTask, StepTask, Task
 
 __all__ = ["compute"]
 
@@ -29,6 +33,7 @@ def compute(
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
     problems: list[str] = []
+    blocked: Counter[tuple[str, str]] = Counter()
     states, steps = _state_tasks(planner, plan), _step_tasks(planner, plan)
     blocks, series = _blocks(planner, plan), _series_tasks(planner, plan)
     groups = -(-len(blocks) // _BLOCKS_PER_TASK)
@@ -42,6 +47,7 @@ def compute(
         for done in map_tasks(job, tasks, executor, revisions):
             progress.advance(done.label, done.done, done.seconds)
             problems.extend(done.problems)
+            blocked.update(done.blocked)
 
     # Fingerprints hold the checksums of what came before, so each stage is planned anew.
     with revisions.open(order):
@@ -50,9 +56,10 @@ def compute(
             steps = _step_tasks(planner, planner.plan())
         stage(steps)
         if blocks:
-            stage(_block_tasks(blocks, revisions.trajectory_of_blocks()))
+            stage(_block_tasks(planner, blocks, revisions.trajectory_of_blocks()))
     if series or any(o.source for o in planner.observables):
         stage(_series_tasks(planner, planner.plan()))
+    problems += [f"{node}: failed in {n} cells: {why}" for (node, why), n in blocked.items()]
     return problems
 
 
@@ -78,14 +85,44 @@ def _blocks(planner: Planner, plan: Plan) -> list[Entry]:
     return [e for e in plan.entries if e.to_do and e.node in over_blocks]
 
 
-def _block_tasks(blocks: Sequence[Entry], trajectory: Trajectory) -> list[BlockTask]:
+def _block_tasks(
+    planner: Planner, blocks: Sequence[Entry], trajectory: Trajectory
+) -> list[BlockTask]:
     tasks = []
     for start in range(0, len(blocks), _BLOCKS_PER_TASK):
         group = blocks[start : start + _BLOCKS_PER_TASK]
         cells = {(e.node, str(e.key)): e.fingerprint for e in group}
         label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
-        tasks.append(BlockTask(trajectory, cells, label))
+        known = {block: planner.probe.weight_blocks[block] for _, block in cells}
+        tasks.append(BlockTask(_only(trajectory, known.values()), known, cells, label))
     return tasks
+
+
+def _only(trajectory: Trajectory, blocks: Iterable[WeightBlock]) -> Trajectory:
+    """Return the trajectory with no more of models in memory than these blocks.
+
+    A task that goes to another process would carry whole models otherwise.
+    """
+    names = {block.tensor for block in blocks}
+    checkpoints = [
+        replace(c, weights=_some(c, names), template=None)
+        if isinstance(c.weights, MemoryWeights)
+        else c
+        for c in trajectory
+    ]
+    return replace(trajectory, checkpoints=tuple(checkpoints), given_tokenizer=None)
+
+
+def _some(checkpoint: Checkpoint, names: set[str]) -> MemoryWeights:
+    with checkpoint.open() as reader:
+        tensors = {name: reader.get(name) for name in names.intersection(reader.names())}
+    # A view would take the whole of its storage with it.
+    return MemoryWeights(
+        {
+            n: t if t.untyped_storage().nbytes() == t.nbytes else t.clone()
+            for n, t in tensors.items()
+        }
+    )
 
 
 def _series_tasks(planner: Planner, plan: Plan) -> list[SeriesTask]:

@@ -8,7 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 
 from ..errors import StoreError
 from .disk import Revisions
-from .work import Done, Job, Task, run_task
+from .tasks import Done, Job, Task
+from .work import run_task
 
 __all__ = ["map_tasks"]
 

@@ -6,21 +6,27 @@ It also refuses a model whose result for a text depends on what the text is batc
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
 from .. import capture
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CheckpointError, NonFiniteError
 from ..inputs import Inputs
 from ..needs import Activations, Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
+from .readings import vocabulary_size
 from .settings import Settings
 
 __all__ = ["Probe", "probe"]
+
+log = logging.getLogger("ontogeny.study")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Probe:
     """Tensor names that each need depends on; None where they cannot be told apart: all."""
     blocks: Mapping[str, tuple[str, ...]]
     """Weight blocks of each observable that is mapped over blocks, by node name."""
+    weight_blocks: Mapping[str, capture.WeightBlock]
+    """How each weight block is read, by its name; the same at every checkpoint."""
     block_bytes: Mapping[str, int]
     """Size in float32 of the stored tensors that weight blocks are read from."""
     bytes: Mapping[Activations, int]
@@ -58,15 +66,39 @@ def probe(
     inputs: Mapping[str, Inputs],
     observables: Sequence[Observable],
     settings: Settings,
+    hold: Callable[[int], AbstractContextManager[Any]] = nullcontext,
 ) -> Probe:
-    """Look at the first checkpoint.
+    """Look at the first checkpoint, or at another where that one cannot be read.
+
+    `hold` gives a context in which the checkpoint of a step is on disk.
 
     Raises
     ------
     LayerMatchError, BatchInvarianceError, ArgumentError
         What would otherwise fail hours later.
+    CheckpointError, NonFiniteError
+        If none of three checkpoints can be read: what was wrong with the first.
     """
-    checkpoint = trajectory[int(trajectory.steps[0])]
+    steps = [int(s) for s in trajectory.steps]
+    first: Exception | None = None
+    for step in dict.fromkeys([*steps[:2], steps[-1]]):
+        try:
+            with hold(step):
+                return _probe_at(trajectory.select(steps=[step]), inputs, observables, settings)
+        except (CheckpointError, NonFiniteError) as error:
+            log.debug("step %d cannot be looked at: %s", step, error)
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _probe_at(
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+    observables: Sequence[Observable],
+    settings: Settings,
+) -> Probe:
+    (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
@@ -105,15 +137,17 @@ def probe(
             for o in observables
             if o.over_blocks
         }
+        configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
+        weight_blocks = {
+            name: capture.weight_block(reader, name, configuration, tokens)
+            for name in {name for each in blocks.values() for name in each}
+        }
     return Probe(
         reads=_reads(model, forward, inputs, settings, skeleton.file_names(), set(names))
         | {need: frozenset() for need in needs if isinstance(need, InputSet)},
         blocks=blocks,
-        block_bytes={
-            name: tensor_bytes[name]
-            for each in blocks.values()
-            for name in (block.partition("#")[0] for block in each)
-        },
+        weight_blocks=weight_blocks,
+        block_bytes={b.tensor: tensor_bytes[b.tensor] for b in weight_blocks.values()},
         bytes=sizes,
         layers=layers,
         positions=positions,

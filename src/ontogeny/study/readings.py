@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from ..capture import weight_block
+from ..capture import WeightBlock
 from ..errors import ArgumentError, suggestion
 from ..needs import Need, Reference, Series
 from ..observables import Observable
@@ -19,7 +19,7 @@ from .digests import whole_digest
 from .layout import cell_path
 
 if TYPE_CHECKING:
-    from .work import Job
+    from .tasks import Job
 
 __all__ = [
     "ReadBlock",
@@ -117,17 +117,12 @@ class RunView:
 class ReadBlock:
     """One weight matrix over all steps, read in chunks from memory-mapped files."""
 
-    def __init__(self, trajectory: Trajectory, name: str, reference_step: int) -> None:
-        self.name = name
+    def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
+        self.name = block.name
         self.steps = trajectory.steps
         self.reference_step = reference_step
-        self._trajectory = trajectory
-        first = trajectory[int(self.steps[0])]
-        with first.open() as reader:
-            self._block = weight_block(
-                reader, name, first.configuration(), vocabulary_size(trajectory)
-            )
-        self.shape, self.masked_rows = tuple(self._block.shape), self._block.masked_rows
+        self._trajectory, self._block = trajectory, block
+        self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""

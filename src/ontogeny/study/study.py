@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ from .planner import Planner
 from .probe import Probe, probe
 from .progress import Progress, Silent
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
+from .tasks import Job
 from .threads import pinned
-from .work import Job, release_skeleton
+from .work import release_skeleton
 
 __all__ = ["Study"]
 
@@ -90,6 +92,7 @@ class Study:
             "dtype": dtype,
             "threads": threads,
         }
+        self._hold: Callable[[int], AbstractContextManager[Any]] = nullcontext
         self._settings({})  # a wrong option is said here and not after the first download
 
     def plan(self, folder: str | Path | None = None) -> Plan:
@@ -134,7 +137,7 @@ class Study:
         place, progress = Path(folder), progress or Silent()
         settings = self._prepare_folder(place)
         if max_revisions is not None:
-            self._probe_within_bounds()
+            self._hold = self._one_revision
         digests = DigestCache(_digest_path(place))
         planner = self._planner(place, settings, digests)
         plan = planner.plan()
@@ -197,13 +200,13 @@ class Study:
     def _probe(self) -> Probe:
         settings = self._settings({})
         with pinned(settings.threads):
-            return probe(self.trajectory, self.inputs, self.observables, settings)
+            return probe(self.trajectory, self.inputs, self.observables, settings, self._hold)
 
-    def _probe_within_bounds(self) -> None:
-        """Probe the first checkpoint, and leave no download of it behind."""
-        first = int(self.trajectory.steps[0])
-        with Prefetch(self.trajectory, [first], max_revisions=1) as prefetch, prefetch.use(first):
-            _ = self._probe
+    @contextmanager
+    def _one_revision(self, step: int) -> Iterator[None]:
+        """Hold the checkpoint of `step` on disk, and leave no download of it behind."""
+        with Prefetch(self.trajectory, [step], max_revisions=1) as prefetch, prefetch.use(step):
+            yield
 
     def _planner(self, place: Path | None, settings: Settings, digests: DigestCache) -> Planner:
         found = self._probe

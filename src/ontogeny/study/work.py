@@ -12,19 +12,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import xarray as xr
 
 from .._version import __version__
 from ..errors import CheckpointError, StoreError
-from ..inputs import Inputs
 from ..needs import Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
-from ..store import Cell, read_cell, write_cell
+from ..store import Cell, read_cell, read_header, write_cell
 from ..trajectory import Trajectory
 from .layout import cell_path, reference_path, state_path
 from .readings import (
@@ -35,92 +32,15 @@ from .readings import (
     restore_reference,
     store_reference,
 )
-from .settings import Settings
+from .tasks import BlockTask, Done, Job, SeriesTask, StateTask, StepTask, Task
 from .threads import pinned
 
-__all__ = ["BlockTask", "Job", "SeriesTask", "StateTask", "StepTask", "Task", "run_task"]
+__all__ = ["run_task"]
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
 
-
-@dataclass(frozen=True)
-class Job:
-    """What all tasks of one run share."""
-
-    token: str
-    folder: Path
-    observables: tuple[Observable, ...]
-    inputs: Mapping[str, Inputs]
-    settings: Settings
-
-    @cached_property
-    def by_name(self) -> dict[str, Observable]:
-        """The observables by their node names."""
-        return {o.name: o for o in self.observables}
-
-
-@dataclass(frozen=True)
-class StateTask:
-    """Compute reference values and states before the steps are observed."""
-
-    trajectory: Trajectory
-    references: Mapping[Reference, Mapping[str, Any]]
-    states: Mapping[str, Mapping[str, Any]]
-    label: str = "references"
-
-
-@dataclass(frozen=True)
-class StepTask:
-    """Observe one checkpoint: ``cells`` maps node names to the fingerprints to be written."""
-
-    trajectory: Trajectory
-    step: int
-    cells: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def label(self) -> str:
-        """What the progress line calls it."""
-        return f"step {self.step}"
-
-
-@dataclass(frozen=True)
-class BlockTask:
-    """Observe weight blocks over all steps: ``cells`` maps (node, block) to fingerprints."""
-
-    trajectory: Trajectory
-    cells: Mapping[tuple[str, str], Mapping[str, Any]]
-    label: str = "weights"
-
-
-@dataclass(frozen=True)
-class SeriesTask:
-    """Observe one layer of another observable's series."""
-
-    steps: tuple[int, ...]
-    node: str
-    layer: str
-    fingerprint: Mapping[str, Any]
-
-    @property
-    def label(self) -> str:
-        """What the progress line calls it."""
-        return f"{self.node} of {self.layer}"
-
-
 _EXCLUSIVE = (Model, Gradients)  # needs that hand over the module itself
-
-Task: TypeAlias = StateTask | StepTask | BlockTask | SeriesTask
-
-
-@dataclass
-class Done:
-    """What a task reports: cells by outcome, and reasons."""
-
-    label: str
-    seconds: float = 0.0
-    done: int = 0
-    problems: list[str] = field(default_factory=list)
 
 
 def run_task(job: Job, task: Task) -> Done:
@@ -206,12 +126,14 @@ def _compute_states(job: Job, task: StateTask, report: Done) -> None:
     needs: list[Need] = [r.need for r in task.references]
     names = list(task.states)
     needs += [n for name in names for n in own_needs(job.by_name[name]) if _is_read(n)]
-    values = read_needs(job, task.trajectory, reference, needs) if needs else {}
+    values, errors = _read_what_can_be(job, task.trajectory, reference, needs)
     for wanted, fingerprint in task.references.items():
-        data = store_reference(values[wanted.need])
-        log.debug("phase=writing reference=%s", wanted)
-        write_cell(reference_path(job.folder, wanted), _cell(data, fingerprint))
-        report.done += 1
+        if wanted.need in errors:  # the cells that need it will say so; the others go on
+            cell = _failed(errors[wanted.need], fingerprint)
+        else:
+            cell = _cell(store_reference(values[wanted.need]), fingerprint)
+        label = f"{type(wanted.need).__name__} of reference step {reference}"
+        _write(reference_path(job.folder, wanted), cell, label, report)
     for name, fingerprint in task.states.items():
         observable = job.by_name[name]
         view = RunView(job, task.trajectory, observable, {reference: values})
@@ -228,13 +150,36 @@ def _compute_states(job: Job, task: StateTask, report: Done) -> None:
         _write(state_path(job.folder, name), cell, f"the state of {name}", report)
 
 
+def _read_what_can_be(
+    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
+) -> tuple[dict[Need, Any], dict[Need, Exception]]:
+    """Return the values of `needs`, and the error of each that cannot be read."""
+    values: dict[Need, Any] = {}
+    errors: dict[Need, Exception] = {}
+    try:
+        values = read_needs(job, trajectory, step, needs) if needs else {}
+    except Exception as error:  # what one need cannot have must not cost the others theirs
+        log.debug("reading together failed (%s); reading one by one", error)
+        for need in dict.fromkeys(needs):
+            try:
+                values |= read_needs(job, trajectory, step, [need])
+            except Exception as own:
+                errors[need] = own
+    return values, errors
+
+
 def _observe_step(job: Job, task: StepTask, report: Done) -> None:
-    names = list(task.cells)
+    names = [n for n in task.cells if not _is_blocked(job, n, task.step, task.cells[n], report)]
+    if not names:
+        return
     needs = [n for name in names for n in own_needs(job.by_name[name])]
     try:
         values = read_needs(job, task.trajectory, task.step, needs)
     except CheckpointError as error:
-        _write_all(job, task, f"missing: {_line(error)}", report)
+        for name in names:
+            cell = _failed(error, task.cells[name])
+            label = f"{name} at step {task.step}"
+            _write(cell_path(job.folder, name, task.step), cell, label, report)
         return
     except Exception as error:  # what one need cannot have must not cost the others theirs
         log.debug("reading together failed (%s); reading one by one", error)
@@ -259,9 +204,11 @@ def _observe_step(job: Job, task: StepTask, report: Done) -> None:
 def _observe_blocks(job: Job, task: BlockTask, report: Done) -> None:
     for (name, block), fingerprint in task.cells.items():
         observable = job.by_name[name]
+        if _is_blocked(job, name, block, fingerprint, report):
+            continue
         try:
             log.debug("phase=fitting block=%s node=%s", block, name)
-            reading = ReadBlock(task.trajectory, block, job.settings.reference_step)
+            reading = ReadBlock(task.trajectory, task.blocks[block], job.settings.reference_step)
             cell = _cell(observable.observe(reading, load_state(job, name)), fingerprint)
         except Exception as error:  # as above: the other blocks go on
             cell = _failed(error, fingerprint)
@@ -280,20 +227,50 @@ def _observe_series(job: Job, task: SeriesTask, report: Done) -> None:
     _write(cell_path(job.folder, task.node, task.layer), cell, task.label, report)
 
 
+def _is_blocked(
+    job: Job, name: str, key: int | str, fingerprint: Mapping[str, Any], report: Done
+) -> bool:
+    """Return whether a reference or state that a cell needs has failed; its cell then says so."""
+    paths = [
+        (reference_path(job.folder, need), f"reference step {job.settings.reference_step}")
+        for need in job.by_name[name].needs()
+        if isinstance(need, Reference)
+    ]
+    paths.append((state_path(job.folder, name), "its preparation"))
+    for path, what in paths:
+        status = read_header(path)["status"] if path.exists() else "done"
+        if status != "done":
+            reason = f"{what} {status.replace('missing:', 'is missing:', 1)}"
+            write_cell(
+                cell_path(job.folder, name, key),
+                _cell(xr.Dataset(), fingerprint, f"failed: {reason}"),
+            )
+            report.blocked[name, reason] += 1
+            return True
+    return False
+
+
 def load_state(job: Job, name: str) -> xr.Dataset | None:
     """Return the stored state of an observable, memory-mapped, or None."""
     path = state_path(job.folder, name)
     if not path.exists():
         return None
-    cell = read_cell(path, verify=False)
-    if cell.status != "done":
-        raise StoreError(f"its state {cell.status}")
-    return None if "empty" in cell.data.attrs else cell.data
+    data = read_cell(path, verify=False).data
+    return None if "empty" in data.attrs else data
 
 
 def load_reference(job: Job, need: Reference) -> Any:
-    """Return what `need` gave at the reference step, memory-mapped."""
-    return restore_reference(read_cell(reference_path(job.folder, need), verify=False).data)
+    """Return what `need` gave at the reference step, memory-mapped.
+
+    Raises
+    ------
+    StoreError
+        If it could not be read there.
+    """
+    cell = read_cell(reference_path(job.folder, need), verify=False)
+    if cell.status != "done":
+        raise StoreError(f"reference step {job.settings.reference_step} {cell.status}")
+    return restore_reference(cell.data)
 
 
 def _cell(data: xr.Dataset, fingerprint: Mapping[str, Any], status: str = "done") -> Cell:
@@ -303,7 +280,10 @@ def _cell(data: xr.Dataset, fingerprint: Mapping[str, Any], status: str = "done"
 
 def _failed(error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
     log.debug("observing failed", exc_info=error)
-    return _cell(xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {_line(error)}")
+    line = str(error).strip().split("\n")[0]
+    if isinstance(error, CheckpointError):
+        return _cell(xr.Dataset(), fingerprint, f"missing: {line}")
+    return _cell(xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
 
 
 def _write(path: Path, cell: Cell, label: str, report: Done) -> None:
@@ -318,13 +298,3 @@ def _write(path: Path, cell: Cell, label: str, report: Done) -> None:
         for layer, status in zip(layers.layer.values, layers.values, strict=True):
             if status != "done":
                 report.problems.append(f"{label}, {layer}: {status}")
-
-
-def _write_all(job: Job, task: StepTask, status: str, report: Done) -> None:
-    for name, fingerprint in task.cells.items():
-        cell = _cell(xr.Dataset(), fingerprint, status)
-        _write(cell_path(job.folder, name, task.step), cell, f"{name} at step {task.step}", report)
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
