@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BarProgress", "LineProgress", "TrainingLines", "duration", "progress_for"]
+if TYPE_CHECKING:
+    from ..trajectory import Trajectory
+
+__all__ = [
+    "BarProgress",
+    "LineProgress",
+    "TrainingLines",
+    "download_shown",
+    "duration",
+    "progress_for",
+]
 
 
 def progress_for(quiet: bool = False) -> Any:
@@ -131,3 +141,18 @@ class TrainingLines:
         self._progress.note(
             f"training: step {step} of {steps}, loss {loss:.2f}, about {duration(left)} left"
         )
+
+
+def download_shown(trajectory: Trajectory, progress: Any) -> int:
+    """Fetch a trajectory's Hub revisions, one line each; return how many are there then."""
+    from ..trajectory import download, missing_bytes
+
+    sources = [checkpoint for checkpoint in trajectory if checkpoint.source is not None]
+    progress.note(f"{missing_bytes(trajectory) / 1e9:.3g} GB to fetch in {len(sources)} revisions")
+    begin, done = time.monotonic(), 0
+    for done, step in enumerate(download(trajectory), start=1):
+        left = (time.monotonic() - begin) / done * (len(sources) - done)
+        progress.note(
+            f"[{done}/{len(sources)}] {trajectory[step].label}, about {duration(left)} left"
+        )
+    return done

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import observables
 from ..errors import ArgumentError, OntogenyError, suggestion
@@ -14,7 +14,9 @@ from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
 
-__all__ = ["read_study"]
+__all__ = ["read_sources", "read_study"]
+
+T = TypeVar("T")
 
 _TOP = ("title", "trajectory", "inputs", "observables", "options")
 _HUB = ("revisions", "pattern", "strict", "cache_dir", "trust_remote_code")
@@ -38,6 +40,23 @@ def read_study(path: str | Path) -> Study:
         If the file is missing, is no TOML, or holds an unknown or a wrong key; the message names
         the file and the key.
     """
+    return _read(path, _study)
+
+
+def read_sources(path: str | Path) -> tuple[Trajectory, dict[str, Inputs]]:
+    """Return the checkpoints and input sets of a study file, on a machine that cannot run it.
+
+    Neither models nor devices are looked at; data sets and the tokenizer are fetched.
+
+    Raises
+    ------
+    ArgumentError
+        As `read_study`.
+    """
+    return _read(path, _sources)
+
+
+def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
     path = Path(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -46,24 +65,29 @@ def read_study(path: str | Path) -> Study:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ArgumentError(f"{path} is not a readable TOML file: {error}") from None
     try:
-        return _study(content, path.parent)
+        return build(content, path.parent)
     except OntogenyError as error:
         raise type(error)(f"{path}: {error}") from error
     except (TypeError, ValueError) as error:  # a value of a kind that no door has thought of
         raise ArgumentError(f"{path}: a value is of the wrong kind: {error}") from error
 
 
-def _study(content: Mapping[str, Any], base: Path) -> Study:
+def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[str, Inputs]]:
     _check_keys("the study file", content, _TOP)
     for required in ("trajectory", "inputs", "observables"):
         if required not in content:
             raise ArgumentError(f"[{required}] is missing.")
     trajectory = _trajectory(_table("trajectory", content["trajectory"]), base)
+    return trajectory, _input_sets(_table("inputs", content["inputs"]), base, trajectory)
+
+
+def _study(content: Mapping[str, Any], base: Path) -> Study:
+    trajectory, inputs = _sources(content, base)
     options = _table("options", content.get("options", {}))
     _check_keys("[options]", options, _OPTIONS)
     return Study(
         trajectory,
-        _input_sets(_table("inputs", content["inputs"]), base, trajectory),
+        inputs,
         [_observable(entry) for entry in _tables("observables", content["observables"])],
         title=content.get("title"),
         **options,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
 from .disk import Prefetch
+from .download import download, missing_bytes
 from .findings import Finding, Findings
 from .hub import NotDownloadedError
 from .loading import load_model
@@ -37,7 +38,9 @@ __all__ = [
     "Trajectory",
     "UnknownRevisionError",
     "UnknownStepError",
+    "download",
     "load_model",
+    "missing_bytes",
     "retain",
     "retained",
 ]

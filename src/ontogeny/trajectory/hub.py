@@ -154,6 +154,7 @@ class HubRevision:
         """Fetch weights and configuration, and code where it was asked for."""
         for name in self.missing():
             self.fetch(name)
+        self._name_commit()  # also where another name stands for the same commit
 
     def missing(self) -> list[str]:
         """Return the names of the files that loading needs and that are not there yet."""

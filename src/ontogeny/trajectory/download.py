@@ -1,0 +1,91 @@
+"""Fetch the revisions of a trajectory beforehand, for machines that have no network later."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import CheckpointError
+from .hub import HubRevision
+from .hub_trajectory import list_files
+from .tokenizers import tokenizer_files
+from .trajectory import Trajectory
+
+__all__ = ["download", "missing_bytes"]
+
+
+def missing_bytes(trajectory: Trajectory) -> int:
+    """Return the bytes of weights that `download` would fetch; what steps share counts once.
+
+    Raises
+    ------
+    CheckpointError
+        If the Hub cannot be reached, or a revision holds no weights or not all shards.
+
+    Examples
+    --------
+    >>> import torch
+    >>> missing_bytes(Trajectory.from_models({0: torch.nn.Linear(2, 1)}))
+    0
+    """
+    sources = _sources(trajectory)
+    list_files(sources.values())
+    wanted: dict[tuple[Path, str], int] = {}
+    for source in sources.values():
+        listing = source.listing()
+        for name in source.missing():
+            blob = source.folder / "blobs" / listing[name].digest
+            if not blob.exists():
+                wanted[source.folder, listing[name].digest] = listing[name].size
+    return sum(wanted.values())
+
+
+def download(trajectory: Trajectory) -> Iterator[int]:
+    """Fetch weights, configuration and tokenizer of every Hub revision; give each step.
+
+    What is there already is not fetched again, so a download that was stopped goes on. Nothing
+    is fetched if the disk has too little room for all. Afterwards the same trajectory opens
+    offline (``HF_HUB_OFFLINE=1``).
+
+    Yields
+    ------
+    int
+        The step whose revision is now on this machine; checkpoints that are not of the Hub are
+        passed over.
+
+    Raises
+    ------
+    CheckpointError
+        If the disk has too little room, or a file cannot be fetched whole.
+
+    Examples
+    --------
+    >>> import torch
+    >>> list(download(Trajectory.from_models({0: torch.nn.Linear(2, 1)})))
+    []
+    """
+    sources = _sources(trajectory)
+    if not sources:
+        return
+    _check_room(missing_bytes(trajectory), next(iter(sources.values())).cache)
+    for step, source in sources.items():
+        source.download()
+        tokenizer_files(trajectory[step])
+        yield step
+
+
+def _sources(trajectory: Trajectory) -> dict[int, HubRevision]:
+    return {c.step: c.source for c in trajectory if c.source is not None}
+
+
+def _check_room(needed: int, cache: Path) -> None:
+    """Refuse what the disk of the cache cannot hold."""
+    place = next(p for p in (cache, *cache.parents) if p.exists())
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        raise CheckpointError(
+            f"{needed / 1e9:.3g} GB are to be fetched, but {cache} has room for "
+            f"{free / 1e9:.3g} GB; select fewer steps, or bound the revisions on disk "
+            "(--max-revisions) where the Hub can be reached."
+        )
