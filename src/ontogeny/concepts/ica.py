@@ -15,8 +15,7 @@ from .linalg import thin_svd
 
 __all__ = ["ICA"]
 
-# Inverse squared condition below which the fast decorrelation is not accurate.
-SINGULAR = {torch.float32: 1e-4, torch.float64: 1e-11}
+SINGULAR = 1e-4  # squared condition beyond which the fast decorrelation is not accurate
 
 
 class ICA(Extractor):
@@ -139,17 +138,15 @@ def rotate(Z: Tensor, Q: Tensor, fun: str, max_iter: int, tol: float) -> tuple[T
 
 
 def decorrelate(Q: Tensor) -> Tensor:
-    """Return the nearest orthogonal matrix, ``(Q Q^T)^-1/2 Q``, in the precision it takes."""
+    """Return the nearest orthogonal matrix, ``(Q Q^T)^-1/2 Q``."""
     if Q.numel() == 0:
         return Q
-    for tried in (Q, Q.double()):
-        values, vectors = torch.linalg.eigh(tried @ tried.mT)
-        if float(values[0]) > SINGULAR[tried.dtype] * float(values[-1]):
-            near = (vectors / values.sqrt()) @ (vectors.mT @ tried)
-            # One Newton step takes off what rounding left.
-            return (1.5 * near - 0.5 * (near @ near.mT) @ near).to(Q.dtype)
-    u, _, vh = torch.linalg.svd(Q)
-    return u @ vh
+    values, vectors = torch.linalg.eigh(Q @ Q.mT)
+    if float(values[0]) <= SINGULAR * float(values[-1]):
+        u, _, vh = torch.linalg.svd(Q)
+        return u @ vh
+    Q = (vectors / values.sqrt()) @ (vectors.mT @ Q)
+    return 1.5 * Q - 0.5 * (Q @ Q.mT) @ Q  # one Newton step takes off what rounding left
 
 
 def _logcosh(Y: Tensor) -> tuple[Tensor, Tensor]:
