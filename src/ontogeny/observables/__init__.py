@@ -14,6 +14,7 @@ from .base import by_layer as by_layer
 from .cav import ConceptDirections as ConceptDirections
 from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
+from .concept_plane import ConceptPlane as ConceptPlane
 from .concepts import Concepts as Concepts
 from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics as EncoderDynamics
@@ -51,6 +52,7 @@ __all__ = [
     "Commutators",
     "ConceptDirections",
     "ConceptDistances",
+    "ConceptPlane",
     "Concepts",
     "EncoderDynamics",
     "Lipschitz",

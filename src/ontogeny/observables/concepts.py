@@ -237,6 +237,9 @@ class Concepts(Observable):
         )
         found = noise_floors(here, reference, others, relative, self.random_state)
         found |= {"refit_error": found["refit_norm"].copy(data=np.array(errors))}
+        # One refit whole, as a control for what is made of the dictionaries themselves.
+        kept = others.get("seed 1", others["tokens 1"])
+        found["refit_dictionary"] = dictionary_array(matched(here.dictionary, kept))
         return self._parted(found)
 
     def _parted(self, found: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:

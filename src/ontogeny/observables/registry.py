@@ -15,6 +15,7 @@ from .base import Observable
 from .cav import ConceptDirections
 from .commutators import Commutators
 from .concept_distances import ConceptDistances
+from .concept_plane import ConceptPlane
 from .concepts import Concepts
 from .effective_dimensions import EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics
@@ -44,6 +45,7 @@ _OURS = (
     ActivationPath,
     Concepts,
     ConceptDistances,
+    ConceptPlane,
     AttentionEntropy,
     WeightRank,
     EncoderDynamics,
