@@ -103,7 +103,9 @@ def run(
     output: Annotated[
         Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes on this machine, each on the next GPU.")
+    ] = 1,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on.")
     ] = None,
@@ -125,7 +127,7 @@ def run(
 
     chosen = read_study(study)
     folder = _output(study, output)
-    with executor_for(workers, scheduler) as executor:
+    with executor_for(workers, scheduler, chosen.device) as executor:
         result = chosen.run(folder, executor, progress_for(quiet), max_revisions=max_revisions)
     typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
     if strict and json.loads(result.attrs["problems"]):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from itertools import takewhile
+from typing import Any
 
 from ..errors import ArgumentError
 
 __all__ = ["executor_for"]
 
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
 
 @contextmanager
-def executor_for(workers: int, scheduler: str | None) -> Iterator[Executor | None]:
+def executor_for(
+    workers: int, scheduler: str | None, device: str = "cpu"
+) -> Iterator[Executor | None]:
     """Give processes on this machine, a Dask cluster, or None to compute here.
+
+    Of several GPUs each process takes the next one, if `device` is ``"cuda"`` without a number.
 
     Raises
     ------
@@ -26,30 +36,47 @@ def executor_for(workers: int, scheduler: str | None) -> Iterator[Executor | Non
         with _cluster(scheduler) as executor:
             yield executor
     elif workers > 1:
-        with _processes(workers) as executor:
+        with _processes(workers, _gpus() if device == "cuda" else []) as executor:
             yield executor
     else:
         yield None
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[Executor]:
+def _processes(workers: int, gpus: Sequence[str]) -> Iterator[Executor]:
     import multiprocessing
-    import signal
     from concurrent.futures import ProcessPoolExecutor
 
     # Forking a process that holds OpenMP threads can hang; a fresh one is safe everywhere.
     context = multiprocessing.get_context("spawn")
-    # Ctrl-C reaches the workers as well; this process alone answers it.
-    pool = ProcessPoolExecutor(
-        workers, context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
+    begun = context.Value("i", 0)
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(gpus, begun))
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+
+
+def _begin(gpus: Sequence[str], begun: Any) -> None:
+    """Set up a worker: Ctrl-C is answered by its parent alone, and it sees one GPU of several."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if len(gpus) > 1:
+        with begun.get_lock():
+            number = begun.value
+            begun.value += 1
+        os.environ[_VISIBLE] = gpus[number % len(gpus)]  # read when CUDA starts in this process
+
+
+def _gpus() -> list[str]:
+    """Return the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    if _VISIBLE in os.environ:
+        names = (name.strip() for name in os.environ[_VISIBLE].split(","))
+        return list(takewhile(lambda name: name not in ("", "-1"), names))
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]
 
 
 @contextmanager

@@ -95,6 +95,11 @@ class Study:
         self._hold: Callable[[int], AbstractContextManager[Any]] = nullcontext
         self._settings({})  # a wrong option is said here and not after the first download
 
+    @property
+    def device(self) -> str:
+        """Where the models run, with ``"auto"`` resolved."""
+        return str(self._options["device"])
+
     def plan(self, folder: str | Path | None = None) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written."""
         place = None if folder is None else Path(folder)
