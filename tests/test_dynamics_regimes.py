@@ -11,6 +11,7 @@ from ontogeny.dynamics.noise_levels import (
     segment_costs,
     single_boundary,
 )
+from ontogeny.dynamics.regime_search import without_bend
 from ontogeny.dynamics.trends import neighbour_residuals
 from ontogeny.errors import ArgumentError, NonFiniteError
 from series_examples import EARLY, LATE, planted
@@ -107,11 +108,30 @@ def test_no_boundary_is_an_answer():
     assert len(found.regimes) == 1 and found.regimes[0].noise == pytest.approx(0.05, rel=0.3)
 
 
+@pytest.mark.parametrize("seed", [4, 9, 14, 17, 28, 31])
+def test_a_jump_of_the_trend_is_no_noisy_regime(seed):
+    rng = np.random.default_rng(seed)
+    place = rng.uniform(0.2, 0.8) * EARLY[-1]
+    fall = 1 / (1 + np.exp(np.clip((EARLY - place) / 20, -50, 50)))  # between two checkpoints
+    assert regimes(EARLY, fall + 0.003 * rng.normal(size=24)).boundary is None
+
+
+def test_a_bend_is_cut_from_each_draw_for_itself():
+    residuals = np.ones((2, 12, 3))
+    residuals[0, 3:7] = 5.0
+    residuals[1, 8:12, 1] = -4.0
+    residuals[1, 2] = np.nan
+    left = without_bend(residuals)
+    assert left.shape == (2, 8, 3)
+    assert np.array_equal(left[0], np.ones((8, 3)))
+    assert np.array_equal(left[1], residuals[1, :8], equal_nan=True)
+
+
 def test_series_without_noise_or_with_few_steps_are_not_judged():
     smooth = regimes(LATE, np.exp(-LATE / 1e5))
     assert smooth.boundary is None and "no noise" in smooth.reason and np.isnan(smooth.p_value)
     short = regimes(np.arange(9), np.random.default_rng(0).normal(size=9))
-    assert short.reason == "9 usable steps are too few to tell two noise levels (14 needed)"
+    assert short.reason == "9 usable steps are too few to tell two noise levels (18 needed)"
     empty = regimes(np.arange(20), np.full(20, np.nan))
     assert empty.boundary is None and empty.reason
 

@@ -41,17 +41,26 @@ class RegimeSearch:
         return tuple(place + HALF for place in found)
 
     def p_value(self) -> float:
-        """Return the p-value of one constant noise level."""
+        """Return the p-value of one constant noise level, be there a sharp bend or not."""
         whole = self._filled(self.fluctuation)
         rows = self.rng.integers(0, len(whole), (self.n_draws, len(self.steps)))
-        one, two = self._drawn(whole[rows])
-        p = [_rank(one, self.gain_one), _rank(two, self.gain_two)]
-        return min(1.0, 2 * min(p))
+        drawn = self._residuals_of(whole[rows])[:, self.inner]
+        p = []
+        for cut in (_as_they_are, without_bend):
+            (one,), (two,) = self._gains(cut(self.judged[None]))
+            ones, twos = self._gains(cut(drawn))
+            p.append(2 * min(_rank(ones, one), _rank(twos, two)))
+        return min(1.0, max(p))
 
     def p_third(self) -> float:
-        """Return the p-value of two regimes against three."""
-        one, two = self._drawn(self._resampled(self.places(1)))
-        return _rank(two - one, self.gain_two - self.gain_one)
+        """Return the p-value of two regimes against three, be there a sharp bend or not."""
+        drawn = self._residuals_of(self._resampled(self.places(1)))[:, self.inner]
+        p = []
+        for cut in (_as_they_are, without_bend):
+            (one,), (two,) = self._gains(cut(self.judged[None]))
+            ones, twos = self._gains(cut(drawn))
+            p.append(_rank(twos - ones, two - one))
+        return max(p)
 
     def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
@@ -68,7 +77,7 @@ class RegimeSearch:
     def _prepared(self) -> str:
         """Find trend and residuals; return why that is not possible, or an empty string."""
         counts = np.count_nonzero(~np.isnan(self.series), axis=0)
-        needed = max(2 * self.least + NEIGHBOURS, FEWEST_FOR_A_TREND)
+        needed = max(2 * self.least + 2 * NEIGHBOURS, FEWEST_FOR_A_TREND)
         usable = counts >= needed
         if not usable.any():
             most = int(counts.max(initial=0))
@@ -93,8 +102,6 @@ class RegimeSearch:
         self.inner = slice(HALF, len(self.steps) - HALF)
         self.fluctuation = fluctuation[:, self.used]
         self.judged = self.residuals[self.inner][:, self.used]
-        one, two = self._gains(self.judged[None])
-        self.gain_one, self.gain_two = float(one[0]), float(two[0])
         return ""
 
     def level(self, residuals: np.ndarray, start: int, stop: int) -> np.ndarray:
@@ -135,9 +142,6 @@ class RegimeSearch:
         values[..., self.used] = self.trend[:, self.used] + noise * signs
         return self.panel.residuals(values)[..., self.used]
 
-    def _drawn(self, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._gains(self._residuals_of(noise)[:, self.inner])
-
     def _gains(self, residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what one and what two boundaries save in residuals (draws, T − 4, K)."""
         size = max(1, CHUNK // len(self.steps) ** 2)
@@ -145,6 +149,31 @@ class RegimeSearch:
         one, _ = single_boundary(residuals, self.floor, self.least)
         two = [double_boundary(chunk, self.floor, self.least) for chunk in chunks]
         return one, np.concatenate(two)
+
+
+def without_bend(residuals: np.ndarray) -> np.ndarray:
+    """Return residuals (draws, T, K) without the four in a row that are largest, (draws, T − 4, K).
+
+    A bend or a jump of the trend between two checkpoints reaches four residuals at most. What it
+    leaves of a change of noise is one that no single bend explains.
+
+    Examples
+    --------
+    >>> without_bend(np.array([1.0, 1, 9, 9, 9, 9, 1, 2])[None, :, None]).ravel()
+    array([1., 1., 1., 2.])
+    """
+    known = np.where(np.isnan(residuals), 0.0, np.abs(residuals))
+    level = known.mean(axis=1, keepdims=True)
+    size = (known / np.where(level > 0, level, 1.0)).sum(axis=-1)
+    sums = np.concatenate([np.zeros((len(size), 1)), np.cumsum(size, axis=-1)], axis=-1)
+    start = np.argmax(sums[:, NEIGHBOURS:] - sums[:, :-NEIGHBOURS], axis=-1)[:, None]
+    left = np.arange(residuals.shape[1] - NEIGHBOURS)
+    kept = left + NEIGHBOURS * (left >= start)
+    return np.take_along_axis(residuals, kept[:, :, None], axis=1)
+
+
+def _as_they_are(residuals: np.ndarray) -> np.ndarray:
+    return residuals
 
 
 def _rank(draws: np.ndarray, observed: float) -> float:
