@@ -7,11 +7,16 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from ontogeny.capture import ReadingSettings, read
+from ontogeny.capture.concept_directions import LabelledRows
+from ontogeny.capture.random_concepts import random_draws
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Table
+from ontogeny.needs import Activations
 from ontogeny.observables import TCAV, ConceptDirections
 from ontogeny.observables.cav import _passing, _readable
-from ontogeny.observables.tcav import _significant
+from ontogeny.observables.tcav_figures import significant
+from ontogeny.observables.tcav_regimes import regime_tables
 from study_examples import developing, record, tiny_inputs
 
 STEPS = (0, 10, 40, 50)
@@ -37,14 +42,18 @@ def labelled(kind, texts=90, seed=0):
 def result(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tcav")
     trajectory = record(developing(STEPS), folder / "run")
-    inputs = {"planted": labelled("planted"), "coin": labelled("coin", texts=80, seed=1)}
+    inputs = {
+        "planted": labelled("planted"),
+        "coin": labelled("coin", texts=80, seed=1),
+        "others": labelled("coin", texts=70, seed=2),
+    }
     both = {"on": ("planted", "coin"), "n_random": 99, "n_refits": 5, "intercept": True}
     study = og.Study(
         trajectory,
         inputs,
         [
             ConceptDirections(LAYERS, **both),
-            TCAV(LAYERS, **both, target="masked", early=(0, 20), late=(30, 50)),
+            TCAV(LAYERS, **both, target="masked", early=(0, 20), late=(30, 50), random="others"),
         ],
     )
     tree = study.run(folder / "study")
@@ -96,10 +105,99 @@ def test_the_series_has_its_verdicts_tables_and_figures(result):
     early = data.score.sel(concept="coin", step=[0, 10]).mean("step")
     np.testing.assert_allclose(data.regime1_early_mean, early)
     kinds = [figure["kind"] for figure in json.loads(data.attrs["figures"])]
-    assert kinds == ["curves", "heatmap", "curves", "heatmap", Table.kind]
+    assert kinds == [*["curves", "heatmap"] * 2, "curves", "curves", "heatmap", Table.kind]
     size = np.sqrt((data.random_derivative**2).mean("draw"))
     np.testing.assert_allclose(data.relative_derivative, data.derivative / size)
     assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(data.row_layer.values)
+
+
+def test_random_concepts_are_drawn_from_the_pool_with_as_many_texts(result):
+    """The study's cell equals directions fitted to the same draws, one by one."""
+    data = result["tcav"].to_dataset().sel(step=50, concept="planted", layer="model.layers.0.mlp")
+    model, texts, others = developing(STEPS)[50], labelled("planted"), labelled("coin", 70, 2)
+    need = Activations(LAYERS, None, "mean", None)
+    settings = ReadingSettings()
+    A, pool = (
+        read(model, [need], {"x": inputs}, settings)[need]["model.layers.0.mlp"].double().numpy()
+        for inputs in (texts, others)
+    )
+    rows = LabelledRows.of(texts)
+    own = A[rows.train[rows.positive[rows.train]]]
+    draws = random_draws(len(pool), len(own), 99)
+    pairs = [(own, draws[0][1]), *((pool[first], rest) for first, rest in draws[:3])]
+    directions = [
+        og.concepts.CAV(intercept=True)
+        .fit(np.concatenate([first, pool[rest]]), np.repeat([1, 0], len(own)))
+        .direction_
+        for first, rest in pairs
+    ]
+    held = texts.subset(rows.text[rows.test[rows.positive[rows.test]]])
+    found = og.capture.directional_derivatives(
+        model, held, "model.layers.0.mlp", np.stack(directions).T, og.capture.Target("masked")
+    ).derivative.mean("example")[0]
+    known = [data.against_derivative, *data.against_random_derivative[:3]]
+    np.testing.assert_allclose(np.array(known), found, rtol=1e-4)
+    assert float(data.against_texts) == len(own) == 30
+
+
+def test_a_planted_concept_differs_from_random_concepts_and_a_coin_does_not(result):
+    data = result["tcav"].to_dataset()
+    assert (data.against_p_corrected.sel(concept="coin") > 0.05).all()
+    assert (data.against_p_corrected.sel(concept="planted") <= 0.05).any()
+    assert (data.against_p_corrected >= data.against_p_single - 1e-12).all()
+    words = " ".join(json.loads(data.attrs["statements"]))
+    assert "coin against random texts: 0 of 8 mean derivatives differ from those of 99 " in words
+    bands = [f.get("bands") for f in json.loads(data.attrs["figures"])]
+    labels = [b["label"] for each in bands if each for b in each]
+    assert labels == ["shuffled labels"] * 2 + ["random concepts"] * 2
+
+
+def test_each_concept_may_have_random_texts_of_its_own():
+    made = og.observables.make("tcav", layers=LAYERS, on=["a", "b"], random=["c", "d"])
+    assert made.pools == ("c", "d")
+    assert [n.on for n in made.needs()] == ["a", "a", "b", "b", "c", "d"]
+    assert TCAV(LAYERS, on="a").pools == ()
+    assert TCAV(LAYERS, on=("a", "b"), random="c").pools == ("c", "c")
+
+
+def scored(scores):
+    """Scores (layer, step) of one concept at steps 0, 10, 20, ..."""
+    scores = np.asarray(scores, dtype=float)
+    return xr.Dataset(
+        {"score": (("concept", "layer", "step"), scores[None])},
+        coords={
+            "concept": ["c"],
+            "layer": [f"l{i}" for i in range(len(scores))],
+            "step": 10 * np.arange(scores.shape[1]),
+        },
+    )
+
+
+def test_a_layer_without_two_steps_in_a_window_is_left_out_of_the_table_alone():
+    scores = np.random.default_rng(0).uniform(size=(3, 6))
+    scores[1, :2] = np.nan
+    data, tables, words = regime_tables(scored(scores), (0, 20), (30, 50))
+    whole = og.dynamics.regime_table(scores[[0, 2]], data.step.values, (0, 20), (30, 50))
+    np.testing.assert_allclose(data.regime0_early_mean[[0, 2]], whole.early_mean)
+    assert np.isnan(data.regime0_early_mean[1]) and np.isnan(data.regime0_overall_mean[1])
+    assert float(data.regime0_sum_difference) == pytest.approx(float(whole.sum_difference))
+    assert len(tables) == 1
+    assert len(words) == 1
+    assert words[0].startswith("c: the two windows do not compare l1: early=(0, 20) holds 1 steps")
+
+
+def test_a_layer_whose_change_has_no_scale_is_left_out_alone():
+    scores = np.random.default_rng(0).uniform(size=(2, 6))
+    scores[0] = [0, 0, 0, 1, 1, 1]
+    data, tables, words = regime_tables(scored(scores), (0, 20), (30, 50))
+    assert np.isnan(data.regime0_early_mean[0]) and np.isfinite(data.regime0_early_mean[1])
+    assert len(tables) == 1 and "do not compare l0: the change of l0 has no scale" in words[0]
+
+
+def test_windows_that_compare_no_layer_give_no_table():
+    data, tables, words = regime_tables(scored(np.ones((2, 3))), (0, 10), (15, 30))
+    assert tables == [] and "regime0_early_mean" not in data
+    assert len(words) == 1 and "c: the two windows do not compare any layer: late=" in words[0]
 
 
 def test_the_page_and_the_papers_figures_draw_them(result, tmp_path):
@@ -132,6 +230,9 @@ def test_labels_are_asked_for():
         ({"target": "next"}, "target must be one of"),
         ({"evaluate": "some"}, "evaluate must be one of"),
         ({"early": (5, 5)}, "early must be a first and a last step"),
+        ({"on": "a", "random": "a"}, "random must name other texts than the concept's; got 'a'"),
+        ({"on": ("a", "b"), "random": ("c", "d", "e")}, "random must be one input set, or one for"),
+        ({"random": "c", "n_random": 1}, "n_random must be a whole number of at least 2"),
     ],
 )
 def test_bad_arguments_are_refused(options, words):
@@ -194,5 +295,5 @@ def test_nothing_that_could_be_measured_is_said_so():
         {"p_corrected": (axes, nothing), "random_score": ((*axes, "draw"), nothing[..., None])},
         coords={"concept": ["c"], "layer": ["a"], "step": [0, 5]},
     )
-    assert _significant(data) == ["c: no layer has a score at any step."]
+    assert significant(data) == ["c: no layer has a score at any step."]
     assert _passing(data.sel(concept="c")) == "no layer has an accuracy at any step."

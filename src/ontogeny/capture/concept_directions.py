@@ -96,6 +96,8 @@ class ConceptDirection:
     against
         (1 + R, m) unit directions of the concept against random texts, and of random concepts
         against the same; None where there are no random texts.
+    against_texts
+        How many texts each of these has.
     """
 
     cav: CAV
@@ -105,6 +107,7 @@ class ConceptDirection:
     accuracy: float
     random_accuracy: np.ndarray
     against: np.ndarray | None = None
+    against_texts: int = 0
 
     @property
     def cosines(self) -> np.ndarray:

@@ -106,8 +106,8 @@ def tcav_against_random(
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
-    counts = [len(next(iter(rows.values()))) for rows in (with_concept, pool)]
-    drawn = RandomConcepts.of(*counts, n_runs, size, random_state)
+    texts, others = (len(next(iter(rows.values()))) for rows in (with_concept, pool))
+    drawn = RandomConcepts.of(texts, others, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
     directions = {
         path: drawn.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T

@@ -122,14 +122,14 @@ def compare_regimes(
             raise ArgumentError(f"{name} must not be negative; got {arrays[name].min()}.")
     difference = arrays["late_mean"] - arrays["early_mean"]
     spread = np.hypot(arrays["early_sd"], arrays["late_sd"])
+    labels = [str(i) for i in range(len(difference))] if layers is None else list(layers)
     fixed = (spread == 0) & (difference != 0)
     if fixed.any():
+        which = ", ".join(str(labels[i]) for i in np.flatnonzero(fixed))
         raise ArgumentError(
-            f"layers {np.flatnonzero(fixed).tolist()} change without any deviation, so their "
-            "change has no scale."
+            f"the change of {which} has no scale: both deviations are zero and the means differ."
         )
     standardised = np.where(spread > 0, difference / np.where(spread > 0, spread, 1), difference)
-    labels = [str(i) for i in range(len(difference))] if layers is None else list(layers)
     return xr.Dataset(
         {
             **{name: ("layer", array) for name, array in arrays.items()},

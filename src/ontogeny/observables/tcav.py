@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from ..capture import Target
+from ..capture.concept_directions import ConceptDirection, LabelledRows
+from ..capture.random_concepts import RandomConcepts
 from ..capture.targets import OBJECTIVES, QUANTITIES
 from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
-from ..dynamics import regime_table
 from ..errors import ArgumentError, check_choice
-from ..figures import Band, Column, Curves, Footer, Heatmap, Pair, Section, Table, attach
+from ..figures import attach
+from ..geometry.checks import check_whole
 from ..needs import Gradients, Need
 from .base import Reading, by_layer
-from .supervised import (
-    LEVEL,
-    LabelledConcepts,
-    chance_band,
-    concept_rows,
-    judged,
-    row_statements,
-)
+from .supervised import LabelledConcepts, chance_band, concept_rows, judged, row_statements
+from .tcav_figures import figures, section, significant
+from .tcav_regimes import regime_tables
 
 __all__ = ["TCAV"]
 
 _LOSSES = {"auto": None, "masked": "masked", "causal": "next-token", "class": "classification"}
-_EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,11 @@ class TCAV(LabelledConcepts):
     direction is positive. Beside it: the scores of directions for shuffled labels, and of
     bootstrap refits. See `ontogeny.capture.tcav` for one model; the parameters that are not listed
     are those of `LabelledConcepts`.
+
+    With `random`, also what TCAV's authors compare with: the direction of the concept's texts
+    against random texts, beside `n_random` random concepts of as many texts, parted from equally
+    many others. It is tested by the mean derivative (see `ontogeny.capture.tcav_against_random`,
+    also on the authors' t-tests, which do not keep their level).
 
     Parameters
     ----------
@@ -53,6 +54,9 @@ class TCAV(LabelledConcepts):
         ``"positive"``: held-out texts with the concept; ``"all"``.
     mask_fraction
         For ``"masked"``.
+    random
+        Input set of random texts, the same for all concepts, or one for each: texts without regard
+        to the concept, none of them the concept's. Labels are not read.
     early, late
         Windows of the regime table, first and last step; None takes the report's shares of the
         run (20 to 100 and 380 to 460 of 480 thousand steps).
@@ -67,6 +71,7 @@ class TCAV(LabelledConcepts):
     quantity: str = "logit"
     evaluate: str = "positive"
     mask_fraction: float = 0.15
+    random: str | tuple[str, ...] | None = None
     early: tuple[float, float] | None = None
     late: tuple[float, float] | None = None
 
@@ -81,10 +86,35 @@ class TCAV(LabelledConcepts):
             window = getattr(self, name)
             if window is not None and (len(window) != 2 or not window[0] < window[1]):
                 raise ArgumentError(f"{name} must be a first and a last step; got {window}.")
+        if self.random is not None:
+            self._check_random()
+
+    def _check_random(self) -> None:
+        if isinstance(self.random, list):
+            object.__setattr__(self, "random", tuple(self.random))
+        if len(self.pools) != len(self.sets):
+            raise ArgumentError(
+                f"random must be one input set, or one for each of {self.concepts}; "
+                f"got {self.random!r}."
+            )
+        same = [name for name in self.pools if name in self.sets]
+        if same:
+            raise ArgumentError(
+                f"random must name other texts than the concept's; got {same[0]!r}."
+            )
+        check_whole("n_random", self.n_random, least=2)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Names of the random texts' input sets, one for each concept; empty without."""
+        if isinstance(self.random, str):
+            return (self.random,) * len(self.sets)
+        return tuple(self.random or ())
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of each input set, and the model with the set."""
-        return [n for on in self.sets for n in (self._activations(on), self._gradients(on))]
+        read = [n for on in self.sets for n in (self._activations(on), self._gradients(on))]
+        return [*read, *(self._activations(pool) for pool in dict.fromkeys(self.pools))]
 
     def _gradients(self, on: str | None) -> Gradients:
         return Gradients(_LOSSES[self.target], on, self.mask_fraction, self.random_state)
@@ -94,16 +124,23 @@ class TCAV(LabelledConcepts):
 
         Over (layer, concept): ``score``, ``score_low``, ``score_high``, ``examples``, ``zeros``,
         ``random_score(draw)``, ``refit_score(refit)``, ``positive(text)``, the mean ``derivative``
-        with ``random_derivative(draw)``, and ``accuracy``.
+        with ``random_derivative(draw)``, and ``accuracy``. With random texts also
+        ``against_score`` and ``against_derivative`` of the concept against random texts,
+        ``against_random_score(draw)`` and ``against_random_derivative(draw)`` of random concepts,
+        and ``against_texts``, how many texts each of them has.
         """
         values = [reading[self._activations(on)] for on in self.sets]
+        pools = [reading[self._activations(pool)] for pool in self.pools]
         lent = [reading[self._gradients(on)] for on in self.sets]
         rows = [self._rows(each.inputs) for each in lent]
-        fits: dict[str, Any] = {}
+        fits: dict[str, list[ConceptDirection]] = {}
         failed: dict[str, Exception] = {}
         for path in values[0]:
             try:
-                fits[path] = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
+                found = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
+                for i, pool in enumerate(pools):
+                    found[i] = self._against(found[i], values[i][path], rows[i], pool[path])
+                fits[path] = found
             except (ValueError, ArithmeticError) as error:
                 failed[path] = error
         target = Target(
@@ -132,6 +169,8 @@ class TCAV(LabelledConcepts):
             pieces = [_plain(each[path]) for each in scores]
             for piece, fit in zip(pieces, fits[path], strict=True):
                 piece["accuracy"] = fit.accuracy
+                if fit.against is not None:
+                    piece["against_texts"] = fit.against_texts
             return self._stacked(pieces)
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
@@ -140,59 +179,55 @@ class TCAV(LabelledConcepts):
         """Add corrected p-values, the regime table, rows, figures and sentences."""
         data = judged(data, "score", "random_score", centre=0.5)
         data = data.assign(chance_band(data, "random_score"))
-        data = judged(data, "derivative", "random_derivative", "derivative_", centre=0.0)
-        size = np.sqrt((data.random_derivative**2).mean("draw"))
-        size = size.where(size > 0)  # layers and steps have their own scales
-        data = data.assign(relative_derivative=data.derivative / size)
-        scaled = xr.Dataset({"random": data.random_derivative / size})
-        data = data.assign(chance_band(scaled, "random", "derivative_"))
+        data = _judged_derivative(data, "derivative", "random_derivative", "derivative_")
+        against = "against_derivative" in data
+        if against:
+            names = ("against_derivative", "against_random_derivative", "against_")
+            data = _judged_derivative(data, *names)
+            data = data.assign(chance_band(data, "against_random_score", "against_score_"))
+            data.against_score.attrs.update(
+                long_name="TCAV score against random texts", units="share of texts"
+            )
         counts = data.examples.max(("step", "layer"))
         weights = {str(c): np.ones(int(counts.sel(concept=c))) for c in data.concept.values}
         data = data.assign(concept_rows(data, "score", "positive", weights, "TCAV"))
         data.score.attrs.update(long_name="TCAV score", symbol="TCAV", units="share of texts")
-        data.derivative.attrs.update(long_name="mean directional derivative", units="1")
-        data.relative_derivative.attrs.update(
-            long_name="mean derivative over the size of those of shuffled labels", units="1"
-        )
-        for name in ("p_corrected", "derivative_p_corrected"):
-            data[name].attrs.update(long_name="corrected p-value", units="1")
-        words = [*_significant(data), *row_statements(data, "The score")]
-        figures: list[Any] = list(_FIGURES)
-        try:
-            data, table = self._regimes(data)
-            figures.append(table)
-        except ArgumentError as error:
-            words.append(f"No regime table: {error}")
-        return attach(data, _SECTION, figures, words)
+        data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
+        words = [*significant(data), *row_statements(data, "The score")]
+        data, tables, left_out = regime_tables(data, self.early, self.late)
+        return attach(data, section(against), [*figures(against), *tables], words + left_out)
 
-    def _regimes(self, data: xr.Dataset) -> tuple[xr.Dataset, Table]:
-        last = float(data.step.values[-1])
-        early = self.early or (round(_EARLY[0] * last), round(_EARLY[1] * last))
-        late = self.late or (round(_LATE[0] * last), round(_LATE[1] * last))
-        columns, pairs = [], []
-        sums: dict[str, dict[str, str]] = {"sum of differences": {}, "sigma-aware sum": {}}
-        for i, concept in enumerate(data.concept.values):
-            scores = data.score.sel(concept=concept).transpose("layer", "step")
-            table = regime_table(scores, data.step.values, early, late)
-            names = {str(name): f"regime{i}_{name}" for name in table.data_vars}
-            data = data.assign({names[str(k)]: v.variable for k, v in table.data_vars.items()})
-            for name, head in (("early", "First"), ("late", "Second"), ("overall", "Overall")):
-                mean, sd = names[f"{name}_mean"], names[f"{name}_sd"]
-                columns.append(Column(mean, head, sd=sd, over=str(concept)))
-            pairs.append(Pair(names["early_mean"], names["late_mean"]))
-            sums["sum of differences"][names["late_mean"]] = names["sum_difference"]
-            sums["sigma-aware sum"][names["late_mean"]] = names["sigma_aware_sum"]
-        return data, Table(
-            "regimes",
-            "Scores in two windows of training",
-            columns=columns,
-            pairs=pairs,
-            footer=[Footer(label, cells, signed=True) for label, cells in sums.items()],
-            caption=f"Mean (SD) over the checkpoints of steps {early[0]:,.0f} to {early[1]:,.0f}, "
-            f"{late[0]:,.0f} to {late[1]:,.0f}, and all. Differences are second minus first; the "
-            "sigma-aware sum divides each by √(σ₁² + σ₂²). Neighbouring checkpoints are no "
-            "independent draws, so neither sum is a test.",
+    def _against(
+        self, found: ConceptDirection, A: Any, rows: LabelledRows, pool: Any
+    ) -> ConceptDirection:
+        """Add the directions of the concept, and of random concepts, against random texts."""
+        own = np.asarray(A, dtype=np.float64)[rows.train[rows.positive[rows.train]]]
+        drawn = RandomConcepts.of(
+            len(own), len(pool), self.n_random, random_state=self.random_state
         )
+        others = np.asarray(pool, dtype=np.float64)
+        directions = drawn.directions(own, others, self._cav())
+        return replace(found, against=directions, against_texts=len(drawn.own))
+
+
+def _judged_derivative(data: xr.Dataset, value: str, random: str, prefix: str) -> xr.Dataset:
+    """Add p-values of a mean derivative, ``relative_`` it, and the band of the random ones.
+
+    Layers and steps have their own scales: both are divided by the size of the random ones.
+    """
+    data = judged(data, value, random, prefix, centre=0.0)
+    squares = (data[random] ** 2).mean("draw")
+    size = squares.where(squares > 0) ** 0.5
+    relative = f"relative_{value}"
+    data = data.assign({relative: data[value] / size})
+    scaled = xr.Dataset({"random": data[random] / size})
+    data = data.assign(chance_band(scaled, "random", prefix))
+    data[value].attrs.update(long_name="mean directional derivative", units="1")
+    data[relative].attrs.update(
+        long_name="mean derivative over the size of the random ones", units="1"
+    )
+    data[f"{prefix}p_corrected"].attrs.update(long_name="corrected p-value", units="1")
+    return data
 
 
 def _plain(scores: xr.Dataset) -> dict[str, Any]:
@@ -205,79 +240,3 @@ def _plain(scores: xr.Dataset) -> dict[str, Any]:
         )
         for name, v in scores.data_vars.items()
     }
-
-
-def _significant(data: xr.Dataset) -> list[str]:
-    words = []
-    for concept in data.concept.values:
-        here = data.sel(concept=concept)
-        total = int(np.isfinite(here.p_corrected).sum())
-        if not total:
-            words.append(f"{concept}: no layer has a score at any step.")
-            continue
-        count = int((here.p_corrected <= LEVEL).sum())
-        slopes = int((here.derivative_p_corrected <= LEVEL).sum())
-        random = here.random_score.values
-        random = random[np.isfinite(random)]
-        low, high = np.quantile(random, [0.025, 0.975])
-        words.append(
-            f"{concept}: {count} of {total} scores and {slopes} of {total} mean derivatives "
-            "(layers and steps) differ from those of shuffled labels (two-sided, p ≤ "
-            f"{LEVEL:g}, corrected over concepts, layers and steps); 95 % of the shuffled scores "
-            f"lie between {low:.2f} and {high:.2f}."
-        )
-        extreme = float(np.isin(random, (0.0, 1.0)).mean())
-        if extreme > LEVEL:
-            words.append(
-                f"{concept}: {extreme:.0%} of the shuffled scores are 0 or 1, so that scores can "
-                "hardly tell; go by the mean derivative."
-            )
-    return words
-
-
-_SECTION = Section(
-    title="Labelled concepts: influence (TCAV)",
-    definition="Fraction of held-out texts of which the predicted tokens become more likely when "
-    "activations move along the concept's direction.",
-    symbol="TCAV = mean 1[∂f(x)/∂h · v > 0]",
-    null="Directions for shuffled labels, the same shuffles at every step; two-sided, corrected "
-    "over concepts, layers and steps (largest standardised value of each shuffle).",
-    care="Gradients of different texts share directions, so most random directions score near 0 "
-    "or 1: a score far from one half shows nothing by itself, and where many shuffles score 0 or "
-    "1 no score can differ from them. The mean derivative does not saturate.",
-    source="Bernas 2025, sec. 6.2, Fig. 10, Table 2; Kim et al. 2018",
-)
-_FIGURES = [
-    Curves(
-        "scores",
-        "TCAV scores",
-        value="score",
-        facet="concept",
-        bands=[Band("chance_low", "chance_high", "shuffled labels")],
-        caption="One half: the direction raises and lowers equally often. Grey: 95 % of the "
-        "directions for shuffled labels, over all layers.",
-    ),
-    Heatmap(
-        "significant",
-        "Corrected p-value of the score",
-        value="p_corrected",
-        facet="concept",
-        caption="At most 0.05: further from one half than shuffled labels reach anywhere.",
-    ),
-    Curves(
-        "derivatives",
-        "Mean directional derivative",
-        value="relative_derivative",
-        facet="concept",
-        bands=[Band("derivative_chance_low", "derivative_chance_high", "shuffled labels")],
-        caption="Mean over held-out texts along the unit direction, over the root mean square of "
-        "the same for shuffled labels. Grey: 95 % of the latter, over all layers.",
-    ),
-    Heatmap(
-        "derivatives-significant",
-        "Corrected p-value of the mean derivative",
-        value="derivative_p_corrected",
-        facet="concept",
-        caption="At most 0.05: further from zero than shuffled labels reach anywhere.",
-    ),
-]
