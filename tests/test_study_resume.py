@@ -14,6 +14,7 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.errors import StoreError
+from ontogeny.study.sound import SoundCells
 from study_examples import LAYERS, Counting, developing, observables, record, tiny_inputs
 
 HERE = Path(__file__).parent
@@ -161,6 +162,37 @@ def test_a_damaged_cell_is_computed_again(run, whole, tmp_path):
     cell.write_bytes(cell.read_bytes()[:-3])
     assert _again(folder, og.Trajectory.from_folder(run)).planned == 1
     assert_same(folder, whole)
+
+
+def test_every_cell_is_checksummed_once_in_a_run_and_a_damaged_one_is_still_found(
+    run, whole, tmp_path, monkeypatch
+):
+    from ontogeny import store
+
+    checked, checksum = [], store._checksum
+    monkeypatch.setattr(store, "_checksum", lambda *a: checked.append(1) or checksum(*a))
+    folder = _copy(whole, tmp_path / "s")
+    chosen = [*observables(), og.observables.ConceptDistances("concepts-pca")]  # planned twice
+    progress = _again(folder, og.Trajectory.from_folder(run), chosen=chosen)
+    cells = len(list(folder.glob("*/**/*.safetensors")))
+    assert (progress.planned, len(checked)) == (2, cells + 2)  # new ones are written and read
+    damaged = folder / "cells" / "loss" / "8.safetensors"
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    assert _again(folder, og.Trajectory.from_folder(run)).planned == 1
+
+
+def test_a_cell_that_is_damaged_after_it_was_found_sound_is_refused(whole, tmp_path):
+    folder = _copy(whole, tmp_path / "s")
+    path, read = folder / "cells" / "loss" / "8.safetensors", SoundCells()
+    assert read(path).status == "done"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="damaged"):
+            read(path)
 
 
 def test_a_lost_result_is_merged_again_from_cells(run, whole, tmp_path):

@@ -8,7 +8,7 @@ import logging
 import platform
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from filelock import FileLock
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
-from ..store import read_cell
+from ..store import Cell, read_cell
 from .layout import cell_path, result_path
 from .seal import seal
 
@@ -34,11 +34,12 @@ def merge(
     observables: Sequence[Observable],
     keys: Mapping[str, Sequence[int | str]],
     attributes: Mapping[str, Any],
+    read: Callable[[Path], Cell] = read_cell,
 ) -> xr.DataTree:
     """Stack every observable's cells, summarise them, and return the tree."""
     nodes: dict[str, xr.Dataset] = {}
     for observable in _ordered(observables):
-        stacked = stack(folder, observable, keys[observable.name])
+        stacked = stack(folder, observable, keys[observable.name], read)
         stacked.attrs["reference_step"] = attributes["reference_step"]
         others = {name: nodes[name] for name in observable.depends_on}
         nodes[observable.name] = _summarised(observable, stacked, others)
@@ -47,14 +48,19 @@ def merge(
     return xr.DataTree.from_dict({"/": root, **ordered})
 
 
-def stack(folder: Path, observable: Observable, keys: Sequence[int | str]) -> xr.Dataset:
+def stack(
+    folder: Path,
+    observable: Observable,
+    keys: Sequence[int | str],
+    read: Callable[[Path], Cell] = read_cell,
+) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason."""
     dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
     pieces: list[xr.Dataset] = []
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key in keys:
         try:
-            cell = read_cell(cell_path(folder, observable.name, key))
+            cell = read(cell_path(folder, observable.name, key))
         except StoreError as error:
             outcomes[key] = (f"missing: {error}", None)
             continue

@@ -25,7 +25,7 @@ from ..needs import (
     Weights,
 )
 from ..observables import Observable
-from ..store import difference, read_cell, read_header
+from ..store import difference, read_header
 from ..trajectory import Checkpoint, Trajectory
 from .digests import DigestCache, combine, whole_digest
 from .layout import cell_path, reference_path, state_path
@@ -33,6 +33,7 @@ from .plan import Entry, Plan
 from .probe import Probe
 from .readings import WHOLE_MODEL, vocabulary_size
 from .settings import Settings
+from .sound import SoundCells
 
 __all__ = ["Planner"]
 
@@ -52,6 +53,7 @@ class Planner:
     ) -> None:
         self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
         self.settings, self.probe, self.folder, self.digests = settings, probe, folder, digests
+        self.read = SoundCells()  # shared by the plans of a run and its merge
         self._by_name = {o.name: o for o in observables}
         self._models: dict[int, str] = {}
 
@@ -238,7 +240,7 @@ class Planner:
         if path is None or not path.exists():
             return Entry(node, key, fingerprint, "new")
         try:
-            stored = read_cell(path)
+            stored = self.read(path)
         except StoreError as error:
             return Entry(node, key, fingerprint, "stale", (str(error),))
         changed = difference(stored.fingerprint, _plain(fingerprint))

@@ -169,7 +169,9 @@ class Study:
 
     def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
         keys = {o.name: planner.keys(o) for o in self.observables}
-        tree = merge(place, self.observables, keys, self._attributes(planner, problems))
+        tree = merge(
+            place, self.observables, keys, self._attributes(planner, problems), planner.read
+        )
         failed = [
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]
