@@ -107,6 +107,37 @@ def test_wikipedia_is_streamed_by_paragraph(monkeypatch):
         load_texts("wikipedia")
 
 
+@pytest.mark.parametrize("name", ["tinystories", "openwebtext"])
+def test_large_corpora_are_streamed_and_read_no_further_than_asked(monkeypatch, name):
+    datasets = pytest.importorskip("datasets")
+    read = []
+
+    def endless():
+        while True:
+            read.append(1)
+            yield {"text": f"story {len(read)}"}
+
+    def load_dataset(path, config, streaming, **options):
+        assert (path, config, streaming) == (DATASETS[name].path, None, True)
+        return datasets.IterableDataset.from_generator(endless)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    data = load_texts(name, max_texts=4)
+    assert len(data.texts) == 4 and data.texts[0].startswith("story") and data.labels is None
+    assert len(read) < 20
+    with pytest.raises(ArgumentError, match="give max_texts"):
+        load_texts(name)
+
+
+def test_wikitext_is_read_whole_with_headings_before_their_text(monkeypatch):
+    line = "The tower is 324 metres tall and the tallest structure of the city ."
+    rows = [{"text": ""}, {"text": " = Tower = \n"}, {"text": f" {line} \n"}, {"text": ""}] * 3
+    asked = stand_in(monkeypatch, rows)
+    data = load_texts("wikitext-2", "validation")
+    assert (asked["config"], asked["streaming"]) == ("wikitext-2-raw-v1", False)
+    assert data.texts == (f"= Tower = {line}",) * 3
+
+
 def test_a_local_data_set_is_loaded_by_the_library_itself(tmp_path):
     pytest.importorskip("datasets")
     rows = [{"text": f"t{i}", "label": i % 2} for i in range(6)]

@@ -18,8 +18,9 @@ __all__ = ["DATASETS", "NamedDataset", "load_texts"]
 class NamedDataset:
     """Where a well-known data set lies on the Hub, and which of its fields are read.
 
-    ``unit`` is what one text is: ``"text"`` or each ``"paragraph"`` of it; ``stream`` reads rows
-    as they are needed, for data sets too large to fetch whole.
+    ``unit`` is what one text is: ``"text"``, each ``"paragraph"`` of it, or, where the rows are
+    pieces of one document, a paragraph of that (``"piece"``; headings go with what follows).
+    ``stream`` reads rows as they are needed, for data sets too large to fetch whole.
     """
 
     path: str
@@ -39,8 +40,12 @@ DATASETS: Mapping[str, NamedDataset] = {
     "wikipedia": NamedDataset(
         "wikimedia/wikipedia", "20231101.en", "text", None, "paragraph", stream=True
     ),
+    "tinystories": NamedDataset("roneneldan/TinyStories", stream=True),
+    "wikitext-2": NamedDataset("Salesforce/wikitext", "wikitext-2-raw-v1", "text", None, "piece"),
+    "openwebtext": NamedDataset("Skylion007/openwebtext", stream=True),
 }
-"""Data sets by short name: SST-2 and CoLA of GLUE, Rotten Tomatoes, English Wikipedia."""
+"""Data sets by short name: SST-2 and CoLA of GLUE, Rotten Tomatoes, English Wikipedia,
+TinyStories, WikiText-2 and OpenWebText."""
 
 
 def load_texts(
@@ -66,8 +71,9 @@ def load_texts(
         The data set's configuration, and its fields of text and label; for short names they are
         known. Without `label` other data sets are read without labels.
     max_texts
-        At most so many texts, drawn with the classes in their shares by `random_state`; of a
-        streamed data set (Wikipedia), where it is required, the first ones.
+        At most so many texts, drawn with the classes in their shares by `random_state`; the first
+        ones of a streamed data set (Wikipedia, TinyStories, OpenWebText), where it is required,
+        and of one that is read by paragraph (Wikipedia, WikiText-2).
     revision
         A commit or tag, to read the same data again later.
 
@@ -100,10 +106,15 @@ def load_texts(
         ) from error
     _check_fields(name, rows, text, label)
     source = f"{name}/{split}"
-    if known.unit == "paragraph":
-        pieces = (p for row in rows for p in paragraphs(row[text]))
+    if known.unit != "text":
+        documents = (row[text] for row in rows)
+        if known.unit == "piece":
+            documents = iter(["\n\n".join(documents)])
+        pieces = (p for document in documents for p in paragraphs(document))
         return LabelledTexts(tuple(itertools.islice(pieces, max_texts)), None, source)
-    found = LabelledTexts.from_rows(_two_fields(rows, text, label), text, label, source)
+    fields = _two_fields(rows, text, label)
+    fields = itertools.islice(fields, max_texts) if known.stream else fields
+    found = LabelledTexts.from_rows(fields, text, label, source)
     if found.labels is not None and found.labels.dtype.kind == "i" and (found.labels < 0).all():
         raise ArgumentError(f"{source} has no labels: all of them are {found.labels[0]}.")
     return found.sample(max_texts, random_state)
