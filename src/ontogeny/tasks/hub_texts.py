@@ -107,9 +107,9 @@ def load_texts(
     _check_fields(name, rows, text, label)
     source = f"{name}/{split}"
     if known.unit != "text":
-        documents = (row[text] for row in rows)
+        documents: Iterable[str] = (row[text] for row in rows)
         if known.unit == "piece":
-            documents = iter(["\n\n".join(documents)])
+            documents = ["\n\n".join(documents)]
         pieces = (p for document in documents for p in paragraphs(document))
         return LabelledTexts(tuple(itertools.islice(pieces, max_texts)), None, source)
     fields = _two_fields(rows, text, label)
