@@ -5,7 +5,8 @@
 RUN is a folder of checkpoints with their tokenizer; SST2 a file with lines "label sentence"
 (stsa.binary.train), COLA the corpus of linguistic acceptability (in_domain_train.tsv); STUDY the
 folder to be written. Both sets are drawn with equal classes; two thirds find the directions, one
-third tests them. The report lies in STUDY/report.html, the sentences are printed.
+third tests them. Sentences that were not drawn, of any class, make the random concepts of TCAV.
+The report lies in STUDY/report.html, the sentences are printed.
 """
 
 import argparse
@@ -14,7 +15,13 @@ from pathlib import Path
 
 import ontogeny as og
 from ontogeny.observables import TCAV, ConceptDirections
-from ontogeny.tasks import read_labelled
+from ontogeny.tasks import LabelledTexts, read_labelled
+
+
+def without(texts: LabelledTexts, drawn: LabelledTexts) -> LabelledTexts:
+    """Return the texts that were not drawn, nor equal one that was."""
+    known = set(drawn.texts)
+    return texts.subset([i for i, text in enumerate(texts.texts) if text not in known])
 
 
 def main() -> None:
@@ -27,24 +34,31 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=16, help="checkpoints, log-spaced")
     parser.add_argument("--layers", default="resid", help="layers, as a pattern or a short name")
     parser.add_argument("--random", type=int, default=200, help="shuffled label sets")
+    parser.add_argument("--others", type=int, default=1400, help="sentences for random concepts")
     options = parser.parse_args()
 
     trajectory = og.Trajectory.from_folder(options.run).select(count=options.steps, spacing="log")
     tokenizer = trajectory.tokenizer()
-    semantic = read_labelled(options.sst2, file_format="label-text").balanced(options.texts)
-    syntactic = read_labelled(options.cola, file_format="cola").balanced(options.texts)
-    inputs = {
-        "semantic": semantic.inputs(tokenizer, max_length=64),
-        "syntactic": syntactic.inputs(tokenizer, max_length=64),
+    files = {
+        "semantic": read_labelled(options.sst2, file_format="label-text"),
+        "syntactic": read_labelled(options.cola, file_format="cola"),
     }
-    shared = {"on": tuple(inputs), "n_random": options.random, "intercept": True}
+    drawn = {name: texts.balanced(options.texts) for name, texts in files.items()}
+    others = {
+        f"other-{name}": without(texts, drawn[name]).sample(options.others)
+        for name, texts in files.items()
+    }
+    inputs = {
+        name: texts.inputs(tokenizer, max_length=64) for name, texts in (drawn | others).items()
+    }
+    shared = {"on": tuple(drawn), "n_random": options.random, "intercept": True}
     study = og.Study(
         trajectory,
         inputs,
         [
             og.observables.Loss(on="semantic"),
             ConceptDirections(options.layers, **shared),
-            TCAV(options.layers, **shared),
+            TCAV(options.layers, **shared, random=tuple(others)),
         ],
         title="Sentiment and grammaticality",
     )
