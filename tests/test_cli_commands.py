@@ -1,6 +1,7 @@
 """The command: bad input gets one clear line and a non-zero exit; good input gets its result."""
 
 import json
+import shutil
 
 import pytest
 
@@ -77,6 +78,19 @@ def test_run_then_again_then_report(place, tmp_path, capsys):
 def test_quiet_says_nothing_on_standard_error(place, tmp_path, capsys):
     code, _, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s", "--quiet")
     assert (code, err) == (0, "")
+
+
+def test_a_checkpoint_that_went_away_is_a_named_gap_and_an_error_only_if_asked(
+    place, tmp_path, capsys
+):
+    shutil.copytree(place, tmp_path / "c")
+    shutil.rmtree(tmp_path / "c" / "run" / "checkpoint-4")
+    study, out = tmp_path / "c" / "study.toml", tmp_path / "s"
+    code, _, err = call(capsys, "run", study, "--output", out)
+    assert code == 0 and "audit: step 4, which the recorder had planned, is missing" in err
+    assert call(capsys, "run", study, "--output", out, "--strict")[0] == 3
+    assert call(capsys, "report", out)[0] == 0
+    assert "step 4, which the recorder had planned" in (out / "report.html").read_text()
 
 
 def test_audit_layers_and_list(place, capsys):

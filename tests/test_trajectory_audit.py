@@ -142,6 +142,17 @@ def test_steps_of_the_recorders_schedule_are_missed_and_no_others(tmp_path):
     assert audit(tmp_path) == [("missing", "certain", (steps[2], steps[10]))]
 
 
+def test_a_recorded_checkpoint_that_was_deleted_is_missed_whatever_the_schedule(tmp_path):
+    recorder, model = Recorder(tmp_path, every=lambda step: step in (1, 5, 6)), nn.Linear(2, 2)
+    for step in range(8):
+        with torch.no_grad():
+            model.weight += 1
+        recorder(step, model)
+    assert audit(tmp_path) == []
+    shutil.rmtree(tmp_path / "checkpoint-5")
+    assert audit(tmp_path) == [("missing", "certain", (5,))]
+
+
 def test_a_selection_is_not_blamed_for_what_it_leaves_out(tmp_path):
     for step in range(0, 1001, 100):
         if step != 700:

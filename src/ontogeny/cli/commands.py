@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -114,13 +114,12 @@ def run(
         typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 if a cell is missing or failed.")
+        bool,
+        typer.Option("--strict", help="Exit with 3 if a cell or a planned checkpoint is missing."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Compute what is missing of a study; stopped and started again, it goes on."""
-    import json
-
     from ..study import read_study
     from .executors import executor_for
     from .progress import progress_for
@@ -130,7 +129,7 @@ def run(
     with executor_for(workers, scheduler, chosen.device) as executor:
         result = chosen.run(folder, executor, progress_for(quiet), max_revisions=max_revisions)
     typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
-    if strict and json.loads(result.attrs["problems"]):
+    if strict and not _whole(result.attrs):
         raise typer.Exit(3)
 
 
@@ -223,6 +222,18 @@ def reproduce(
         output, quick=quick, text=text, progress=shown, training=TrainingLines(shown, 20)
     )
     typer.echo(f"page: {page.resolve()}")
+
+
+def _whole(attributes: Mapping[str, Any]) -> bool:
+    """Return whether every cell is done and every checkpoint that there should be is there."""
+    import json
+
+    absent = [
+        finding
+        for finding in json.loads(attributes["findings"])
+        if finding["kind"] in ("missing", "incomplete") and finding["certainty"] == "certain"
+    ]
+    return not absent and not json.loads(attributes["problems"])
 
 
 def _output(study: Path, output: Path | None) -> Path:

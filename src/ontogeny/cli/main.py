@@ -1,7 +1,7 @@
 """The door of the command: errors become one clear line and an exit code.
 
 Exit codes: 0 done, 1 something went wrong, 2 the command was not understood, 3 finished with
-missing or failed cells (with ``--strict``), 130 stopped by Ctrl-C.
+missing or failed cells or without a planned checkpoint (with ``--strict``), 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

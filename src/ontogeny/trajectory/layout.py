@@ -34,7 +34,7 @@ class Catalogue:
     steps
         All whole checkpoints, also those that a selection leaves out.
     planned
-        Steps that the recorder's schedule called for, or None if there is no schedule.
+        Steps that the recorder's schedule called for or that it wrote, or None without a recorder.
     incomplete
         ``(step, why)`` of folders without readable weights.
     temporary
@@ -144,12 +144,15 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 
 def _planned(record: dict[str, Any] | None, last: int) -> tuple[int, ...] | None:
-    """Return the steps planned up to `last`: each schedule holds from where it was begun."""
+    """Return the steps planned up to `last`, and those that were written and noted.
+
+    Each schedule holds from where it was begun.
+    """
     if record is None:
         return None
     schedules = record["schedules"]
     ends = [*(s["from"] for s in schedules[1:]), last + 1]
-    planned: set[int] = set()
+    planned = {int(step) for step in record.get("digests", {}) if int(step) <= last}
     for entry, end in zip(schedules, ends, strict=True):
         schedule = Schedule.from_record(entry)
         steps = () if schedule is None else schedule.planned(last) or ()
