@@ -122,7 +122,7 @@ def test_a_probe_of_few_texts_or_of_no_single_site_is_refused():
             return value_of(Counting(), self.inputs)
 
     with pytest.raises(ArgumentError, match="at least 100 texts"):
-        SaeProbe((4,), layer="state").observe(Reading(counted(50)), None)
+        SaeProbe((4,), layer="state").check_inputs({"text": counted(50)})
     with pytest.raises(ArgumentError, match="exactly one module"):
         SaeProbe((4,), layer="*").observe(Reading(counted(120)), None)
     with pytest.raises(ArgumentError, match="variants must be one of"):

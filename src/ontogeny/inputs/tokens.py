@@ -49,6 +49,8 @@ class Inputs:
         ``"right"`` or ``"left"``.
     truncated, dropped
         How many texts were cut at the maximal length, and left out because they were empty.
+    source
+        Where the texts come from, such as the name of a file: for messages alone.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class Inputs:
     padding_side: str = "right"
     truncated: int = 0
     dropped: int = 0
+    source: str = ""
     _fingerprint: str = field(init=False, repr=False, default="")
 
     def __post_init__(self) -> None:
@@ -123,6 +126,7 @@ class Inputs:
         max_length: int = 128,
         padding_side: str = "right",
         labels: Sequence[Any] | np.ndarray | None = None,
+        source: str = "",
     ) -> Inputs:
         """Tokenise `texts` once with a Hugging Face tokenizer.
 
@@ -135,7 +139,8 @@ class Inputs:
         ArgumentError
             If a text is no string, `labels` has another length, or no text is left.
         """
-        return cls(**tokenize(texts, tokenizer, max_length, padding_side, labels))
+        fields = tokenize(texts, tokenizer, max_length, padding_side, labels)
+        return cls(**fields, source=source)
 
     @classmethod
     def from_tokens(

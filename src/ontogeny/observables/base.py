@@ -126,6 +126,12 @@ class Observable(abc.ABC):
     def needs(self) -> Sequence[Need]:
         """Return what is read of each checkpoint."""
 
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:  # noqa: B027
+        """Refuse a study's input sets that it cannot use; called when the study is planned.
+
+        Raise `ArgumentError`: what is found here costs no forward pass.
+        """
+
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""
         return None

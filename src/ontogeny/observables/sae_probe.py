@@ -12,6 +12,7 @@ import xarray as xr
 from ..concepts import SAE
 from ..errors import ArgumentError, check_choice
 from ..figures import Band, Curves, Section, attach
+from ..inputs import Inputs
 from ..needs import Gradients, Need
 from .base import Observable
 from .latent_correlations import Correlations, correlations
@@ -102,6 +103,12 @@ class SaeProbe(Observable):
         """Return the model with the labelled input set."""
         return [Gradients("classification", self.on)]
 
+    def check_inputs(self, inputs: Mapping[str, Inputs]) -> None:
+        """Refuse an input set of fewer than 100 texts."""
+        name = self.on or next(iter(inputs))
+        if (texts := len(inputs[name])) < 100:
+            raise ArgumentError(f"an SAE probe needs at least 100 texts; {name!r} has {texts}.")
+
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies before and after each ablation, correlations and their null.
 
@@ -113,8 +120,6 @@ class SaeProbe(Observable):
         """
         value = reading[self.needs()[0]]
         texts = len(value.inputs)
-        if texts < 100:
-            raise ArgumentError(f"an SAE probe needs at least 100 texts; {self.on!r} has {texts}.")
         site = ReadoutState(value, self.layer)
         order = np.random.default_rng(self.random_state).permutation(texts)
         halves = np.sort(order[: texts // 2]), np.sort(order[texts // 2 :])

@@ -103,6 +103,22 @@ class LabelledConcepts(Observable):
         """Names of the concepts."""
         return [name or "inputs" for name in self.sets]
 
+    def check_inputs(self, inputs: Mapping[str, Inputs]) -> None:
+        """Refuse an input set without two classes, or too small to be split.
+
+        Raises
+        ------
+        ArgumentError
+            Names the set, where its texts come from, and how many each class has.
+        """
+        for on in self.sets:
+            name = on or next(iter(inputs))
+            try:
+                self._rows(inputs[name])
+            except ArgumentError as error:
+                source = f" ({inputs[name].source})" if inputs[name].source else ""
+                raise ArgumentError(f"input set {name!r}{source}: {error}") from None
+
     def _cav(self) -> CAV:
         return CAV(l2=self.l2, intercept=self.intercept, solver=self.solver)
 

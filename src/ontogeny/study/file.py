@@ -147,9 +147,10 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
             f"{where} holds texts, but the checkpoints have no tokenizer to read them with."
         )
     labels: Any = None
+    source = where
     if given == ["dataset"]:
         data = _dataset(where, table, base)
-        texts, labels = list(data.texts), data.labels
+        texts, labels, source = list(data.texts), data.labels, data.source
     elif given == ["files"]:
         paths = [str(base / str(f)) for f in _list(table["files"])]
         texts = text_files(paths, unit=table.get("unit", "paragraph"))[:limit]
@@ -157,7 +158,7 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         texts = _list(table["texts"])[:limit]
         labels = None if "labels" not in table else _list(table["labels"])[:limit]
     options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
-    return Inputs.from_texts(texts, tokenizer, labels=labels, **options)
+    return Inputs.from_texts(texts, tokenizer, labels=labels, source=source, **options)
 
 
 def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:

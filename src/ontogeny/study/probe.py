@@ -79,6 +79,9 @@ def probe(
     CheckpointError, NonFiniteError
         If none of three checkpoints can be read: what was wrong with the first.
     """
+    _check_names([_plain(n) for o in observables for n in o.needs()], inputs)
+    for observable in observables:
+        observable.check_inputs(inputs)
     steps = [int(s) for s in trajectory.steps]
     first: Exception | None = None
     for step in dict.fromkeys([*steps[:2], steps[-1]]):
@@ -102,7 +105,6 @@ def _probe_at(
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
     model = skeleton.load(checkpoint)
     needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
-    _check_names(needs, inputs)
     forward = [
         n for n in needs if not isinstance(n, Weights | Model | Gradients | InputSet | Series)
     ]

@@ -144,7 +144,9 @@ class LabelledTexts:
 
     def inputs(self, tokenizer: Any, max_length: int = 128, padding_side: str = "right") -> Inputs:
         """Tokenise the texts; the labels travel with them."""
-        return Inputs.from_texts(self.texts, tokenizer, max_length, padding_side, self.labels)
+        return Inputs.from_texts(
+            self.texts, tokenizer, max_length, padding_side, self.labels, self.source
+        )
 
 
 def as_labels(values: Sequence[Any]) -> np.ndarray:
