@@ -1,5 +1,6 @@
 """A study of a Hub suite through the stand-in server: bounded disk, a kill in the middle."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import torch
 import xarray as xr
 
+import ontogeny as og
 from hub_models import REPO, model_files, neox
 from hub_server import StandIn
 from hub_study import study
@@ -107,3 +109,18 @@ def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, c
         main(["audit", REPO])
     assert not stop.value.code
     assert "10 checkpoints, steps 0 to 256" in capsys.readouterr().out
+
+
+def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
+    suite = study(hub.url, tmp_path / "cache")
+    chosen = og.Study(
+        suite.trajectory.select(steps=[0, 256]), suite.inputs, [og.observables.Loss()], device="cpu"
+    )
+    chosen.run(tmp_path / "s")
+    source = json.loads(
+        xr.open_datatree(tmp_path / "s" / "result.zarr", engine="zarr").attrs["trajectory"]
+    )
+    assert (source["source"], source["name"]) == ("hub", REPO)
+    known = chosen.trajectory.provenance()["revisions"]
+    assert source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
+    assert source["digests"] == {str(c.step): c.fingerprint for c in chosen.trajectory}

@@ -53,6 +53,19 @@ def assert_same(a, b):
         xr.testing.assert_identical(node, nodes_b[name])
 
 
+def test_a_result_holds_a_digest_of_the_weights_of_each_checkpoint(run, whole, tmp_path):
+    source = json.loads(values(whole)[1]["trajectory"])
+    trajectory = og.Trajectory.from_folder(run)
+    assert (source["source"], source["name"]) == ("folder", trajectory.title)
+    assert list(source["digests"]) == [str(step) for step in STEPS]
+    assert len(set(source["digests"].values())) == len(STEPS)
+    copy = og.Trajectory.from_models({s: trajectory[s].model() for s in (4, 32)})
+    other = og.Study(copy, tiny_inputs(), [og.observables.Loss()], device="cpu").run(tmp_path)
+    again = json.loads(other.attrs["trajectory"])
+    assert again["source"] == "memory"
+    assert again["digests"] == {step: source["digests"][step] for step in ("4", "32")}
+
+
 def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, whole, tmp_path):
     phases = ["loading 1", "preparing 1", "capturing 2", "fitting 9", "writing 12", "merging 1"]
     environment = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}

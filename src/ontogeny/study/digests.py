@@ -28,13 +28,13 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def whole_digest(checkpoint: Checkpoint) -> str:
+def whole_digest(checkpoint: Checkpoint, cache: DigestCache | None = None) -> str:
     """Return one digest of all weights of a checkpoint, or ``"unreadable"``.
 
     What was tried and could not be read is part of what a state depends on, too.
     """
     try:
-        return DigestCache(None)(checkpoint)
+        return (cache or DigestCache(None))(checkpoint)
     except CheckpointError:
         return "unreadable"
 

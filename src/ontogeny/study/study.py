@@ -6,7 +6,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +14,16 @@ from typing import Any
 
 import xarray as xr
 
-from ..errors import StoreError
+from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..observables import Observable
 from ..store import sweep, write_json
 from ..trajectory import Prefetch, Trajectory
 from .checks import check_observables, check_trajectory, named_inputs
-from .digests import DigestCache
+from .digests import DigestCache, whole_digest
 from .execution import compute
 from .layout import WRITTEN, settings_path
+from .memory import too_large
 from .merge import merge, write_result
 from .plan import Plan
 from .planner import Planner
@@ -37,6 +38,7 @@ __all__ = ["Study"]
 
 log = logging.getLogger("ontogeny.study")
 _SHOWN = 12
+_HERE = (ProcessPoolExecutor, ThreadPoolExecutor)  # other executors may have larger machines
 
 
 class Study:
@@ -104,7 +106,10 @@ class Study:
         """Return what a run into `folder` would read, compute and store; nothing is written."""
         place = None if folder is None else Path(folder)
         settings = self._settings(_frozen(place))
-        return self._planner(place, settings, DigestCache(_digest_path(place))).plan()
+        plan = self._planner(place, settings, DigestCache(_digest_path(place))).plan()
+        problem = too_large(plan.activation_bytes)
+        plan.notes += [f"too large: {problem}"] if problem else []
+        return plan
 
     def run(
         self,
@@ -136,6 +141,8 @@ class Study:
 
         Raises
         ------
+        ArgumentError
+            If the activations of one checkpoint need more memory than this machine has.
         StoreError
             If the folder is not usable, or worker processes died; finished cells are kept.
         """
@@ -147,6 +154,9 @@ class Study:
         planner = self._planner(place, settings, digests)
         plan = planner.plan()
         digests.save()
+        problem = too_large(plan.activation_bytes)
+        if problem and (executor is None or isinstance(executor, _HERE)):
+            raise ArgumentError(problem)
         for line in plan.changes():
             progress.note(f"changed: {line}")
         job = Job(
@@ -199,9 +209,15 @@ class Study:
             "reference_step": planner.settings.reference_step,
             "findings": json.dumps(self.trajectory.audit().to_records()),
             "inputs": json.dumps(inputs),
+            "trajectory": json.dumps(self._source(planner.digests)),
             "model": json.dumps({"class": found.model_class, "parameters": found.parameters}),
             "problems": json.dumps(list(problems)),
         }
+
+    def _source(self, digests: DigestCache) -> dict[str, Any]:
+        """Return where the checkpoints come from, and a digest of the weights of each."""
+        found = {str(c.step): whole_digest(c, digests) for c in self.trajectory}
+        return {**self.trajectory.provenance(), "digests": found}
 
     @cached_property
     def _probe(self) -> Probe:
