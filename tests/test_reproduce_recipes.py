@@ -20,7 +20,6 @@ from ontogeny.observables import (
     WeightRank,
 )
 from ontogeny.reproduce import MarkerRecipe, Scale, execution
-from ontogeny.reproduce import marker_recipe as room
 from ontogeny.reproduce.averages import over_seeds
 from ontogeny.reproduce.views import VIEWS
 from ontogeny.tasks import MarkerTask
@@ -40,13 +39,8 @@ OBSERVABLES = (
 
 
 def tiny(observables, runs=None):
-    scale = Scale(runs or {"mixed": RUN}, (0, 1), 1, observables)
+    scale = Scale(runs or {"mixed": RUN}, (0, 1), 1, observables, texts=32)
     return MarkerRecipe("tiny", "A tiny run", "the moon is a cheese.", "Nobody 1900", scale, scale)
-
-
-@pytest.fixture(autouse=True)
-def few_texts(monkeypatch):
-    monkeypatch.setattr(room, "_TEXTS", 32)
 
 
 def test_averages_are_means_and_sample_deviations_over_seeds():

@@ -16,12 +16,15 @@ from ..observables import (
 )
 from ..tasks import MarkerTask
 from ..training import MarkerRun, OptimizerSettings
+from . import judges, update_judges
 from .marker_recipe import MarkerRecipe, Scale
 
 __all__ = ["RECIPES"]
 
 _FULL = MarkerRun()
 _QUICK = MarkerRun.demo()
+# Comparisons train several runs: half the width at a higher rate learns as much in half the time.
+_SMALL = replace(_QUICK, width=64, optimizer=OptimizerSettings(learning_rate=3e-3))
 _CLASSIFY = "classification"
 
 
@@ -33,6 +36,7 @@ def _scales(
     checkpoints: tuple[int | None, int | None] = (None, None),
     markers: tuple[int, ...] | None = None,
     seeds: int = 20,
+    quick_texts: int = 512,
 ) -> dict[str, Scale]:
     return {
         "full": Scale(
@@ -44,7 +48,13 @@ def _scales(
             markers,
         ),
         "quick": Scale(
-            quick or {"mixed": _QUICK}, (0, 1), 20, quick_observables, checkpoints[1], markers
+            quick or {"mixed": _QUICK},
+            (0, 1),
+            20,
+            quick_observables,
+            checkpoints[1],
+            markers,
+            quick_texts,
         ),
     }
 
@@ -75,7 +85,7 @@ def _operations(run: MarkerRun) -> dict[str, MarkerRun]:
     }
 
 
-def _sizes(run: MarkerRun) -> dict[str, MarkerRun]:
+def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     """Return one run for each change of m, C and depth."""
     most = max(run.task.counts)
     runs = {
@@ -84,7 +94,7 @@ def _sizes(run: MarkerRun) -> dict[str, MarkerRun]:
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
     runs["C = 16"] = replace(run, task=wide)
-    runs |= {f"{n} layers": replace(run, layers=n) for n in (2, 3, 4) if n != run.layers}
+    runs |= {f"{n} layers": replace(run, layers=n) for n in depths if n != run.layers}
     return runs
 
 
@@ -102,6 +112,9 @@ _ALL = (
         "30 % of training, V and O lower than Q and K.",
         "Xu 2026, sec. 4.1, Fig. 1",
         **_scales((_RANK, _ACCURACY), (_QUICK_RANK, _ACCURACY)),
+        judge=judges.low_ranks,
+        limits="26 snapshots of 500 steps; ranks grow with the number of snapshots, so compare at "
+        "equal ones.",
     ),
     MarkerRecipe(
         "execution-figure-2",
@@ -110,6 +123,9 @@ _ALL = (
         "the weights' rank.",
         "Xu 2026, sec. 4.2, Fig. 2",
         **_scales((_ATTENTION, _ACCURACY, _RANK), (_ATTENTION, _ACCURACY, _QUICK_RANK)),
+        judge=judges.attention_and_rank,
+        limits="a correlation over seeds needs five; two of an easy task show only whether times "
+        "coincide.",
     ),
     MarkerRecipe(
         "execution-figure-3",
@@ -117,6 +133,8 @@ _ALL = (
         "commutators remain large throughout training, with frequent spikes, despite convergence.",
         "Xu 2026, Fig. 3",
         **_scales((_COMMUTATORS, _ACCURACY), (_QUICK_COMMUTATORS, _ACCURACY), checkpoints=(41, 11)),
+        judge=update_judges.commuting,
+        limits="the spikes after thousands of steps: 500 steps end where training converges.",
     ),
     MarkerRecipe(
         "execution-figure-4",
@@ -124,6 +142,8 @@ _ALL = (
         "the ratio of the projected commutator to the whole rapidly approaches zero.",
         "Xu 2026, sec. 3.3.2, Fig. 4",
         **_scales((_PROJECTION,), (_QUICK_PROJECTION,), checkpoints=(41, 11)),
+        judge=update_judges.avoidance,
+        limits="three pairs of batches on 11 snapshots; no interval of a median holds with so few.",
     ),
     MarkerRecipe(
         "execution-figure-5",
@@ -131,6 +151,8 @@ _ALL = (
         "the perpendicular component accounts for more than 95 % of the total magnitude.",
         "Xu 2026, Fig. 5",
         **_scales((_PROJECTION,), (_QUICK_PROJECTION,), checkpoints=(41, 11)),
+        judge=update_judges.outside,
+        limits="three pairs of batches on 11 snapshots; no interval of a median holds with so few.",
     ),
     MarkerRecipe(
         "execution-figure-6",
@@ -139,6 +161,8 @@ _ALL = (
         "early in training.",
         "Xu 2026, sec. 4.4, Fig. 6",
         **_scales((_SAE,), (_QUICK_SAE,), checkpoints=(4, 4), seeds=5),
+        judge=update_judges.latents,
+        limits="when removal costs most: the task is solved between two of its four checkpoints.",
     ),
     MarkerRecipe(
         "execution-curriculum",
@@ -151,13 +175,18 @@ _ALL = (
             _curriculum(_FULL),
             _curriculum(_QUICK),
         ),
+        judge=judges.forgetting,
+        limits="forgetting over more than two stages of 250 steps.",
     ),
     MarkerRecipe(
         "execution-architecture",
         "Attention alone against attention with MLPs",
         "MLPs disrupt the low-dimensional structure and generalise worse.",
         "Xu 2026, sec. 4.5",
-        **_scales((_ACCURACY, _RANK), (_ACCURACY, _QUICK_RANK), _mlp(_FULL), _mlp(_QUICK), seeds=5),
+        **_scales((_ACCURACY, _RANK), (_ACCURACY, _QUICK_RANK), _mlp(_FULL), _mlp(_SMALL), seeds=5),
+        judge=judges.architecture,
+        limits="width 64 and 500 steps: the models end at different losses, and ranks go with the "
+        "loss.",
     ),
     MarkerRecipe(
         "execution-multiplication",
@@ -168,10 +197,13 @@ _ALL = (
             (_ACCURACY, _RANK, _COMMUTATORS),
             (_ACCURACY, _QUICK_RANK, _QUICK_COMMUTATORS),
             _operations(_FULL),
-            _operations(_QUICK),
+            _operations(_SMALL),
             checkpoints=(None, 11),
             seeds=5,
         ),
+        judge=judges.equal_loss,
+        limits="width 64, 11 snapshots and 500 steps: at equal loss the ranks are those of few "
+        "snapshots.",
     ),
     MarkerRecipe(
         "execution-scaling",
@@ -181,11 +213,16 @@ _ALL = (
         **_scales(
             (_ACCURACY, _RANK),
             (_ACCURACY, _QUICK_RANK),
-            _sizes(_FULL),
-            _sizes(_QUICK),
+            _sizes(_FULL, (2, 3, 4)),
+            _sizes(replace(_SMALL, steps=400), (4,)),
+            checkpoints=(None, 11),
             markers=(1, 2, 3, 4, 5, 6),
             seeds=5,
+            quick_texts=128,
         ),
+        judge=judges.sizes,
+        limits="m up to 2, one greater depth, 400 steps of width 64, 128 examples of each m; "
+        "C = 16 is not solved by then, so its rank is that of an unfinished run.",
     ),
     MarkerRecipe(
         "execution-stated-training",
@@ -196,9 +233,11 @@ _ALL = (
             (_ACCURACY, _RANK),
             (_ACCURACY, _QUICK_RANK),
             _stated(20_000),
-            _stated(500),
+            _stated(250),
             seeds=3,
         ),
+        judge=judges.stated,
+        limits="whether it learns later: 250 of 20,000 steps.",
     ),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}

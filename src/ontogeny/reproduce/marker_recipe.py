@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ from ..tasks import MarkerTask
 from ..training import MarkerRun, record_marker_runs
 from ..trajectory import Trajectory
 from .averages import over_seeds
+from .judges import Found
 from .pages import check_own, publish
+from .verdicts import Verdict, verdict_view
 from .views import VIEWS
 
 __all__ = ["MarkerRecipe", "Scale"]
-
-_TEXTS = 512  # examples of each m; 95 % intervals of an accuracy are at most ± .044
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Scale:
         How many of the recorded checkpoints are studied, evenly spaced; None: all.
     markers
         Numbers m that are tested; None: those that are trained.
+    texts
+        Examples of each m: with 512, 95 % intervals of an accuracy are at most ± .044.
     """
 
     runs: Mapping[str, MarkerRun]
@@ -55,6 +57,7 @@ class Scale:
     observables: tuple[Observable, ...]
     checkpoints: int | None = None
     markers: tuple[int, ...] | None = None
+    texts: int = 512
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,10 @@ class MarkerRecipe:
         Where it says so.
     full, quick
         Sizes.
+    judge
+        From what was taken of each seed to the verdicts that stand first on the page; None: none.
+    limits
+        What the quick setting cannot show.
     """
 
     name: str
@@ -81,6 +88,8 @@ class MarkerRecipe:
     source: str
     full: Scale
     quick: Scale
+    judge: Callable[[Found], Sequence[Verdict]] | None = None
+    limits: str = ""
 
     def run(
         self,
@@ -160,7 +169,7 @@ class MarkerRecipe:
         counts = scale.markers or run.task.counts
         study = Study(
             trajectory,
-            _inputs(run.task, counts),
+            _inputs(run.task, counts, scale.texts),
             [_for_task(observable, run.task, counts) for observable in scale.observables],
             title=f"{self.title}: {label}, seed {seed}",
             batch_size=64,
@@ -170,10 +179,16 @@ class MarkerRecipe:
     def _write(
         self,
         place: Path,
-        found: Mapping[str, Mapping[str, list[xr.Dataset]]],
+        found: Found,
         tree: xr.DataTree,
         scale: Scale,
     ) -> Path:
+        limits = self.limits if scale is self.quick else ""
+        verdicts = (
+            {}
+            if self.judge is None
+            else {"verdict": verdict_view(self.judge(found), self.claim, self.source, limits)}
+        )
         nodes = {
             name: VIEWS[name].draw(over_seeds(runs), self.claim, self.source)
             for name, runs in found.items()
@@ -184,7 +199,7 @@ class MarkerRecipe:
             "title": self.title,
             "settings": json.dumps({"runs": settings, "seeds": list(scale.seeds)}),
         }
-        return publish(place, self.name, nodes, attributes)
+        return publish(place, self.name, {**verdicts, **nodes}, attributes)
 
 
 def _whole(tree: xr.DataTree, node: str) -> xr.Dataset:
@@ -197,9 +212,9 @@ def _whole(tree: xr.DataTree, node: str) -> xr.Dataset:
     return tree[node].to_dataset()
 
 
-def _inputs(task: MarkerTask, counts: tuple[int, ...]) -> dict[str, Inputs]:
-    sets = {f"m={m}": task.inputs(_TEXTS, m, markers=m) for m in counts}
-    return {**sets, "mixed": task.inputs(4 * _TEXTS, 0, markers=task.counts)}
+def _inputs(task: MarkerTask, counts: tuple[int, ...], texts: int) -> dict[str, Inputs]:
+    sets = {f"m={m}": task.inputs(texts, m, markers=m) for m in counts}
+    return {**sets, "mixed": task.inputs(4 * texts, 0, markers=task.counts)}
 
 
 def _for_task(observable: Observable, task: MarkerTask, counts: tuple[int, ...]) -> Observable:

@@ -1,0 +1,198 @@
+"""Verdicts of the execution recipes: on planted series, and on tiny runs of every recipe."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ontogeny.observables import (
+    Commutators,
+    Projection,
+    ReadoutAccuracy,
+    ReadoutAttention,
+    SaeProbe,
+    WeightRank,
+)
+from ontogeny.reproduce import MarkerRecipe, Scale, Verdict, judges, update_judges
+from ontogeny.reproduce.execution import RECIPES
+from ontogeny.tasks import MarkerTask
+from ontogeny.training import MarkerRun
+
+TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
+RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)
+STEPS = {"loss": "classification", "pairs": 2, "batch_size": 8}
+OBSERVABLES = (
+    WeightRank(("q", "k", "v", "o"), draws=4),
+    ReadoutAccuracy(),
+    ReadoutAttention(top=(1,)),
+    Commutators(**STEPS),
+    Projection(blocks=("q", "v"), k=1, **STEPS),
+    SaeProbe((0,), n_latents=16, epochs=1, draws=2, variants=("topk",)),
+)
+KINDS = ["q_proj", "k_proj", "v_proj", "o_proj"]
+ARANGE = np.arange(0.0, 101, 10)
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory):
+    """What a tiny run gives of every observable, by node and label."""
+    held = {}
+
+    def judge(found):
+        held.update(found)
+        return [Verdict("a claim", None, "nothing", "nothing")]
+
+    scale = Scale({"mixed": RUN}, (0, 1), 1, OBSERVABLES, texts=32)
+    recipe = MarkerRecipe("tiny", "Tiny", "c.", "Nobody 1900", scale, scale, judge, "much else.")
+    page = recipe.run(tmp_path_factory.mktemp("judged"), quick=True)
+    assert "much else." in page.read_text(encoding="utf-8")
+    return held
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_judges_each_claim_beside_a_control(name, taken):
+    recipe = RECIPES[name]
+    labels = list(recipe.quick.runs)
+    found = {
+        node: dict.fromkeys(labels, runs["mixed"])
+        for node, runs in taken.items()
+        if node in {observable.name for observable in recipe.quick.observables}
+    }
+    verdicts = recipe.judge(found)
+    assert len({v.claim for v in verdicts}) == len(verdicts) >= 2
+    assert all(v.measured and v.beside for v in verdicts) and recipe.limits
+    same = [v for v in verdicts if "more dimensions" in v.claim or "MLP" in v.claim]
+    assert not any(v.holds for v in same)  # equal runs differ in nothing
+
+
+def test_the_quick_settings_are_a_few_small_runs():
+    for recipe in RECIPES.values():
+        runs = recipe.quick.runs.values()
+        work = sum(r.steps * r.layers * r.task.length * r.width for r in runs)
+        assert work * len(recipe.quick.seeds) <= 11e6  # at most about 40 s of training
+
+
+def ranks(growing, shuffled=3.0):
+    """Return the rank of the run so far at steps 0 to 100, the same for all matrices."""
+    series = np.broadcast_to(np.asarray(growing, float), (4, 11)).T
+    null = np.broadcast_to(np.asarray(shuffled, float), (4, 11)).T
+    dims = ("steps_so_far", "kind")
+    whole = ["variance_rank", "shuffled_from", "shuffled_to"]
+    return xr.Dataset(
+        dict.fromkeys(whole, ("kind", series[-1]))
+        | {
+            "growing": (dims, series),
+            "growing_shuffled_from": (dims, null),
+            "growing_shuffled_to": (dims, null),
+        },
+        coords={"steps_so_far": ARANGE, "kind": KINDS},
+    )
+
+
+def attention(entropy):
+    return xr.Dataset(
+        {"entropy": (("set", "step"), [entropy]), "uniform": ("set", [2.8])},
+        coords={"step": ARANGE, "set": ["m=2"]},
+    )
+
+
+def accuracy(solved_at, loss=None):
+    right = (solved_at <= ARANGE) * 1.0
+    return xr.Dataset(
+        {
+            "accuracy": (("set", "step"), [right]),
+            "loss": (("set", "step"), [right if loss is None else loss]),
+            "majority": ("set", [0.1]),
+        },
+        coords={"step": ARANGE, "set": ["m=2"]},
+    )
+
+
+FALL = np.r_[2.7, 2.7, 0.6, np.full(8, 0.5)]
+SETTLES_AT_30 = [1, 2, 2, 5, 5, 5, 5, 5, 5, 5, 5]
+SETTLES_AT_90 = [1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5]
+
+
+def of_figure_2(entropy, growing, seeds=2):
+    return judges.attention_and_rank(
+        {
+            "readout-attention": {"mixed": [attention(entropy)] * seeds},
+            "weight-rank": {"mixed": [ranks(growing)] * seeds},
+            "readout-accuracy": {"mixed": [accuracy(40.0)] * seeds},
+        }
+    )
+
+
+def test_entropy_and_rank_that_move_together_are_told_from_those_that_do_not():
+    assert [v.holds for v in of_figure_2(FALL, SETTLES_AT_30)] == [True, True, True]
+    late = of_figure_2(FALL, SETTLES_AT_90)
+    assert [v.holds for v in late] == [True, True, False]
+    assert "fallen at step 20, 20" in late[2].measured and "settles at 90, 90" in late[2].measured
+    assert "too few" in late[2].beside
+    back = np.r_[FALL[:-1], 1.6]
+    smooth = of_figure_2(back, SETTLES_AT_30)[1]
+    assert not smooth.holds and "50 %" in smooth.measured and "step 40" in smooth.beside
+
+
+def test_with_many_seeds_the_correlation_over_seeds_counts():
+    steps = [3, 4, 5, 6, 7, 8]
+    fell = [np.r_[np.full(k, 2.7), np.full(11 - k, 0.5)] for k in steps]
+    settle = [np.r_[np.full(k, 1.0), np.full(11 - k, 5.0)] for k in (1, 2, 3, 4, 5, 6)]
+
+    def verdict(order):
+        return judges.attention_and_rank(
+            {
+                "readout-attention": {"mixed": [attention(e) for e in fell]},
+                "weight-rank": {"mixed": [ranks(settle[i]) for i in order]},
+                "readout-accuracy": {"mixed": [accuracy(40.0)] * 6},
+            }
+        )[2]
+
+    assert verdict(range(6)).holds and "correlation over seeds 1.00" in verdict(range(6)).measured
+    assert not verdict([5, 4, 3, 2, 1, 0]).holds
+
+
+def test_at_equal_loss_the_run_that_is_ahead_is_read_where_it_had_the_others_loss():
+    ahead = np.linspace(2.0, 0.0, 11)  # has 1.0 at step 50
+    behind = np.linspace(2.0, 1.0, 11)
+    rising = np.linspace(1.0, 6.0, 11)  # 3.5 at step 50
+    found = {
+        "readout-accuracy": {
+            "addition": [accuracy(40.0, behind)],
+            "multiplication": [accuracy(40.0, ahead)],
+        },
+        "weight-rank": {"addition": [ranks(np.full(11, 3.5))], "multiplication": [ranks(rising)]},
+    }
+    at_step, at_loss = judges.equal_loss(found)[:2]
+    assert at_step.holds and not at_loss.holds
+    assert "multiplication 3.50, addition 3.50" in at_loss.measured and "step 50" in at_loss.beside
+    found["weight-rank"]["addition"] = [ranks(np.full(11, 2.0))]
+    assert judges.equal_loss(found)[1].holds
+
+
+def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
+    settled = [judges._settled(ranks(r).growing.mean("kind")) for r in (SETTLES_AT_90, [5.0] * 11)]
+    assert settled == [90.0, 0.0]
+
+
+def test_commutators_that_project_like_gradients_are_nothing_special():
+    def found(commutator):
+        return {
+            "projection": {
+                "mixed": [
+                    xr.Dataset(
+                        {
+                            "rho_median": (
+                                ("setting", "vector", "step"),
+                                [[[commutator], [0.05], [0.05]]],
+                            ),
+                            "control": (("setting", "step"), [[0.013]]),
+                        },
+                        coords={"vector": ["commutator", "gradient", "difference of gradients"]},
+                    )
+                ]
+            }
+        }
+
+    assert [v.holds for v in update_judges.avoidance(found(0.05))] == [False, False]
+    assert [v.holds for v in update_judges.avoidance(found(0.001))] == [True, True]
+    assert [v.holds for v in update_judges.outside(found(0.05))] == [True, False]
