@@ -1,0 +1,46 @@
+"""Whether what a study holds at once fits into this machine: said before anything is computed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["memory_of_this_machine", "too_large"]
+
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def too_large(activation_bytes: int) -> str | None:
+    """Return what is wrong with holding so many bytes of activations at once, or None.
+
+    Examples
+    --------
+    >>> too_large(1000) is None
+    True
+    >>> too_large(10**18)
+    'the activations of one checkpoint take 1e+09 GB at once, this machine has ... GB; ...'
+    """
+    room = memory_of_this_machine()
+    if room is None or activation_bytes <= room:
+        return None
+    return (
+        f"the activations of one checkpoint take {activation_bytes / 1e9:.3g} GB at once, this "
+        f"machine has {room / 1e9:.3g} GB; give the observables max_tokens, fewer layers or fewer "
+        'texts, or tokens="mean".'
+    )
+
+
+def memory_of_this_machine() -> int | None:
+    """Return the bytes of memory that this process may use, None where it cannot be known.
+
+    The least of what is built in and of what the container or the batch job allows.
+    """
+    found = []
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in map(Path, _LIMITS):
+        try:
+            found.append(int(path.read_text()))
+        except (OSError, ValueError):  # no such limit, or the word "max"
+            continue
+    return min(found, default=None)
