@@ -1,0 +1,58 @@
+"""A study that cannot fit into memory is refused before anything is computed."""
+
+from concurrent.futures import Executor
+
+import pytest
+
+import ontogeny as og
+from ontogeny.errors import ArgumentError
+from ontogeny.study import memory
+from study_examples import LAYERS, developing, tiny_inputs
+
+
+class Elsewhere(Executor):
+    """Stands for a cluster, whose machines may be larger."""
+
+    def submit(self, function, /, *args, **kwargs):
+        from concurrent.futures import Future
+
+        future = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+def _study(max_tokens):
+    decay = og.observables.ActivationDecay(LAYERS, max_tokens=max_tokens)
+    return og.Study(
+        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), decay, device="cpu", noise=0
+    )
+
+
+def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_run(
+    tmp_path, monkeypatch
+):
+    study, small = _study(None), _study(10)
+    needed = study.plan().activation_bytes
+    assert 0 < small.plan().activation_bytes < needed
+    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: needed - 1)
+    assert "give the observables max_tokens" in str(study.plan())
+    with pytest.raises(ArgumentError, match="give the observables max_tokens"):
+        study.run(tmp_path / "s")
+    assert not list(tmp_path.glob("s/cells/**/*.safetensors"))
+    assert small.run(tmp_path / "small").attrs["problems"] == "[]"
+    assert study.run(tmp_path / "s", Elsewhere()).attrs["problems"] == "[]"
+
+
+def test_exactly_the_memory_is_enough(monkeypatch):
+    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 1000)
+    assert memory.too_large(1000) is None and "1e-06 GB" in memory.too_large(1001)
+
+
+def test_the_limit_of_a_batch_job_counts(tmp_path, monkeypatch):
+    here = memory.memory_of_this_machine()
+    assert here is None or here > 1 << 20
+    (tmp_path / "max").write_text("max\n")
+    (tmp_path / "limit").write_text("4096\n")
+    limits = (str(tmp_path / "none"), str(tmp_path / "max"), str(tmp_path / "limit"))
+    monkeypatch.setattr(memory, "_LIMITS", limits)
+    assert memory.memory_of_this_machine() == 4096
