@@ -14,6 +14,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from .. import geometry
 from ..figures import Band, Curves, Section, attach
+from ..geometry.spectra import centred
 from ..needs import Activations, Need
 from .base import Observable, Reading, by_layer
 from .rows import development_rows, statement
@@ -105,7 +106,7 @@ def _measures(A: torch.Tensor) -> dict[str, float]:
     apart = X - X.mean(0)  # around 0, a large mean would leave no digits
     if float(apart.abs().max()) < _CONSTANT:
         raise ValueError("the activations do not vary over tokens")
-    pairs = zip(_spectra(apart), _cosines(X), strict=True)
+    pairs = zip(_spectra(apart.numpy()), _cosines(X), strict=True)
     value, *left_out = [[*_ranks(spectrum), cosine] for spectrum, cosine in pairs]
     error = np.sqrt((_BLOCKS - 1) * np.var(left_out, axis=0))
     null = _isotropic(*X.shape)
@@ -126,7 +127,7 @@ def _ranks(spectrum: np.ndarray) -> list[float]:
     ]
 
 
-def _spectra(X: torch.Tensor) -> Iterator[np.ndarray]:
+def _spectra(X: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the singular values of `X` (n, m) with its rows centred: whole, without each block.
 
     From second moments of the smaller side, which are computed once: of features, from which a
@@ -134,22 +135,22 @@ def _spectra(X: torch.Tensor) -> Iterator[np.ndarray]:
     """
     n, m = X.shape
     if n < m:
-        gram, rows = X @ X.T, torch.arange(n)
-        for left_out in [rows[:0], *rows.tensor_split(_BLOCKS)]:
-            kept = rows[~torch.isin(rows, left_out)]
-            inside = gram[kept][:, kept]
-            inside -= inside.mean(0)
-            yield _roots(inside - inside.mean(1, keepdim=True))
+        gram, rows = X @ X.T, np.arange(n)
+        for left_out in [rows[:0], *np.array_split(rows, _BLOCKS)]:
+            kept = np.delete(rows, left_out)
+            yield _roots(centred(gram[np.ix_(kept, kept)]))
         return
     moment, total = X.T @ X, X.sum(0)
-    for left_out in [X[:0], *X.tensor_split(_BLOCKS)]:
+    for left_out in [X[:0], *np.array_split(X, _BLOCKS)]:
         kept = total - left_out.sum(0)
-        inside = torch.addmm(moment, left_out.T, left_out, alpha=-1)
-        yield _roots(inside.addr_(kept, kept, alpha=-1 / (n - len(left_out))))
+        inside = left_out.T @ left_out
+        np.subtract(moment, inside, out=inside)
+        yield _roots(inside - np.outer(kept, kept / (n - len(left_out))))
 
 
-def _roots(moment: torch.Tensor) -> np.ndarray:
-    return np.asarray(torch.linalg.eigvalsh(moment).clamp(min=0).sqrt().numpy())
+def _roots(moment: np.ndarray) -> np.ndarray:
+    values = torch.linalg.eigvalsh(torch.from_numpy(moment))
+    return np.asarray(values.clamp(min=0).sqrt().numpy())
 
 
 def _cosines(X: torch.Tensor) -> Iterator[float]:
