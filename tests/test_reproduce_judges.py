@@ -174,6 +174,24 @@ def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
     assert settled == [90.0, 0.0]
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_do_not(shared):
+    rng = np.random.default_rng(0)
+    steps = np.arange(0, 401, 10)
+    runs = []
+    for _ in range(3):
+        noise, other = 0.3 * rng.normal(size=(2, len(steps)))
+        loss = np.exp(-steps / 150 + noise)
+        norm = 1e-4 * np.exp(-steps / 100 + (noise if shared else other))
+        own = {"norm": norm, "training_loss": loss, "defect": norm, "gradient_norm": norm}
+        runs.append(xr.Dataset({k: ("step", v) for k, v in own.items()}, coords={"step": steps}))
+    *_, verdict = update_judges.commuting({"commutators": {"mixed": runs}})
+    assert verdict.holds == (not shared), verdict
+    few = [run.isel(step=slice(6)) for run in runs]
+    *_, untold = update_judges.commuting({"commutators": {"mixed": few}})
+    assert untold.holds is None and "10" in untold.beside
+
+
 def test_commutators_that_project_like_gradients_are_nothing_special():
     def found(commutator):
         return {

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from ..dynamics import compare_signals
+from ..errors import ArgumentError, NonFiniteError
 from .judges import Found
 from .verdicts import Verdict
 
 __all__ = ["avoidance", "commuting", "latents", "outside"]
 
+_WEAK = 0.3  # correlation around the trends
+
 
 def commuting(found: Found) -> list[Verdict]:
-    """Judge Figure 3: whether commutators stay large, and spike after convergence."""
+    """Judge Figure 3: whether commutators stay large, spike after convergence and with the loss."""
     (runs,) = found["commutators"].values()
     first, middle, last = (_over_steps(runs, "defect", at) for at in (0.0, 0.5, 1.0))
     norms = [_over_steps(runs, "norm", at) for at in (0.0, 1.0)]
@@ -33,7 +37,30 @@ def commuting(found: Found) -> list[Verdict]:
             f"their norm goes from {norms[0]:.2g} to {norms[1]:.2g}, that of gradients from "
             f"{gradients[0]:.2g} to {gradients[1]:.2g}",
         ),
+        _with_the_loss(runs),
     ]
+
+
+def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether norms of commutators rise and fall with the loss, beyond the trends of both."""
+    claim = "spikes of commutators hardly go with those of the loss"
+    with np.errstate(divide="ignore"):  # a loss of 0 has no logarithm, which is said below
+        norm, loss = (
+            np.log(np.stack([run[name].values for run in runs], axis=1))
+            for name in ("norm", "training_loss")
+        )
+    try:
+        found = compare_signals(norm, loss, runs[0].step.values)
+    except (ArgumentError, NonFiniteError) as error:
+        return Verdict(claim, None, "not compared", str(error))
+    raw = float(np.mean(found.pearson))
+    return Verdict(
+        claim,
+        abs(found.joint_pearson) < _WEAK if np.isfinite(found.joint_p) else None,
+        f"correlation of the logarithms around their trends {found.joint_pearson:.2f}",
+        f"p = {found.joint_p:.2g} of surrogates that share nothing; trends included {raw:.2f}; "
+        f"below {_WEAK} counts as weak",
+    )
 
 
 def avoidance(found: Found) -> list[Verdict]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Section
+from ..figures import Band, Scatter, Section
 from .view import View, curves, runs_of
 
 __all__ = ["COMMUTATORS", "LATENTS", "PROJECTION"]
@@ -20,9 +20,20 @@ def _commutators(data: xr.Dataset) -> xr.Dataset:
         {
             **{n: data[f"{n}_over_pairs"].sel(statistic="median", drop=True) for n in names},
             "defect_p90": data.defect_over_pairs.sel(statistic="90 % point", drop=True),
-            "training_loss": data.loss.median("pair"),
+            "training_loss": data.loss.median("pair").assign_attrs(
+                long_name="training loss, median of the pairs", units="nats"
+            ),
         }
     )
+
+
+def _against_loss(facet: str | None) -> Scatter:
+    """Return the norm of commutators against the loss, one point a step."""
+    return Scatter(
+        "against-loss", "Norm of the commutator against the loss", x="training_loss", y="norm",
+        points="step", colour="step", facet=facet, x_scale="log", y_scale="log",
+        caption="Means over seeds at each step. Both fall in training: that alone relates them.",
+    )  # fmt: skip
 
 
 def _projected(data: xr.Dataset) -> xr.Dataset:
@@ -74,10 +85,12 @@ COMMUTATORS = View(
         curves("defect", "Normalised defect, median of the pairs", "defect", series=None),
         curves("p90", "Normalised defect, 90 % point", "defect_p90", series=None),
         curves("gradients", "Norm of the gradients", "gradient_norm", series=None, y_scale="log"),
+        _against_loss(None),
     ],
     [
         curves("norm", "Norm of the commutator", "norm", series="run", y_scale="log"),
         curves("defect", "Normalised defect, median of the pairs", "defect", series="run"),
+        _against_loss("run"),
     ],
     _say_commutators,
 )
