@@ -191,7 +191,7 @@ def test_cross_validated_accuracy_is_chance_for_shuffled_labels():
         ({"solver": "sgd"}, np.arange(20) % 2, "solver must be one of 'lbfgs'"),
         ({"l2": -1}, np.arange(20) % 2, "l2 must be a finite number"),
         ({"l2": float("nan")}, np.arange(20) % 2, "l2 must be a finite number"),
-        ({"max_iter": 0}, np.arange(20) % 2, "max_iter must be a positive integer"),
+        ({"max_iter": 0}, np.arange(20) % 2, "max_iter must be a whole number of at least 1"),
     ],
 )
 def test_bad_arguments_are_refused(options, y, words):

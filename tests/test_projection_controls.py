@@ -143,6 +143,8 @@ def test_matched_and_uniform_controls_agree_for_an_even_spread():
 
 def test_a_zero_vector_has_no_share():
     assert np.isnan(measured(np.zeros((1, 30)), [np.eye(20)[:, :1]], [20, 10]).rho[0])
+    drawn = geometry.sampled_subspace_control(np.eye(2, 30)[:, ::-1] * [[0.0], [1.0]], k=2, draws=3)
+    assert np.isnan(drawn[:, 0]).all() and np.isfinite(drawn[:, 1]).all()
 
 
 def test_overlap_of_random_subspaces_is_that_of_the_explicit_ones():

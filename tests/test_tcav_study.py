@@ -224,7 +224,8 @@ def test_labels_are_asked_for():
     ("options", "words"),
     [
         ({"tokens": "all"}, "tokens must be one of 'mean', 'last', 'cls'"),
-        ({"n_random": 0}, "n_random and n_refits must be at least 1"),
+        ({"n_random": 0}, "n_random must be a whole number of at least 1"),
+        ({"n_refits": 5.0}, "n_refits must be a whole number"),
         ({"fraction": 1.0}, "fraction must lie between 0 and 1"),
         ({"solver": "newton"}, "solver must be one of"),
         ({"target": "next"}, "target must be one of"),

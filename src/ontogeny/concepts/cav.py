@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from .directions import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 
@@ -155,14 +156,16 @@ class CAV(ClassifierMixin, BaseEstimator):
         """
         A, signs = clone(self)._door(X, y)
         rng = np.random.default_rng(random_state)
-        shuffled = np.stack([rng.permutation(signs) for _ in range(_count("n_draws", n_draws))])
+        shuffled = np.stack(
+            [rng.permutation(signs) for _ in range(check_whole("n_draws", n_draws))]
+        )
         return self._solve(A, shuffled, None)
 
     def resampled(self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0) -> Fits:
         """Return refits to bootstrap resamples of the rows, drawn within each class."""
         A, signs = clone(self)._door(X, y)
         rng = np.random.default_rng(random_state)
-        weights = np.zeros((_count("n_draws", n_draws), len(A)))
+        weights = np.zeros((check_whole("n_draws", n_draws), len(A)))
         for row in weights:
             for sign in (-1, 1):
                 own = np.flatnonzero(signs == sign)
@@ -236,7 +239,7 @@ class CAV(ClassifierMixin, BaseEstimator):
             if not isinstance(value, int | float | np.number) or not least <= value < np.inf:
                 raise ArgumentError(f"{name} must be a finite number of at least 0; got {value!r}.")
         if self.max_iter is not None:
-            _count("max_iter", self.max_iter)
+            check_whole("max_iter", self.max_iter)
 
     def _solve(self, A: np.ndarray, signs: np.ndarray, weights: np.ndarray | None) -> Fits:
         """Return the fits for each row of `signs` (K, n) and `weights` (K, n)."""
@@ -258,12 +261,6 @@ class CAV(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ArgumentError(f"{name} must be a positive integer; got {value!r}.")
-    return int(value)
 
 
 def _is_tensor(value: Any) -> bool:

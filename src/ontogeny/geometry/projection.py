@@ -240,6 +240,8 @@ def sampled_subspace_control(
 ) -> np.ndarray:
     """Return ρ of vectors (n, P) in `draws` random k-dimensional subspaces, shape (draws, n).
 
+    NaN for a zero vector.
+
     Bases are the Q of Gaussian matrices (P, k), as in the paper's code: `random_subspace_control`
     gives the same law at no cost; this one is there to be compared with it.
 
@@ -259,6 +261,7 @@ def sampled_subspace_control(
         raise ArgumentError(f"k must be from 1 to {given.shape[1]}, the coordinates; got {k}.")
     rng = np.random.default_rng(random_state)
     lengths = np.linalg.norm(given, axis=1)
+    lengths = np.where(lengths > 0, lengths, np.nan)
     bases = (np.linalg.qr(rng.standard_normal((given.shape[1], k)))[0] for _ in range(draws))
     return np.stack([np.linalg.norm(given @ Q, axis=1) / lengths for Q in bases])
 

@@ -20,6 +20,7 @@ from ..concepts import CAV
 from ..concepts.cav import SOLVERS
 from ..dynamics import permutation_test
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from ..inputs import Inputs
 from ..needs import Activations
 from .base import Observable
@@ -83,10 +84,8 @@ class LabelledConcepts(Observable):
             if isinstance(value, list):
                 object.__setattr__(self, name, tuple(value))
         check_choice("tokens", self.tokens, GRANULARITIES)
-        if self.n_random < 1 or self.n_refits < 1:
-            raise ArgumentError(
-                f"n_random and n_refits must be at least 1; got {self.n_random}, {self.n_refits}."
-            )
+        for name in ("n_random", "n_refits"):
+            check_whole(name, getattr(self, name))
         if not 0 < self.fraction < 1:
             raise ArgumentError(f"fraction must lie between 0 and 1; got {self.fraction}.")
         check_choice("solver", self.solver, SOLVERS)
