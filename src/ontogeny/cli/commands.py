@@ -224,7 +224,7 @@ def reproduce(
     typer.echo(f"page: {page.resolve()}")
 
 
-def _whole(attributes: Mapping[str, Any]) -> bool:
+def _whole(attributes: Mapping[Any, Any]) -> bool:
     """Return whether every cell is done and every checkpoint that there should be is there."""
     import json
 
