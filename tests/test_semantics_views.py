@@ -48,6 +48,30 @@ def corpus():
     return support, semantics.svd_concepts(support, 6)
 
 
+def test_words_tell_what_they_follow_and_contexts_what_follows_them(corpus):
+    support, basis = corpus
+    groups = semantics.orthants(basis, 3)
+    data = orthants_view(groups, top=4, support=support)
+    counts = support.counts.toarray()
+    checked = 0
+    for orthant in [o for o in groups if o.words]:
+        row = data.sel(orthant=orthant.name)
+        for word, told in zip(row.word.values, row.seen_after.values, strict=True):
+            if word:
+                seen = counts[support.words.index(word)]
+                assert told.startswith("after “") and f"({int(seen.max()):,})" in told.split("”")[1]
+                checked += 1
+        for j, told in zip(orthant.context_index[:4], row.seen_before.values, strict=False):
+            best = support.words[int(counts[:, j].argmax())]
+            assert told.startswith(f"before “{best}” ({int(counts[:, j].max())})"), told
+    assert checked > 5
+    figures = json.loads(data.attrs["figures"])
+    assert [f["context"] for f in figures] == ["seen_after", "seen_before"]
+    small = semantics.support_matrix("a b a c a b b", lengths=1)
+    with pytest.raises(ArgumentError, match="support has 3 words"):
+        orthants_view(groups, support=small)
+
+
 def test_clouds_hold_the_words_of_each_orthant_in_order(corpus):
     groups = semantics.orthants(corpus[1], 3)
     data = orthants_view(groups, top=4)

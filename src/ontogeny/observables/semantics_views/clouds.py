@@ -10,19 +10,25 @@ import xarray as xr
 
 from ... import semantics
 from ...errors import ArgumentError
-from ...figures import Section, Words, attach
+from ...figures import Section, Words, attach, show_token
 from .words import SOURCE
 
 __all__ = ["orthants_view", "tree_view"]
 
 TOP = 40
+PARTNERS = 3  # contexts of a word, and words of a context, that are named on hover
 _AXES = (
     "Random rotations inside the same concepts give orthants that are about as coherent: read an "
     "orthant as a group of words, not its signs as properties."
 )
 
 
-def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dataset:
+def orthants_view(
+    groups: Sequence[semantics.Orthant],
+    top: int = TOP,
+    *,
+    support: semantics.Support | None = None,
+) -> xr.Dataset:
     """Return clouds of the words of each orthant, and of its contexts, sized by typicality.
 
     Parameters
@@ -31,11 +37,14 @@ def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dat
         Of :func:`ontogeny.semantics.orthants`; empty sides are left out.
     top
         Words and contexts kept for each.
+    support
+        What the concepts were made from: words then show on hover the contexts that they follow
+        most often, and contexts the words that follow them.
 
     Raises
     ------
     ArgumentError
-        If no orthant holds a word.
+        If no orthant holds a word, or `support` is not what the orthants were made from.
 
     Notes
     -----
@@ -55,6 +64,9 @@ def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dat
     data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
     sizes = [f"{o.name} · {len(o.words)} words, {len(o.contexts)} contexts" for o in kept]
     data["heading"] = ("orthant", sizes)
+    if support is not None:
+        data = data.assign(_seen(kept, support, data.sizes["rank"], top))
+    known = support is not None
     figures = [
         Words(
             "orthant-words",
@@ -63,6 +75,7 @@ def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dat
             words="word",
             groups="orthant",
             heading="heading",
+            context="seen_after" if known else None,
             caption="The most typical words; size is typicality, the sum of |uₖ| over the "
             "concepts. It ranks frequent words first.",
         )
@@ -79,6 +92,7 @@ def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dat
                 groups="orthant",
                 rank="context_rank",
                 heading="heading",
+                context="seen_before" if known else None,
                 caption="The contexts whose signs are those of the words above: what comes before "
                 "them.",
             )
@@ -91,6 +105,46 @@ def orthants_view(groups: Sequence[semantics.Orthant], top: int = TOP) -> xr.Dat
         source=f"{SOURCE}, Def. 1",
     )
     return attach(data, section, figures)
+
+
+def _seen(
+    groups: Sequence[semantics.Orthant], support: semantics.Support, words: int, top: int
+) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
+    """Return for every shown word what it follows most often, for every context what follows it."""
+    rows, columns = support.counts.tocsr(), support.counts.tocsc()
+    index = max((o.word_index.max(initial=-1) for o in groups), default=-1)
+    other = max((o.context_index.max(initial=-1) for o in groups), default=-1)
+    if index >= rows.shape[0] or other >= rows.shape[1]:
+        raise ArgumentError(
+            f"support has {rows.shape[0]} words and {rows.shape[1]} contexts; the orthants know "
+            f"word {index} and context {other}."
+        )
+    contexts = max(1, min(top, max(len(o.contexts) for o in groups)))
+    after = np.full((len(groups), words), "", dtype=object)
+    before = np.full((len(groups), contexts), "", dtype=object)
+    for i, orthant in enumerate(groups):
+        for j, z in enumerate(orthant.word_index[:words].tolist()):
+            after[i, j] = _most("after", rows, z, support.contexts)
+        for j, c in enumerate(orthant.context_index[:contexts].tolist()):
+            before[i, j] = _most("before", columns, c, support.words)
+    found = {"seen_after": (("orthant", "rank"), after.astype(str))}
+    if any(o.contexts for o in groups):
+        found["seen_before"] = (("orthant", "context_rank"), before.astype(str))
+    return found
+
+
+def _most(when: str, counts: Any, line: int, names: Sequence[Any]) -> str:
+    """Return the partners of one row or column with the largest counts."""
+    part = slice(counts.indptr[line], counts.indptr[line + 1])
+    partners, seen = counts.indices[part], counts.data[part]
+    best = np.lexsort((partners, -seen))[:PARTNERS]
+    shown = (f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist())
+    return f"{when} {', '.join(shown)}" if len(best) else ""
+
+
+def _readable(name: Any) -> str:
+    parts = (name,) if isinstance(name, str) else name
+    return " ".join(show_token(part) for part in parts)
 
 
 def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:

@@ -36,7 +36,7 @@ def semantics_page(
     basis
         With names of words.
     support
-        What it was made from, for the lift of contexts and words.
+        What it was made from, for the lift of contexts and words, and for what words show on hover.
     dims
         Concepts of the orthants; coherence is shown for one less to two more as well.
     heldout
@@ -68,7 +68,7 @@ def semantics_page(
     if basis.words is None:
         raise ArgumentError("basis must know its words; give them to embedding_concepts.")
     nodes = {
-        "orthants": orthants_view(semantics.orthants(basis, dims)),
+        "orthants": orthants_view(semantics.orthants(basis, dims), support=support),
         "refinement": tree_view(semantics.refinement_tree(basis, dims)),
         "concepts": concepts_view(basis),
     }
