@@ -204,9 +204,15 @@ def test_the_page_and_the_papers_figures_draw_them(result, tmp_path):
     og.open_study(result.attrs["folder"]).report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Labelled concepts: influence (TCAV)" in page and "sigma-aware sum" in page
+    assert "cannot be drawn" not in page and "TCAV scores against random texts" in page
     written = og.report.write_figures(result, tmp_path / "figures", formats=())
     names = {path.name for path in written}
-    assert {"tcav-regimes.csv", "tcav-regimes.tex", "cav-accuracy.csv"} <= names
+    assert {
+        "tcav-against-scores.csv",
+        "tcav-regimes.csv",
+        "tcav-regimes.tex",
+        "cav-accuracy.csv",
+    } <= names
 
 
 def test_labels_are_asked_for():
