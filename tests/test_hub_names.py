@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory.revisions import choose, compile_pattern, parse
+from ontogeny.trajectory.revisions import UnknownRevisionError, choose, compile_pattern, parse
 
 KNOWN = compile_pattern(None)
 
@@ -76,6 +76,33 @@ def test_branch_lists_of_four_suites_give_the_steps_in_numerical_order(suite):
     assert list(chosen.names) == steps and chosen.noted == () and chosen.gaps == {}
     tokens = {t for _, t in chosen.names.values()}
     assert (None in tokens) == (suite is not olmo)
+
+
+LATER = "stage2-ingredient1-step1000-tokens3B"
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "steps"),
+    [
+        (pythia()[0], None, pythia()[1]),
+        ([*olmo()[0], LATER], None, olmo()[1]),
+        ([*olmo()[0], LATER], "olmo", olmo()[1]),
+        (["step1000-tokens4B", "step0-tokens0B", "stage1-step7-tokens1B"], None, [0, 1000]),
+        (multiberts()[0], "multiberts", multiberts()[1]),
+        (["main", "checkpoint-500", "checkpoint-20"], None, [20, 500]),
+        (["main", "run-a/it3", "run-b/it4"], r"run-a/it(?P<step>\d+)", [3]),
+    ],
+)
+def test_without_a_choice_the_usual_names_of_the_suite_are_taken(names, pattern, steps):
+    commits = {name: f"{k:040x}" for k, name in enumerate(names)}
+    chosen = choose(commits, None, pattern, False, "o/r")
+    assert list(chosen.names) == steps and chosen.noted == () and chosen.gaps == {}
+
+
+def test_without_a_choice_names_that_may_be_of_several_runs_are_not_mixed():
+    commits = {f"seed{seed}-step{step}": f"{seed}{step}" for seed in (1, 2) for step in (0, 9)}
+    with pytest.raises(UnknownRevisionError, match="seed1-step0"):
+        choose(commits, None, None, False, "o/r")
 
 
 def test_a_users_own_expression_and_function():

@@ -143,7 +143,7 @@ def _main(repository: Repository) -> str:
 
 def open_hub(
     repository: Repository | Repositories,
-    revisions: Revisions,
+    revisions: Revisions | None,
     pattern: str | re.Pattern[str] | None,
     strict: bool,
     model: Template | None,

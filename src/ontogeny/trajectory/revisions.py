@@ -37,6 +37,8 @@ PATTERNS: Mapping[str, str] = {
 }
 """Regular expressions of known suites by name, tried in this order on the whole name."""
 
+_USUAL = ("step*", "stage1-*", "checkpoint-*")  # OLMo's later stages count their steps anew
+
 Revisions: TypeAlias = "str | Iterable[str | int] | Callable[[str], int | None]"
 _SCALE = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
@@ -130,7 +132,7 @@ def _count(text: str | None, name: str) -> int:
 
 def choose(
     commits: Mapping[str, str],
-    revisions: Revisions,
+    revisions: Revisions | None,
     pattern: str | re.Pattern[str] | None,
     strict: bool,
     repo: str,
@@ -150,6 +152,8 @@ def choose(
     patterns = compile_pattern(pattern)
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
+    if revisions is None:
+        revisions = _usual(commits, patterns, own=pattern is not None)
     if isinstance(revisions, str) and not set(revisions) & set("*?["):
         revisions, strict = [revisions], True
     gaps: dict[int, str] = {}
@@ -172,6 +176,20 @@ def choose(
         by_step.setdefault(step, []).append((name, tokens))
     names = {step: _one(step, by_step[step], commits, noted) for step in sorted(by_step)}
     return Chosen(names, dict(sorted(gaps.items())), tuple(noted))
+
+
+def _usual(
+    commits: Mapping[str, str], patterns: tuple[re.Pattern[str], ...], own: bool
+) -> str | list[str]:
+    """Return the first usual glob that gives a step; with the user's `own` pattern, what it reads.
+
+    Without one, names of another kind are not taken unasked: they may be of several runs.
+    """
+    numbered = [name for name in commits if parse(name, patterns) is not None]
+    for glob in _USUAL:
+        if any(fnmatch.fnmatchcase(name, glob) for name in numbered):
+            return glob
+    return numbered if own and numbered else _USUAL[0]
 
 
 def _one(

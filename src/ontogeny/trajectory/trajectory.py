@@ -102,7 +102,7 @@ class Trajectory:
     def from_hub(
         cls,
         repo: str | Sequence[str],
-        revisions: Revisions = "step*",
+        revisions: Revisions | None = None,
         *,
         pattern: str | re.Pattern[str] | None = None,
         strict: bool = False,
@@ -127,7 +127,8 @@ class Trajectory:
             each, whose names give the steps (then `revisions` is not used).
         revisions
             A glob over branch and tag names, a list of names or steps, or a function from a name
-            to its step (None leaves it out).
+            to its step (None leaves it out). By default ``"step*"``, where there is none
+            ``"stage1-*"`` or ``"checkpoint-*"``, and else whatever a given `pattern` reads.
         pattern
             How step and tokens are read from a name: a regular expression with a group ``step``
             and perhaps ``tokens``, or ``"pythia"``, ``"olmo"``, ``"eurobert"``, ``"multiberts"``
