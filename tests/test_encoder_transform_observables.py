@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
+from ontogeny.observables.concept_noise import Pair, noise_floors
 from study_examples import LAYERS, developing, rotating, tiny_inputs
 
 STEPS = (0, 1, 2, 4, 8, 16, 32)
@@ -96,6 +98,49 @@ def test_at_the_reference_nothing_is_left_and_the_path_adds_up(made):
     )
     assert float(node.normalised.sel(step=32).min()) == pytest.approx(1)
     assert (node.refit_low <= node.refit_high).all()
+
+
+def test_refits_have_the_transforms_that_were_planted():
+    rng = np.random.default_rng(0)
+    W_ref, W = (torch.from_numpy(rng.normal(size=(9, 3))) for _ in range(2))
+    T = torch.from_numpy(rng.normal(size=(3, 3)))
+    turn = torch.linalg.qr(torch.eye(3).double() + 0.1 * T).Q
+    turn = turn * torch.sign(torch.diagonal(turn))
+    outside = torch.from_numpy(np.linalg.svd(W.numpy(), full_matrices=True)[0][:, 3:6])
+    others = {"map": W_ref @ T, "turned": W @ turn, "away": W + 1e-2 * outside, "same": W.clone()}
+    A = torch.from_numpy(rng.normal(size=(20, 9)))
+    here, reference = Pair(A, W, A @ W), Pair(A, W_ref, A @ W_ref)
+    found = noise_floors(here, reference, others, lambda *_: np.zeros((1, 3)), 0)
+    _, log_det = np.linalg.slogdet(T.numpy())
+    assert float(found["refit_log_det"].sel(refit="map")) == pytest.approx(log_det)
+    condition = float(found["refit_condition"].sel(refit="map"))
+    assert condition == pytest.approx(np.linalg.cond(T.numpy()))
+    share = found["refit_share"].transpose("refit", "share_of")
+    assert share.sel(refit="turned").values == pytest.approx([1, 0, 0], abs=1e-9)
+    assert share.sel(refit="away").values == pytest.approx([0, 0, 1], abs=1e-3)
+    assert share.sel(refit="same").values.tolist() == [0, 0, 0]  # rounding has no direction
+
+
+def test_bands_of_transforms_hold_what_refits_give(made):
+    node, concepts = (made[1][n].to_dataset() for n in ("concepts-ica-transforms", "concepts-ica"))
+    for name, of in (("log_det", "refit_log_det"), ("condition", "refit_condition")):
+        low = concepts[of].min("refit").sel(step=0)
+        assert np.array_equal(node[f"{name}_low"].sel(step=0), low)
+        assert (node[f"{name}_low"] <= node[f"{name}_high"]).all()
+    walked = node.refit_high.isel(step=slice(1, None)).sum("step")
+    expected = walked / node.cumulative_change.isel(step=-1)
+    assert np.allclose(node.normalised_high.isel(step=-1).transpose(*expected.dims), expected)
+    assert (node.normalised_high.isel(step=0) == 0).all()
+    figures = json.loads(node.attrs["figures"])
+    without = [f["id"] for f in figures if not f["bands"]]
+    assert without == ["codes-error"] and "there is no band" in figures[0]["caption"]
+
+
+def test_what_shuffled_codes_leave_on_the_train_rows_stands_under_the_error(made):
+    node = made[1]["encoder-dynamics-ica"].to_dataset()
+    drawn = node.shuffled_train_error.sel(step=32)
+    assert np.array_equal(node.train_shuffled_low.sel(step=32), drawn.min("draw"))
+    assert (node.train_error.sel(step=32) < node.train_shuffled_low.sel(step=32)).all()
 
 
 def test_an_encoder_does_not_see_a_rotation_and_the_matched_path_does(tmp_path):

@@ -1,5 +1,7 @@
 """Lipschitz ratios and local constants: closed forms, and along a small study."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -119,6 +121,30 @@ def test_stored_distances_and_ratios_equal_those_by_hand(made):
     )
     assert float(found) == pytest.approx(float(concepts) / moved, rel=1e-4)
     assert np.isnan(node.concepts_per_activations.sel(step=96)).all()
+
+
+def test_ratios_stand_over_refits_chance_and_random_directions(made):
+    models, tree = made
+    node, concepts = (tree[n].to_dataset() for n in ("concepts-pca-lipschitz", "concepts-pca"))
+    layer = "model.layers.1.mlp"
+    acts = [og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (0, 96)]
+    squares = (acts[0].double() - acts[1].double()).square().sum(1).numpy()
+    drawn = np.random.default_rng(0).integers(0, len(squares), (4000, len(squares)))
+    spread = np.sqrt(squares[drawn].sum(1)).std()  # what resampling tokens gives
+    error = float(node.activation_distance_stderr.sel(step=0, layer=layer))
+    assert error == pytest.approx(spread, rel=0.1)
+    here = {"step": 0, "layer": layer, "distance": "procrustes", "alignment": "matched"}
+    for kind in ("refit", "chance"):
+        for end in ("low", "high"):
+            apart = float(concepts[f"absolute_{kind}_{end}"].sel(here))
+            moved = float(node.activation_distance.sel(step=0, layer=layer))
+            assert float(node[f"{kind}_{end}"].sel(here)) == pytest.approx(apart / moved)
+            assert np.isnan(node[f"{kind}_{end}"].sel(step=96)).all()
+    inside = node.layer_random.sel(step=0, layer=layer)
+    assert float(node.random_low.sel(step=0, layer=layer)) == float(inside.min())
+    bands = {f["id"]: len(f["bands"]) for f in json.loads(node.attrs["figures"])}
+    assert bands["procrustes-per-activations"] == 2
+    assert bands["activations-per-parameters"] == 1
 
 
 def test_local_constants_stand_at_the_noise_steps_only(made):

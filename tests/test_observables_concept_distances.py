@@ -1,6 +1,7 @@
 """Distances between the concepts of all pairs of steps."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -48,6 +49,35 @@ def test_the_previous_step_is_the_diagonal_beside(made):
             data.to_previous.sel(step=step, drop=True),
             data.between.sel(step=step, step_=before, drop=True),
         )
+
+
+def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
+    step, layer, refit = [0, 1], ["a"], ["x", "y"]
+    found = np.arange(8.0).reshape(1, 2, 2, 1, 2) / 8  # measure, alignment, refit, layer, step
+    coords = {
+        "alignment": ["as returned", "matched"], "refit": refit, "layer": layer, "step": step
+    }  # fmt: skip
+    dims = ("alignment", "refit", "layer", "step")
+    concepts = xr.Dataset(
+        {
+            "refit_distance": (("distance", *dims), found),
+            "refit_correlation": (("correlation", *dims), 1 - found),
+        },
+        coords={**coords, "distance": ["procrustes"], "correlation": ["optimal"]},
+    )
+    measures = ("optimal", "procrustes", "bures")
+    previous = xr.DataArray(
+        np.zeros((3, 2, 1)), dims=("distance", "step", "layer"),
+        coords={"distance": list(measures), "step": step, "layer": layer},
+    )  # fmt: skip
+    between = previous.expand_dims(step_=step)
+    data = xr.Dataset({"between": between, "to_previous": previous})
+    node = og.observables.ConceptDistances("c", measures=measures).summarise(data, {"c": concepts})
+    band = node.sel(layer="a", step=0)
+    assert band.refit_low.sel(distance=["optimal", "procrustes"]).values.tolist() == [0.25, 0.5]
+    assert band.refit_high.sel(distance=["optimal", "procrustes"]).values.tolist() == [0.5, 0.75]
+    bands = [len(f["bands"]) for f in json.loads(node.attrs["figures"]) if f["kind"] == "curves"]
+    assert bands == [1, 1, 0]
 
 
 def test_it_is_computed_once_and_again_when_a_cell_behind_it_changes(made):

@@ -90,29 +90,23 @@ class ConceptDistances(Observable):
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add what refitting at one step gives, and the figures."""
-        of = nodes[self.of]
-        known = [m for m in self.measures if "refit_distance" in of and m in of.distance.values]
-        if known:
-            refit = of.refit_distance.sel(alignment="matched", drop=True)
-            low, high = filled_steps(refit.min("refit")), filled_steps(refit.max("refit"))
-            data = data.assign(
-                refit_low=low.reindex(distance=data.distance),
-                refit_high=high.reindex(distance=data.distance),
-            )
+        bands = _refit_bands(nodes[self.of], self.measures)
+        data = data.assign(bands)
+        known = [m for m in self.measures if bands and _is_known(bands["refit_low"], m)]
         data.between.attrs.update(
             long_name="distance between the concepts of two steps, relative to the norms", units="1"
         )
         data.to_previous.attrs.update(
             long_name="distance to the step before, relative to the norms", units="1"
         )
-        bands = [Band("refit_low", "refit_high", "refitting alone")] if known else []
+        grey = [Band("refit_low", "refit_high", "refitting alone")]
         figures: list[Any] = [
             Curves(
                 f"previous-{measure}",
                 f"{measure.capitalize()}: to the checkpoint before",
                 value="to_previous",
                 select={"distance": measure},
-                bands=bands if measure in known else [],
+                bands=grey if measure in known else [],
                 caption="Spacing of the checkpoints matters: neighbours are nearer where "
                 "checkpoints are denser.",
             )
@@ -137,7 +131,29 @@ class ConceptDistances(Observable):
             symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",
             null="Grey: refitting at one step on resampled tokens, or with other seeds.",
             care="A rotation of the activations shows here as movement; the curves to the "
-            "reference step remove it. Correlations are 1 where concepts are the same.",
+            "reference step remove it. Correlations are 1 where concepts are the same; their grey "
+            "band needs the same correlation in the concepts' node.",
             source="Bernas 2025, Defs 40-52",
         )
         return attach(data, section, figures)
+
+
+def _refit_bands(of: xr.Dataset, measures: Sequence[str]) -> dict[str, xr.DataArray]:
+    """Return what refits at one step give, for those measures that the other node has too."""
+    pieces = []
+    for name, dim in (("refit_distance", "distance"), ("refit_correlation", "correlation")):
+        known = [m for m in measures if name in of and m in of[dim].values]
+        if known:
+            found = of[name].sel({dim: known}).sel(alignment="matched", drop=True)
+            pieces.append(found.rename({dim: "distance"} if dim != "distance" else {}))
+    if not pieces:
+        return {}
+    refit = xr.concat(pieces, dim="distance")
+    ends = {"refit_low": refit.min("refit"), "refit_high": refit.max("refit")}
+    return {
+        name: filled_steps(values).reindex(distance=list(measures)) for name, values in ends.items()
+    }
+
+
+def _is_known(low: xr.DataArray, measure: str) -> bool:
+    return bool(low.sel(distance=measure).notnull().any())

@@ -9,13 +9,16 @@ import numpy as np
 import torch
 import xarray as xr
 
+from .. import dynamics
 from ..distances import align
 from .concept_fits import matched, rotation
+from .rows import MEASURABLE
 
-__all__ = ["MATCHINGS", "RESAMPLES", "Pair", "noise_floors", "refits"]
+__all__ = ["MATCHINGS", "RESAMPLES", "SHARES", "Pair", "noise_floors", "refits"]
 
 RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
+SHARES = ("rotation", "deformation", "outside")
 
 Fit = Callable[[torch.Tensor, int], torch.Tensor]
 
@@ -75,7 +78,9 @@ def noise_floors(
 ) -> dict[str, xr.DataArray]:
     """Return distances of refits to this step's fit and to the reference, and those of chance.
 
-    With them come the norms of the refitted dictionaries, which make the distances absolute.
+    With them come the norms of the refitted dictionaries, which make the distances absolute, and
+    what their transforms are: how far from the fit's, log-determinant and condition number (from
+    the reference's dictionary), and how the change from the fit splits.
 
     ``relative(W, other, rotation)`` gives what W is compared by, (distance, alignment).
     """
@@ -86,6 +91,8 @@ def noise_floors(
     to_fit = np.stack([relative(V, here, identity) for V in others.values()])
     to_reference = np.stack([relative(V, reference, turn) for V in others.values()])
     moved = np.stack([_transform_distances(V, W, W_ref) for V in others.values()])
+    maps = [_transform(V, W_ref) for V in others.values()]
+    shares = np.array([_shares(V, W) for V in others.values()])
     chance = [_chance(here, reference, relative, random_state, draw) for draw in range(RESAMPLES)]
     dims = ("distance", "alignment")
     coords: dict[str, Any] = {"refit": names}
@@ -97,6 +104,11 @@ def noise_floors(
         ),
         "refit_transform_distance": xr.DataArray(
             moved, dims=("refit", "matching"), coords={**coords, "matching": list(MATCHINGS)}
+        ),
+        "refit_log_det": xr.DataArray([t.log_det for t in maps], dims="refit", coords=coords),
+        "refit_condition": xr.DataArray([t.condition for t in maps], dims="refit", coords=coords),
+        "refit_share": xr.DataArray(
+            shares, dims=("refit", "share_of"), coords={**coords, "share_of": list(SHARES)}
         ),
         "chance_distance": xr.DataArray(np.stack(chance), dims=("draw", *dims)),
     }
@@ -112,6 +124,20 @@ def _transform_distances(V: torch.Tensor, W: torch.Tensor, W_ref: torch.Tensor) 
         found = [align(X, W_ref, under="invertible").transform for X in (refit, fit)]
         apart.append(float((found[0].double() - found[1].double()).norm()))
     return apart
+
+
+def _transform(V: torch.Tensor, W: torch.Tensor) -> dynamics.Transform:
+    """Return the transform of W into V; codes take no part."""
+    none = torch.eye(W.shape[1], dtype=torch.float64)
+    return dynamics.transform(V.double().cpu(), none, W.double().cpu(), none)
+
+
+def _shares(V: torch.Tensor, W: torch.Tensor) -> list[float]:
+    """Return how the change from W to V, matched to it, splits; 0 where it is only rounding."""
+    found = _transform(matched(W, V), W)
+    if found.identity.dictionary <= MEASURABLE * found.dictionary_norm:
+        return [0.0] * len(SHARES)
+    return [found.shares[name] for name in SHARES]
 
 
 def _chance(

@@ -87,7 +87,7 @@ class Concepts(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concepts"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -76,6 +76,7 @@ class EncoderDynamics(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "encoder-dynamics"
+    version: ClassVar[int] = 2
     uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -177,18 +178,20 @@ class EncoderDynamics(Observable):
     ) -> dict[str, Any]:
         """Return the comparisons on resampled rows, and with the train codes out of order."""
         rng = np.random.default_rng([self.random_state, 2])
-        resampled, shuffled = [], []
+        resampled, shuffled, errors = [], [], []
         for _ in range(_DRAWS):
             rows = torch.from_numpy(np.sort(rng.integers(0, len(A_train), len(A_train))))
             held = torch.from_numpy(np.sort(rng.integers(0, len(A_test), len(A_test))))
             encoder = self._encoder(A_train[rows], train[rows])
             resampled.append(self._compared(encoder.predict(A_test[held]), test[:, held]))
             order = torch.from_numpy(rng.permutation(len(train)))
-            codes = self._encoder(A_train, train[order]).predict(A_test)
-            shuffled.append(self._compared(codes, test))
+            encoder = self._encoder(A_train, train[order])
+            shuffled.append(self._compared(encoder.predict(A_test), test))
+            errors.append(encoder.relative_error)
         return {
             "resampled": xr.concat(resampled, dim="draw"),
             "shuffled": xr.concat(shuffled, dim="draw"),
+            "shuffled_train_error": ("draw", np.array(errors)),
         }
 
     def _encoder(self, A: torch.Tensor, U: torch.Tensor) -> dynamics.Encoder:

@@ -34,6 +34,8 @@ def summarise_encoders(data: xr.Dataset, extractor: str, norm: str) -> xr.Datase
             high=data.comparison + spread,
             shuffled_low=filled_steps(data.shuffled.min("draw")),
             shuffled_high=filled_steps(data.shuffled.max("draw")),
+            train_shuffled_low=filled_steps(data.shuffled_train_error.min("draw")),
+            train_shuffled_high=filled_steps(data.shuffled_train_error.max("draw")),
         )
     layers = [str(layer) for layer in data.layer.values]
     data = data.assign(
@@ -106,7 +108,8 @@ def _figures(noisy: bool) -> list[Figure]:
             y="concept",
             facet="layer",
             caption="Mean softmax of the encoded codes: what each of the reference's concepts "
-            "counts for at each step, whatever its direction.",
+            "counts for at each step, whatever its direction. An encoder that finds nothing and "
+            "has no intercept gives codes near 0, and each of r concepts a share near 1/r.",
         )
     )
     figures.append(
@@ -114,7 +117,11 @@ def _figures(noisy: bool) -> list[Figure]:
             "train-error",
             "What the encoder leaves on its train rows",
             value="train_error",
-            caption="Relative to the norm of the reference's codes.",
+            bands=[Band("train_shuffled_low", "train_shuffled_high", "codes out of order")]
+            if noisy
+            else [],
+            caption="Relative to the norm of the reference's codes. Where the band reaches down, a "
+            "map of this size fits anything.",
         )
     )
     return figures

@@ -70,6 +70,7 @@ class Lipschitz(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "lipschitz"
+    version: ClassVar[int] = 2
     uses_noise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -124,8 +125,10 @@ class Lipschitz(Observable):
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             A_ref = there[path].to(A)
+            apart, error = _apart(A, A_ref)
             result: dict[str, Any] = {
-                "activation_distance": float((A.double() - A_ref.double()).norm()),
+                "activation_distance": apart,
+                "activation_distance_stderr": error,
                 "activation_norm": float(A.double().norm()),
             }
             if reading.noise:
@@ -204,6 +207,15 @@ class Lipschitz(Observable):
             random_state=self.random_state,
             **self.options,
         )
+
+
+def _apart(A: torch.Tensor, A_ref: torch.Tensor) -> tuple[float, float]:
+    """Return the distance of activations (n, m), and its standard error over tokens."""
+    squares = (A.double() - A_ref.double()).square().sum(dim=1)
+    apart = float(squares.sum().sqrt())
+    if apart == 0 or len(squares) < 2:
+        return apart, 0.0
+    return apart, float(squares.std()) * len(squares) ** 0.5 / (2 * apart)
 
 
 def _named(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import xarray as xr
 
 from .. import dynamics
 from ..errors import ArgumentError
-from ..figures import Curves, Figure, Section, attach
+from ..figures import Band, Curves, Figure, Section, attach
+from .concept_figures import filled_steps
 from .rows import reference_index
 
 __all__ = ["summarise_lipschitz"]
@@ -41,13 +42,38 @@ def summarise_lipschitz(
         activations_per_parameters=(moved.dims, second.ratio),
         **_compared(data, apart.sel(distance=distance, alignment="matched").values, moved.values),
     )
+    data = data.assign(_bands(data, concepts))
     if "extractor_random" in data:
         data = data.assign_coords(matching=list(_MATCHINGS))
     for name, text in _NAMES.items():
         if name in data:
             data[name].attrs.update(long_name=text)
-    figures = _figures([str(name) for name in data.distance.values])
+    figures = _figures([str(name) for name in data.distance.values], set(map(str, data.data_vars)))
     return attach(data, _section(of, distance), figures, _statements(data))
+
+
+def _bands(data: xr.Dataset, concepts: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Return intervals over tokens, and what refitting, chance and random directions give.
+
+    The concepts' node holds distances of refits to this step's fit and of chance, both absolute;
+    over the same activation distance they are ratios that hold nothing of the run's own movement.
+    """
+    moved = data.activation_distance.where(data.activation_distance > 0)
+    steps = data.parameter_distance.where(data.parameter_distance > 0)
+    spread = 1.96 * data.activation_distance_stderr
+    found: dict[str, xr.DataArray] = {}
+    for end, distance in (("low", data.activation_distance - spread), ("high", moved + spread)):
+        distance = distance.clip(min=0)
+        found |= {f"activations_{end}": distance, f"per_parameters_{end}": distance / steps}
+        for kind in ("refit", "chance"):
+            if f"absolute_{kind}_{end}" in concepts:
+                apart = concepts[f"absolute_{kind}_{end}"]
+                apart = apart.reindex(step=data.step, layer=data.layer)
+                found[f"{kind}_{end}"] = apart / moved
+    if "layer_random" in data:
+        found["random_low"] = filled_steps(data.layer_random.min("draw"))
+        found["random_high"] = filled_steps(data.layer_random.max("draw"))
+    return found
 
 
 def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
@@ -138,7 +164,10 @@ _NAMES = {
 }
 
 
-def _figures(distances: Sequence[str]) -> list[Figure]:
+def _figures(distances: Sequence[str], known: Collection[str]) -> list[Figure]:
+    def bands(**labels: str) -> list[Band]:
+        return [Band(f"{k}_low", f"{k}_high", v) for k, v in labels.items() if f"{k}_low" in known]
+
     ratios = [
         Curves(
             f"{name}-per-activations",
@@ -147,35 +176,43 @@ def _figures(distances: Sequence[str]) -> list[Figure]:
             facet="alignment",
             select={"distance": name},
             y_scale="log",
+            bands=bands(refit="refitting alone", chance="chance"),
             caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
             "a rise towards the reference is what noise in the fit, or a jump of the solver, "
-            "looks like.",
+            "looks like. Grey: the distance between refits at this step, and that of unrelated "
+            "concepts, over the same activation distance: within the first, the ratio is the "
+            "solver's noise.",
         )
         for name in distances
     ]
-    return [*ratios, *_FIGURES]
-
-
-_FIGURES: list[Figure] = [
-    Curves(
+    per_parameters = Curves(
         "activations-per-parameters",
         "Activation distance per parameter distance",
         value="activations_per_parameters",
         y_scale="log",
-        caption="‖h_t − h_ref‖ / ‖θ_t − θ_ref‖, all parameters of the model.",
-    ),
+        interval=("per_parameters_low", "per_parameters_high"),
+        bands=bands(random="random directions"),
+        caption="‖h_t − h_ref‖ / ‖θ_t − θ_ref‖, all parameters of the model; shade: ±1.96 standard "
+        "errors over tokens. Grey: the same ratio for small steps from this checkpoint in random "
+        "directions of its parameters.",
+    )
+    return [*ratios, per_parameters, *_FIGURES]
+
+
+_FIGURES: list[Figure] = [
     Curves(
         "parameters",
         "Distance of the parameters",
         value="parameter_distance",
         series=None,
-        caption="‖θ_t − θ_ref‖.",
+        caption="‖θ_t − θ_ref‖, exact: nothing is sampled.",
     ),
     Curves(
         "activations",
         "Distance of the activations",
         value="activation_distance",
-        caption="‖h_t − h_ref‖_F, as it is.",
+        interval=("activations_low", "activations_high"),
+        caption="‖h_t − h_ref‖_F, as it is; shade: ±1.96 standard errors over tokens.",
     ),
 ]
 
@@ -187,7 +224,9 @@ def _section(of: str, distance: str) -> Section:
         "step, and their ratios. The report's claim: concepts converge because activations do, "
         "and these because parameters do.",
         symbol="d(φ(h_t), φ(h_T)) ≤ L_φ ‖h_t − h_T‖ ≤ L_φ L_f ‖θ_t − θ_T‖",
-        null="Fluctuations around the two trends against surrogates that keep trend and memory; "
+        null="Grey: refitting and chance under the ratios of concepts, random directions under "
+        "that of activations. Fluctuations around the two trends against surrogates that keep "
+        "trend and memory; "
         "and activations as far from the reference, with the differences dealt to other tokens.",
         care=f"Concepts by {distance} distance. Differences dealt to other tokens hold the "
         "reference's own activations once more, with the other sign. A bound says that one curve "

@@ -14,7 +14,7 @@ from ..distances import align
 from ..errors import ArgumentError
 from ..needs import Need, Series
 from .base import Observable, SeriesReading
-from .concept_noise import MATCHINGS
+from .concept_noise import MATCHINGS, SHARES
 from .transform_figures import MAPS, summarise_transforms
 
 __all__ = ["TransformDynamics"]
@@ -25,7 +25,6 @@ _PATH = {
     "cumulative_change": "cumulative",  # xarray has methods called cumulative and rank
     "normalised": "normalised",
 }
-_SHARES = ("rotation", "deformation", "outside")
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _described(steps: np.ndarray, found: Mapping[str, list[dynamics.Transform]])
         for name in ("log_det", "condition")
     }
     result["transform_rank"] = ("step", np.array([float(t.rank) for t in matched]))
-    shares = [[t.shares[name] for t in matched] for name in _SHARES]
+    shares = [[t.shares[name] for t in matched] for name in SHARES]
     matrices = np.stack([t.matrix for t in matched]).astype(np.float32)
     result["share"] = (("share_of", "step"), np.array(shares))
     result["transform"] = (("step", "concept", "concept_"), matrices)
@@ -143,7 +142,7 @@ def _described(steps: np.ndarray, found: Mapping[str, list[dynamics.Transform]])
         "step": steps,
         "mapping": list(MAPS),
         "matching": list(MATCHINGS),
-        "share_of": list(_SHARES),
+        "share_of": list(SHARES),
     }
     return xr.Dataset(result, coords=coords)
 
