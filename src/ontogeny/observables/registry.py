@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ArgumentError, check_choice, suggestion
 from .activation_decay import ActivationDecay
 from .activation_path import ActivationPath
+from .arguments import as_fields
 from .attention_entropy import AttentionEntropy
 from .base import Observable
 from .cav import ConceptDirections
@@ -120,5 +121,4 @@ def make(kind: str, **arguments: Any) -> Observable:
         )
         if required and name not in arguments:
             raise ArgumentError(f"the observable {kind!r} needs the argument {name!r}.")
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()}
-    return cls(**values)
+    return cls(**as_fields(f"the observable {kind!r}:", cls, arguments))

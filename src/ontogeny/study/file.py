@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from .. import observables
 from ..errors import ArgumentError, OntogenyError, suggestion
 from ..inputs import Inputs
+from ..observables.arguments import check_kind
 from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
@@ -18,17 +19,46 @@ __all__ = ["read_sources", "read_study"]
 
 T = TypeVar("T")
 
-_TOP = ("title", "trajectory", "inputs", "observables", "options")
-_HUB = ("revisions", "pattern", "strict", "cache_dir", "trust_remote_code")
-_TRAJECTORY = ("folder", "hub", *_HUB, "on_duplicate", "select")
-_SELECT = ("count", "spacing", "steps", "start", "stop")
-_SOURCES = ("files", "texts", "dataset")
-_HUB_DATA = ("split", "config", "revision")
-_LOCAL_DATA = ("file_format", "encoding", "quotes", "on_error")
-_DATA = ("field", "label", "balanced", "random_state", *_HUB_DATA, *_LOCAL_DATA)
-_INPUTS = (*_SOURCES, "labels", "unit", "max_texts", "max_length", "padding_side", *_DATA)
+_TEXTS = str | tuple[str, ...]
+_TOP = {"title": str, "trajectory": Any, "inputs": Any, "observables": Any, "options": Any}
+_HUB = {
+    "revisions": str | tuple[str | int, ...],
+    "pattern": str,
+    "strict": bool,
+    "cache_dir": str,
+    "trust_remote_code": bool,
+}
+_TRAJECTORY = {"folder": str, "hub": str, **_HUB, "on_duplicate": str, "select": Any}
+_SELECT = {"count": int, "spacing": str, "steps": tuple[int, ...], "start": int, "stop": int}
+_SOURCES = {"files": _TEXTS, "texts": _TEXTS, "dataset": Any}
+_HUB_DATA = {"split": str, "config": str, "revision": str}
+_LOCAL_DATA = {"file_format": str, "encoding": str, "quotes": bool, "on_error": str}
+_DATA = {
+    "field": str | int,
+    "label": str | int,
+    "balanced": bool,
+    "random_state": int,
+    **_HUB_DATA,
+    **_LOCAL_DATA,
+}
+_INPUTS = {
+    **_SOURCES,
+    "labels": tuple[str | float | bool, ...],
+    "unit": str,
+    "max_texts": int,
+    "max_length": int,
+    "padding_side": str,
+    **_DATA,
+}
+_OPTIONS = {
+    "reference": str | int,
+    "batch_size": int,
+    "device": str,
+    "dtype": str,
+    "threads": int,
+    "noise": int,
+}
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
-_OPTIONS = ("reference", "batch_size", "device", "dtype", "threads", "noise")
 
 
 def read_study(path: str | Path) -> Study:
@@ -134,7 +164,7 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
             f"it has {' and '.join(given) or 'none'}."
         )
     limit = table.get("max_texts")
-    if limit is not None and (not isinstance(limit, int) or limit < 1):
+    if limit is not None and limit < 1:
         raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
     foreign = [k for k in _DATA if k in table] if given != ["dataset"] else []
     foreign += ["labels"] if "labels" in table and given != ["texts"] else []
@@ -156,7 +186,7 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         texts = text_files(paths, unit=table.get("unit", "paragraph"))[:limit]
     else:
         texts = _list(table["texts"])[:limit]
-        labels = None if "labels" not in table else _list(table["labels"])[:limit]
+        labels = None if "labels" not in table else table["labels"][:limit]
     options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
     return Inputs.from_texts(texts, tokenizer, labels=labels, source=source, **options)
 
@@ -177,9 +207,6 @@ def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     if wrong:
         kind = "a data set of the Hub" if local is None else "a local file"
         raise ArgumentError(f"{where} {', '.join(wrong)} does not go with {kind}.")
-    for key in ("balanced", "quotes"):
-        if not isinstance(table.get(key, False), bool):
-            raise ArgumentError(f"{where} {key} must be true or false; got {table[key]!r}.")
     balanced = table.get("balanced", False)
     if local is None:
         options = {k: table[k] for k in _HUB_DATA if k in table}
@@ -200,13 +227,15 @@ def _observable(entry: Mapping[str, Any]) -> observables.Observable:
     return observables.make(kind, **arguments)
 
 
-def _check_keys(where: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
-    for key in table:
+def _check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
+    """Refuse unknown keys, and values of another kind than `allowed` says."""
+    for key, value in table.items():
         if key not in allowed:
             raise ArgumentError(
                 f"{where} has no key {key!r}; it has {', '.join(allowed)}."
                 f"{suggestion(key, allowed)}"
             )
+        check_kind(where, key, value, allowed[key])
 
 
 def _table(where: str, value: Any) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from torch import nn
 
 from .. import capture
-from ..errors import ArgumentError, CheckpointError, NonFiniteError
+from ..errors import ArgumentError, CheckpointError, NonFiniteError, suggestion
 from ..inputs import Inputs
 from ..needs import Activations, Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
@@ -169,7 +169,10 @@ def _check_names(needs: Sequence[Need], inputs: Mapping[str, Inputs]) -> None:
         name = getattr(need, "on", None)
         if name is not None and name not in inputs:
             known = ", ".join(map(repr, inputs))
-            raise ArgumentError(f"on={name!r} names no input set of the study; it has {known}.")
+            raise ArgumentError(
+                f"on={name!r} names no input set of the study; it has {known}."
+                f"{suggestion(name, inputs)}"
+            )
 
 
 def _inputs_of(need: Need, inputs: Mapping[str, Inputs]) -> Inputs:
