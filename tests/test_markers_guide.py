@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ontogeny import reproduce
+from ontogeny.reproduce import execution
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "marker-task.md"
 
@@ -16,5 +16,5 @@ def test_the_guide_runs_and_names_every_recipe():
     assert names["task"].placements(4) == 495
     assert names["result"].attrs["problems"] == "[]"
     assert names["result"]["readout-accuracy"].accuracy.sel(step=40).shape == (3,)
-    for name in reproduce.names():
+    for name in execution.RECIPES:
         assert name in text or name.removeprefix("execution-figure") in text

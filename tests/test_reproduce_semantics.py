@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,6 +173,11 @@ def test_the_command_reads_a_text_of_the_users(tmp_path, text, monkeypatch, caps
     assert capsys.readouterr().out.strip().endswith("report.html")
     assert _run(["reproduce", "semantics-imbalance", "--text", str(text), *output]) == 1
     assert "reads no text" in capsys.readouterr().err
+
+
+def test_the_guide_names_every_recipe():
+    guide = Path(__file__).parents[1] / "docs" / "guides" / "semantics.md"
+    assert all(f"`{name}`" in guide.read_text(encoding="utf-8") for name in RECIPES)
 
 
 def test_the_organisms_first_concepts_are_those_of_the_paper():

@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from ontogeny import semantics, tasks
+from ontogeny import semantics, tasks, training, updates
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import semantics_views
+from ontogeny.tasks.marker_stream import MarkerStream
 
 TEXT = "to go to see a cat to run a dog " * 3
 BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)
+ONES = np.ones((10, 4))
+CENTRED = np.array([[0.5, 0.0], [-0.5, 0.0]])
 LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2)), np.ones((9, 2)))
 
 
@@ -34,6 +37,44 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.signature_lift(np.ones((10, 4)), BASIS, 2, rotations=-1), "rotations"),
         (lambda: semantics.coherence([["a"], ["b"]], {"a": "x", "b": "x"}), "same class"),
         (lambda: semantics.train_ufm(np.array([[0.5], [-0.5]]), 2, delta=800.0), "delta"),
+        (lambda: semantics.orthants(BASIS, 2, neutral="x"), "neutral must be a finite number"),
+        (lambda: semantics.orthants(BASIS, 2, neutral=np.nan), "neutral"),
+        (lambda: semantics.orthants("x", 2), "basis must be a ConceptBasis"),
+        (lambda: semantics.refinement_tree(None, 2), "basis"),
+        (lambda: semantics.orthant_coherence(BASIS.U, {}), "basis"),
+        (lambda: semantics.coherence([["a"]], None), "labels must map"),
+        (lambda: semantics.coherence([["a"]], {}, random_state=-1), "random_state"),
+        (lambda: semantics.signature_lift(ONES, BASIS, 2, random_state=-1), "random_state"),
+        (lambda: semantics.spectral_clusters(BASIS, 2, random_state=-1), "random_state"),
+        (lambda: semantics.shuffled_next_words("x"), "support must be a Support"),
+        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], n_permutations="x"), "n_permut"),
+        (lambda: semantics.learning_order([3, 2, 1], [1, 2, 3], random_state=-1), "random_state"),
+        (lambda: semantics.leading_directions(np.eye(3), 1.5), "k must be a whole"),
+        (lambda: semantics.subspace_overlap(np.eye(3), np.eye(3), "x"), "ks must be a whole"),
+        (lambda: semantics.max_margin_logits(np.eye(3), tolerance=0), "tolerance"),
+        (lambda: semantics.max_margin_logits(np.eye(3), max_iterations=2.5), "max_iterations"),
+        (lambda: semantics.coarse_before_fine(1, np.zeros((2, 2, 2)), np.eye(2)), "steps"),
+        (lambda: semantics.train_ufm(CENTRED, 2, ridge="x"), "ridge"),
+        (lambda: semantics.train_ufm(CENTRED, 2, delta=None), "delta"),
+        (lambda: semantics.train_ufm(CENTRED, 2, duration="x"), "duration"),
+        (lambda: semantics.train_ufm(CENTRED, 2, step_size=True), "step_size"),
+        (lambda: semantics.train_ufm(CENTRED, 2, records=2.5), "records"),
+        (lambda: semantics.train_ufm(CENTRED, 2, gram_times="x"), "gram_times"),
+        (lambda: semantics.train_ufm(CENTRED, 2, random_state=-1), "random_state"),
+        (lambda: tasks.MarkerTask().inputs(4, random_state=-1), "random_state"),
+        (lambda: tasks.MarkerTask().inputs("x"), "n must be a whole number"),
+        (lambda: MarkerStream(tasks.MarkerTask(), 4, -1), "random_state"),
+        (lambda: MarkerStream(tasks.MarkerTask(), 4.5), "batch_size"),
+        (lambda: tasks.imbalanced_digits(ratio="x"), "ratio"),
+        (lambda: tasks.imbalanced_digits(random_state=-1), "random_state"),
+        (lambda: tasks.organism_world("barks"), "attributes must map"),
+        (lambda: updates.pair_statistics([1.0, 2.0], draws="x"), "draws"),
+        (lambda: updates.pair_statistics([1.0, 2.0], random_state=-1), "random_state"),
+        (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs="x"), "pairs"),
+        (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs=3), "pairs"),
+        (lambda: training.context_model(2.5, 3), "words"),
+        (lambda: training.context_model(5, 3, random_state=-1), "random_state"),
+        (lambda: training.digit_network("x"), "classes"),
         (lambda: tasks.organism_world({"barks": "dog", "purrs": "cat"}), "barks"),
         (lambda: tasks.imbalanced_digits(per_majority=10.5), "per_majority"),
         (lambda: tasks.imbalanced_digits(ratio=np.nan), "ratio"),

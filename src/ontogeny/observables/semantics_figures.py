@@ -75,7 +75,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
         Scatter(
             "order",
             "When each concept is learned",
-            x="sigma",
+            x="sigma_share",
             y="learned_at",
             points="concept",
             facet="matrix",

@@ -74,7 +74,10 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     )
     whole = data.sel(top=concepts, drop=True)
     data = data.assign(
-        order_all=whole.order, order_all_low=whole.order_low, order_all_high=whole.order_high
+        sigma_share=data.sigma / data.sigma.max("concept"),
+        order_all=whole.order,
+        order_all_low=whole.order_low,
+        order_all_high=whole.order_high,
     )
     width, middle = prediction_width(data.null_agreement), data.null_agreement.mean("draw")
     data = data.assign(
@@ -82,7 +85,9 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     )
     data.learned_at.attrs.update(long_name="half of the last projection reached", units="step")
     data.sigma.attrs.update(long_name="singular value", symbol="σₖ")
-    data.order.attrs.update(long_name="rank correlation of σₖ and −step learned", units="1")
+    data.sigma_share.attrs.update(long_name="singular value over the largest", symbol="σₖ/σ₁")
+    for name in ("order", "order_all"):
+        data[name].attrs.update(long_name="rank correlation of σₖ and −step learned", units="1")
     data.agreement.attrs.update(long_name="rank correlation of projection and σₖ", units="1")
     data.learned_share.attrs.update(long_name="share of the last projection", units="1")
     return data
@@ -97,7 +102,7 @@ def development_of_concepts(data: xr.Dataset) -> dict[str, Any]:
         for k in own.k.values:
             series = own.overlap.sel(k=k).values
             if np.isfinite(series).any():
-                labels.append(f"logits · overlap with {k} concept{'s' if k > 1 else ''}")
+                labels.append(f"logits · overlap, k = {k}")
                 values.append(series)
                 floors.append(np.nan_to_num(floor.sel(k=k).values))
     floor = prediction_width(_since_first(data.null_projection.sel(matrix=ROWS_OF)))

@@ -27,7 +27,7 @@ def check_own(place: Path) -> None:
 
 
 def publish(
-    place: Path, name: str, nodes: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]
+    place: Path, name: str, nodes: Mapping[str, xr.Dataset], attributes: Mapping[Any, Any]
 ) -> Path:
     """Write nodes and attributes of the recipe `name` as a study folder; return its page."""
     whole = xr.DataTree.from_dict(

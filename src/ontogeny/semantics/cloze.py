@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 from .corpus import Tokens, token_stream
 from .counting import relabelled
-from .support import ContextWords, Support, check_count, checked_lengths, vocabulary
+from .support import ContextWords, Support, checked_lengths, vocabulary
 
 __all__ = ["Cloze", "cloze_support"]
 
@@ -74,7 +75,7 @@ def cloze_support(
     shortest, longest = checked_lengths(lengths)
     if shortest < 2:
         raise ArgumentError(f"lengths must be at least 2, one word on each side; got {lengths!r}.")
-    check_count("n_contexts", n_contexts)
+    check_whole("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
     word_ids = vocabulary(stream, exclude, vocab_size)
     ids, V = relabelled(stream.ids, word_ids), len(word_ids)

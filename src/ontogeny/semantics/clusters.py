@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, named
 
@@ -108,6 +109,7 @@ def spectral_clusters(
     distinct = len(np.unique(rows, axis=0))
     if distinct < k:
         raise ArgumentError(f"k is {k}, but only {distinct} of the {of} differ in these concepts.")
+    check_whole("random_state", random_state, 0)
     fit = KMeans(n_clusters=int(k), n_init=10, random_state=random_state).fit(rows)
     distance = np.linalg.norm(rows - fit.cluster_centers_[fit.labels_], axis=1)
     clusters = []

@@ -10,6 +10,7 @@ import xarray as xr
 
 from ..arrays import matrix, to_numpy
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from .order import first_crossing
 
 __all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]
@@ -180,13 +181,14 @@ def coarse_before_fine(
     True
     """
     support = _support(S)
+    steps = matrix("steps", steps, ndim=1)
     values = np.asarray(to_numpy(matrix("logits", logits, ndim=3)), dtype=np.float64)
     if values.shape[1:] != support.shape or len(values) != len(steps):
         raise ArgumentError(
             f"logits must be (T, V, m) = {(len(steps), *support.shape)}; got {values.shape}."
         )
-    if draws < 1:
-        raise ArgumentError(f"draws must be at least 1; got {draws}.")
+    check_whole("draws", draws)
+    check_whole("random_state", random_state, 0)
     sets, _ = _distinct(support)
     labels = _labels(sets, words)
     nested = [

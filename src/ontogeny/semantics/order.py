@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from ..arrays import matrix
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 
 __all__ = ["LearningOrder", "first_crossing", "learning_order"]
 
@@ -152,8 +153,8 @@ def learning_order(
         )
     if len(values) < 3:
         raise ArgumentError(f"a rank correlation needs at least 3 concepts; got {len(values)}.")
-    if n_permutations < 1:
-        raise ArgumentError(f"n_permutations must be at least 1; got {n_permutations}.")
+    check_whole("n_permutations", n_permutations)
+    check_whole("random_state", random_state, 0)
     learned = np.isfinite(steps)
     early = _standard(rankdata(-np.where(learned, steps, np.inf)))
     large = _standard(rankdata(values))

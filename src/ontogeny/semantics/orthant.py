@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from .checks import check_number
 from .concepts import ConceptBasis
 
 __all__ = ["Orthant", "RefinementTree", "orthants", "refinement_tree", "signatures"]
@@ -133,8 +134,7 @@ def orthants(
     +- ('b',) [0.6]
     """
     picked = checked_dims(basis, dims)
-    if not neutral >= 0:
-        raise ArgumentError(f"neutral must be at least 0; got {neutral}.")
+    check_number("neutral", neutral)
     words = _Side(basis.U, picked, neutral, keep_neutral, normalised)
     contexts = _Side(
         np.zeros((0, basis.k)) if basis.V is None else basis.V,
@@ -202,6 +202,8 @@ def named(names: Sequence[Any] | None, index: np.ndarray) -> list[Any]:
 
 def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, ...]:
     """Return the concepts that `dims` names, or say what is wrong with it."""
+    if not isinstance(basis, ConceptBasis):
+        raise ArgumentError(f"basis must be a ConceptBasis; got {type(basis).__name__}.")
     picked = tuple(range(dims)) if isinstance(dims, int | np.integer) else dims
     picked = tuple(picked) if isinstance(picked, Iterable) else (picked,)
     if not all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked):

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, signatures
-from .scores import Score, check_draws, random_rotation
+from .scores import Score, random_rotation
 from .support import Support
 
 __all__ = ["SignatureLift", "signature_lift"]
@@ -115,8 +116,9 @@ def signature_lift(
     S = sparse.csr_array(S != 0, dtype=np.float64)
     if not S.nnz:
         raise ArgumentError("support must hold a word that follows a context; all are 0.")
-    check_draws("permutations", permutations)
-    check_draws("rotations", rotations)
+    check_whole("permutations", permutations, 0)
+    check_whole("rotations", rotations, 0)
+    check_whole("random_state", random_state, 0)
     U, V = basis.U[:, picked], basis.V[:, picked]
     p = len(picked)
     rng = np.random.default_rng(random_state)

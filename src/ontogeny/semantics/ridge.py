@@ -12,6 +12,8 @@ from scipy.optimize import minimize
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError, OntogenyError
+from ..geometry.checks import check_whole
+from .checks import check_number
 from .objectives import Objective, check_centred, make_objective
 
 __all__ = ["MaxMargin", "max_margin_logits", "ridge_path"]
@@ -78,6 +80,8 @@ def max_margin_logits(
     >>> bool(np.allclose(found.logits, S - S.mean(axis=0), atol=1e-3))
     True
     """
+    check_number("tolerance", tolerance, above=True)
+    check_whole("max_iterations", max_iterations)
     support = _support(S)
     target = support - support.mean(axis=0)
     if not target.any():

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims, signatures
@@ -141,6 +142,7 @@ def coherence(
     >>> round(found.ami.value, 2), found.purity.value
     (-0.5, 0.5)
     """
+    check_whole("random_state", random_state, 0)
     members = [tuple(getattr(group, "words", group)) for group in groups]
     words = [word for group in members for word in group]
     if len(set(words)) < len(words):
@@ -200,12 +202,14 @@ def orthant_coherence(
     >>> found.labelled, found.ami.rotated.shape
     (5, (100,))
     """
+    picked = checked_dims(basis, dims)
     if basis.words is None:
         raise ArgumentError("basis must know its words; give them to embedding_concepts.")
-    rows = basis.U[:, checked_dims(basis, dims)]
+    check_whole("random_state", random_state, 0)
+    rows = basis.U[:, picked]
     scorer = _Scorer(list(basis.words), labels, neighbours)
     rng = np.random.default_rng(random_state)
-    check_draws("rotations", rotations)
+    check_whole("rotations", rotations, 0)
     turned = [rows @ random_rotation(rows.shape[1], rng) for _ in range(rotations)]
     others = [(signatures(x), np.abs(x).sum(1)) for x in turned]
     return scorer.compared(signatures(rows), np.abs(rows).sum(1), permutations, others, rng)
@@ -224,12 +228,6 @@ def purity(groups: np.ndarray, classes: np.ndarray) -> float:
     table = np.zeros((g.max() + 1, c.max() + 1), dtype=np.int64)
     np.add.at(table, (g, c), 1)
     return float(table.max(1).sum() / len(g))
-
-
-def check_draws(name: str, n: Any) -> None:
-    """Say so if `n` is no number of draws."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ArgumentError(f"{name} must be a whole number of at least 0; got {n!r}.")
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> np.ndarray:
@@ -254,6 +252,8 @@ class _Scorer:
         labels: Mapping[str, str],
         neighbours: NeighbourVectors | None,
     ) -> None:
+        if not isinstance(labels, Mapping):
+            raise ArgumentError(f"labels must map words to classes; got {labels!r}.")
         self.kept = np.array([word in labels for word in words], dtype=bool)
         if self.kept.sum() < 2:
             raise ArgumentError(
@@ -284,7 +284,7 @@ class _Scorer:
         rng: np.random.Generator,
     ) -> Coherence:
         """Score a partition beside random ones of the same sizes and beside `rotated` ones."""
-        check_draws("permutations", permutations)
+        check_whole("permutations", permutations, 0)
         # All words change places, also those without a class; only the labelled ones are scored.
         n = len(codes)
         drawn = [self(rng.permutation(codes), rng.random(n)) for _ in range(permutations)]

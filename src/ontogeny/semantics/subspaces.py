@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 
 __all__ = ["leading_directions", "subspace_overlap"]
 
@@ -45,7 +46,7 @@ def leading_directions(M: Array, k: int) -> Array:
     """
     M = matrix("M", M)
     xp = namespace(M)
-    if not 1 <= k <= min(M.shape):
+    if check_whole("k", k) > min(M.shape):
         raise ArgumentError(f"k must lie in 1 to {min(M.shape)}, the smaller side of M; got {k}.")
     centred = M - xp.mean(M, axis=0, keepdims=True)
     if M.shape[1] <= M.shape[0]:
@@ -90,7 +91,7 @@ def subspace_overlap(U: Array, Q: Array, ks: Sequence[int]) -> list[float]:
         )
     columns = min(U.shape[1], Q.shape[1])
     for k in ks:
-        if not 1 <= k <= columns:
+        if check_whole("ks", k) > columns:
             raise ArgumentError(f"ks must lie in 1 to {columns}, the columns given; got {k}.")
     squares = (U[:, :columns].T @ Q[:, :columns]) ** 2
     return [float(xp.sum(squares[:k, :k])) / k for k in ks]

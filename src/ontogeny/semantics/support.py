@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 from .corpus import Tokens, WordStream, token_stream
 from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 
@@ -173,7 +174,7 @@ def support_matrix(
     ['ran', 'sat']
     """
     shortest, longest = checked_lengths(lengths)
-    check_count("n_contexts", n_contexts)
+    check_whole("n_contexts", n_contexts)
     stream = token_stream(tokens, names)
     word_ids = vocabulary(stream, exclude, vocab_size)
     V = len(word_ids)
@@ -247,7 +248,7 @@ def support_from_pairs(
 
 def _most_frequent(name: str, labels: np.ndarray, n: int | None) -> np.ndarray:
     if n is not None:
-        check_count(name, n)
+        check_whole(name, n)
     return frequent_words(labels, np.zeros(0, dtype=int), len(labels) if n is None else n)[0]
 
 
@@ -274,18 +275,13 @@ def checked_lengths(lengths: Any) -> tuple[int, int]:
 
 def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int) -> np.ndarray:
     """Return the most frequent ids of a stream that are not excluded, or say what is wrong."""
-    check_count("vocab_size", vocab_size)
+    check_whole("vocab_size", vocab_size)
     if highest_id(stream.ids) >= HIGHEST_ID:
         raise ArgumentError(
             f"tokens hold id {highest_id(stream.ids)}; ids must be below {HIGHEST_ID}. "
             "Number them first: np.unique(tokens, return_inverse=True)."
         )
     return frequent_words(stream.ids, _excluded(stream, exclude), vocab_size)[0]
-
-
-def check_count(name: str, n: Any) -> None:
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-        raise ArgumentError(f"{name} must be a whole number of at least 1; got {n!r}.")
 
 
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> np.ndarray:

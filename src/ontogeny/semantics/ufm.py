@@ -10,6 +10,8 @@ import xarray as xr
 
 from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
+from .checks import check_number
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
 
@@ -115,6 +117,7 @@ def train_ufm(
     check_choice("integrator", integrator, ("heun", "euler"))
     S = check_centred("S_centred", S_centred)
     _check_sizes(d, delta, step_size, ridge, records)
+    check_whole("random_state", random_state, 0)
     objective = make_objective(S, loss, P, pi, float(ridge))
     basis = basis_of(S, d)
     rates = objective.growth_rates()
@@ -150,19 +153,16 @@ def train_ufm(
 
 
 def _check_sizes(d: int, delta: float, step_size: float, ridge: float, records: int) -> None:
-    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
-        raise ArgumentError(f"d must be a whole number, at least 1; got {d!r}.")
-    if not abs(delta) <= _LARGEST_DELTA:
+    check_whole("d", d)
+    if check_number("delta", delta, -math.inf) > _LARGEST_DELTA or delta < -_LARGEST_DELTA:
         raise ArgumentError(
             f"delta must lie between -{_LARGEST_DELTA} and {_LARGEST_DELTA}, or e^-delta is lost; "
             f"got {delta}."
         )
-    if not 0 < step_size <= 0.5:
+    if check_number("step_size", step_size, above=True) > 0.5:
         raise ArgumentError(f"step_size must lie in (0, 0.5]; got {step_size}.")
-    if not (ridge >= 0 and math.isfinite(ridge)):
-        raise ArgumentError(f"ridge must not be negative; got {ridge}.")
-    if records < 2:
-        raise ArgumentError(f"records must be at least 2; got {records}.")
+    check_number("ridge", ridge)
+    check_whole("records", records, 2)
 
 
 def _duration(
@@ -174,9 +174,7 @@ def _duration(
     init: str,
 ) -> float:
     if duration is not None:
-        if not (duration > 0 and math.isfinite(duration)):
-            raise ArgumentError(f"duration must be positive; got {duration}.")
-        return float(duration)
+        return check_number("duration", duration, above=True)
     if objective.loss == "cross_entropy":
         return 30 * max(delta, 1.0) / rates[0]
     slowest = rates[: len(basis.sigma)].min() - objective.ridge
@@ -217,7 +215,7 @@ def _advance(
 
 def _nearest(times: Sequence[float], total: float, steps: int) -> frozenset[int]:
     for time in times:
-        if not 0 <= time <= total:
+        if check_number("gram_times", time) > total:
             raise ArgumentError(
                 f"gram_times must lie in 0 to {total:.4g}, the duration; got {time}."
             )

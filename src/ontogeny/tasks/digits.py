@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 
 __all__ = ["ImbalancedDigits", "imbalanced_digits"]
 
@@ -83,12 +84,10 @@ def imbalanced_digits(
         raise ArgumentError(
             f"majorities and minorities must be at least two different digits; got {digits}."
         )
-    if not isinstance(per_majority, int | np.integer) or per_majority < 1:
-        raise ArgumentError(
-            f"per_majority must be a whole number of at least 1; got {per_majority!r}."
-        )
-    if not (ratio >= 1 and np.isfinite(ratio)):
-        raise ArgumentError(f"ratio must be at least 1; got {ratio}.")
+    check_whole("per_majority", per_majority)
+    check_whole("random_state", random_state, 0)
+    if not isinstance(ratio, int | float | np.number) or not (1 <= ratio < np.inf):
+        raise ArgumentError(f"ratio must be at least 1; got {ratio!r}.")
     images, labels = load_digits(return_X_y=True)
     rng = np.random.default_rng(random_state)
     wanted = [per_majority] * len(majorities)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 from .markers import MarkerBatch, MarkerTask
 
 __all__ = ["MarkerStream"]
@@ -61,8 +62,8 @@ class MarkerStream:
         curriculum: Sequence[tuple[int, int | Sequence[int]]] = (),
         device: str | torch.device = "cpu",
     ) -> None:
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
+        check_whole("batch_size", batch_size)
+        check_whole("random_state", random_state, 0)
         if any(steps < 1 for steps, _ in curriculum):
             raise ArgumentError(f"every stage of curriculum needs steps above 0; got {curriculum}.")
         self.task, self.batch_size, self.random_state = task, batch_size, random_state

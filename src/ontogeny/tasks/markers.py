@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from ..inputs import Inputs
 
 __all__ = ["MarkerBatch", "MarkerTask"]
@@ -100,7 +101,7 @@ class MarkerTask:
 
     def __post_init__(self) -> None:
         for name, least in (("length", 2), ("modulus", 2), ("vocab_size", 3)):
-            _check_whole(name, getattr(self, name), least)
+            check_whole(name, getattr(self, name), least)
         check_choice("operation", self.operation, OPERATIONS)
         check_choice("distractors", self.distractors, DISTRACTORS)
         self._check_markers(self.counts)
@@ -164,7 +165,7 @@ class MarkerTask:
         >>> round(float(MarkerTask(operation="multiplication").label_distribution(4).max()), 3)
         0.656
         """
-        _check_whole("m", m, 1)
+        check_whole("m", m, 1)
         values = np.arange(self.modulus)
         combine = np.add.outer if self.operation == "addition" else np.multiply.outer
         table = combine(values, values) % self.modulus
@@ -206,7 +207,7 @@ class MarkerTask:
         ArgumentError
             If `n` is not positive or the markers do not fit.
         """
-        _check_whole("n", n, 1)
+        check_whole("n", n, 1)
         counts = self.counts if markers is None else _counts(markers)
         self._check_markers(counts)
         if self.distinct_markers and counts[-1] > len(self.marker_ids):
@@ -252,6 +253,7 @@ class MarkerTask:
         >>> MarkerTask().inputs(5).labels.shape
         (5,)
         """
+        check_whole("random_state", random_state, 0)
         seed = int(np.random.SeedSequence([_EVALUATION, random_state]).generate_state(1)[0])
         batch = self.sample(n, torch.Generator().manual_seed(seed), markers)
         return Inputs.from_tokens(
@@ -329,12 +331,7 @@ def _counts(markers: int | Sequence[int]) -> tuple[int, ...]:
     if not given:
         raise ArgumentError("markers must name at least one number of markers; got none.")
     for m in given:
-        _check_whole("markers", m, 1)
+        check_whole("markers", m, 1)
     if len(set(given)) < len(given):
         raise ArgumentError(f"markers must differ from each other; got {given}.")
     return tuple(sorted(int(m) for m in given))
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be a whole number of at least {least}; got {value!r}.")

@@ -130,6 +130,8 @@ def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> Org
     array([[1., 1.],
            [0., 1.]])
     """
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise ArgumentError(f"attributes must map each to its subjects; got {attributes!r}.")
     for attribute, true_of in (attributes or {}).items():
         if isinstance(true_of, str):
             raise ArgumentError(

@@ -13,6 +13,7 @@ import xarray as xr
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from .loop import train
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class ContextTask:
             )
         if (self.lengths == 0).any():
             raise ArgumentError(f"context {int(self.lengths.argmin())} has no word.")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1 or None; got {self.batch_size}.")
+        if self.batch_size is not None:
+            check_whole("batch_size", self.batch_size)
         sums = self.targets.sum(axis=0)
         if self.loss_kind == "cross_entropy" and (
             (self.targets < 0).any() or np.abs(sums - 1).max() > 1e-4
@@ -158,8 +159,8 @@ def context_model(
     """
     sizes = {"words": words, "longest": longest, "width": width, "layers": layers, "heads": heads}
     for name, size in sizes.items():
-        if size < 1:
-            raise ArgumentError(f"{name} must be at least 1; got {size}.")
+        check_whole(name, size)
+    check_whole("random_state", random_state, 0)
     if width % heads:
         raise ArgumentError(f"width must be a multiple of heads={heads}; got {width}.")
     from transformers import GPT2Config, GPT2LMHeadModel

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError, check_choice
+from ..geometry.checks import check_whole
 from ..tasks import ImbalancedDigits
 
 __all__ = ["DigitTask", "digit_network"]
@@ -111,10 +112,9 @@ def digit_network(classes: int, *, width: int = 16, random_state: int = 0) -> nn
     >>> digit_network(4)(torch.zeros(1, 1, 8, 8)).shape
     torch.Size([1, 4])
     """
-    if classes < 2 or width < 1:
-        raise ArgumentError(
-            f"classes must be at least 2 and width at least 1; got {classes} and {width}."
-        )
+    check_whole("classes", classes, 2)
+    check_whole("width", width)
+    check_whole("random_state", random_state, 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(random_state)
         return nn.Sequential(

@@ -210,10 +210,13 @@ def commutators(
 def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[int, int]]:
     if pairs is None:
         pairs = [(i, i + 1) for i in range(0, count - 1, 2)]
-    chosen = [(int(a), int(b)) for a, b in pairs]
+    try:
+        chosen = [(int(a), int(b)) for a, b in pairs]
+    except (TypeError, ValueError):
+        chosen = []
     if not chosen or any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in chosen):
         raise ArgumentError(
-            f"pairs must be positions of two different batches out of {count}; got {list(pairs)}."
+            f"pairs must be positions of two different batches out of {count}; got {pairs!r}."
         )
     return chosen
 

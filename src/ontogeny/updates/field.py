@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..errors import ArgumentError, NonFiniteError
+from ..geometry.checks import check_whole
 from .precision import KeepDouble, working_dtype
 
 __all__ = ["GradientField", "Loss", "Vector", "inner", "norm"]
@@ -101,7 +102,7 @@ class GradientField:
         }
         self._buffers = dict(model.named_buffers())
         self._called = _Called(model, loss)
-        self._random_state = random_state
+        self._random_state = check_whole("random_state", random_state, 0)
         device = next(iter(self.start.values())).device
         self._devices = [device] if device.type == "cuda" else []
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError
+from ..geometry.checks import check_whole
 
 __all__ = ["FEWEST", "PairStatistics", "pair_statistics"]
 
@@ -54,8 +54,8 @@ def pair_statistics(values: Array, draws: int = 1000, random_state: int = 0) -> 
     (5.0, (2.0, 8.0), 8.2)
     """
     given = to_numpy(matrix("values", values, ndim=1)).astype(np.float64)
-    if draws < 1:
-        raise ArgumentError(f"draws must be at least 1; got {draws}.")
+    check_whole("draws", draws)
+    check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(random_state)
     resampled = given[rng.integers(len(given), size=(draws, len(given)))]
     medians, tails = np.quantile(resampled, [0.5, 0.9], axis=1)

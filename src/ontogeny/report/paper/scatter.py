@@ -24,7 +24,7 @@ from .view import FigureView, Panel, span_of
 
 __all__ = ["draw_scatter"]
 
-_NAMED = 30
+_NAMED = 12
 """No more points than this have their names beside them."""
 
 _KINDS = 12

@@ -1,6 +1,6 @@
 // Points in a plane or in space, coloured by step, number or kind.
 
-const NAMED_POINTS = 30; // no more points than this have their names beside them
+const NAMED_POINTS = 12; // no more points than this have their names beside them
 const SYMBOLS = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
 
 class ScatterPicture extends Picture {

@@ -42,7 +42,11 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     world = tasks.organism_world()
     basis = semantics.svd_concepts(world.S, 6)
     named = semantics.ConceptBasis(
-        basis.U, basis.sigma, basis.V, world.subjects, tuple(world.contexts)
+        basis.U,
+        basis.sigma,
+        basis.V,
+        world.subjects,
+        tuple(tuple(c.split()) for c in world.contexts),
     )
     found: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
@@ -78,6 +82,7 @@ def _run(
     found = semantics.support_confusion(logits, world.S, loss=loss, words=world.subjects)
     found = found.assign_coords(step=data.step)
     found = found.assign(exact=found.exact.astype(float), superset=found.superset.astype(float))
+    assert basis.V is not None  # of a support matrix
     along = np.einsum("vk,tvm,mk->kt", basis.U, logits, basis.V)
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)

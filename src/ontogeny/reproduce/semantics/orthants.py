@@ -63,22 +63,18 @@ def _scores(
     basis: semantics.ConceptBasis, labels: dict[str, str], size: OrthantSize
 ) -> dict[str, semantics.Score]:
     """Return the agreement of each grouping with word classes, by the grouping's name."""
-    draws = {"permutations": size.draws, "rotations": size.draws}
-    clusters = {
-        "k-means, log₂ k concepts": {},
-        "k-means, rows of norm 1": {"normalised": True},
-    }
+    clusters = {"k-means, log₂ k concepts": False, "k-means, rows of norm 1": True}
     poles = [
         semantics.orthant_coherence(basis, labels, [d], permutations=size.draws, rotations=0).ami
         for d in range(size.dims)
     ]
     scores = {
         f"orthants of {size.dims} concepts": semantics.orthant_coherence(
-            basis, labels, size.dims, **draws
+            basis, labels, size.dims, permutations=size.draws, rotations=size.draws
         ).ami
     }
-    for name, options in clusters.items():
-        groups = semantics.spectral_clusters(basis, 2**size.dims, **options)
+    for name, normalised in clusters.items():
+        groups = semantics.spectral_clusters(basis, 2**size.dims, normalised=normalised)
         scores[name] = semantics.coherence(groups, labels, permutations=size.draws).ami
     scores["best single concept"] = max(poles, key=lambda score: score.value)
     return scores
