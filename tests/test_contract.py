@@ -160,3 +160,24 @@ def test_a_study_runs_and_is_opened_as_promised(tmp_path):
     page = og.open_study(tmp_path / "s").report(tmp_path / "report.html")
     assert page.stat().st_size > 1000
     assert study.plan(tmp_path / "s").to_do == 0
+
+
+def test_results_of_several_runs_are_compared_by_their_labels_and_drawn(tmp_path):
+    runs = {"one": (0, 1, 2, 4, 8, 16), "other": (0, 1, 2, 4, 8, 32)}
+    for name, steps in runs.items():
+        chosen = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, max_tokens=100)
+        trajectory = og.Trajectory.from_models(developing(steps))
+        og.Study(trajectory, tiny_inputs(), [chosen], device="cpu", noise=0).run(tmp_path / name)
+    trees = [xr.open_datatree(tmp_path / name / "result.zarr", engine="zarr") for name in runs]
+    nodes = [tree["concepts-pca"].to_dataset().drop_vars("status") for tree in trees]
+    both = xr.concat(
+        nodes, dim=xr.Variable("run", list(runs)), join="outer", combine_attrs="drop_conflicts",
+        data_vars="all",
+    )  # fmt: skip
+    assert both.half_step.dims == ("run", "row") and both.step.values.tolist()[-2:] == [16, 32]
+    one = both.relative_distance.sel(run="one")
+    assert one.sel(step=32).isnull().all() and one.sel(step=8).notnull().all()
+    tree = xr.DataTree.from_dict({"concepts-pca": both.drop_dims("row")})
+    tree.attrs["title"] = "Two runs"
+    page = og.report.write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Not drawn." not in page and '"other"' in page
