@@ -233,11 +233,12 @@ _ALL = (
             (_ACCURACY, _RANK),
             (_ACCURACY, _QUICK_RANK),
             _stated(20_000),
-            _stated(250),
+            _stated(200),
             seeds=3,
+            quick_texts=256,
         ),
         judge=judges.stated,
-        limits="whether it learns later: 250 of 20,000 steps.",
+        limits="whether it learns later: 200 of 20,000 steps.",
     ),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}

@@ -29,15 +29,18 @@ def check_own(place: Path) -> None:
 def publish(
     place: Path, name: str, nodes: Mapping[str, xr.Dataset], attributes: Mapping[Any, Any]
 ) -> Path:
-    """Write nodes and attributes of the recipe `name` as a study folder; return its page."""
+    """Write nodes and attributes of the recipe `name` as a study folder; return its page.
+
+    Means over seeds have no checkpoints of their own, so the page says nothing of an audit.
+    """
+    kept = {key: value for key, value in attributes.items() if key != "findings"}
     whole = xr.DataTree.from_dict(
         {
             "/": xr.Dataset(
                 attrs={
-                    **attributes,
+                    **kept,
                     "nodes": json.dumps(list(nodes)),
                     "problems": json.dumps([]),
-                    "findings": json.dumps([]),
                 }
             ),
             **nodes,

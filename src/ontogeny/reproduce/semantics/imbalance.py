@@ -129,7 +129,7 @@ def _flow_view(flow: dict[str, xr.Dataset]) -> xr.Dataset:
         symbol="½ ‖(S̃ − W H) Ω‖²",
         care="Growth rates are the singular values of S̃ Ω², not of S̃ Ω.",
     )
-    return attach(data, section, [figure], role="motion")
+    return attach(data, section, [figure])
 
 
 # ---- digits -------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         null="Equal classes of the same digits, and the digits exchanged.",
         care="Some digits are harder than others: compare with the equal classes.",
     )
-    return attach(data, section, [figure], role="motion")
+    return attach(data, section, [figure])
 
 
 def _joined(times: np.ndarray) -> str:

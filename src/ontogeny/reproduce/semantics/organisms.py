@@ -210,7 +210,7 @@ def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         curves("exact", "The very set is predicted", "exact", series="run"),
         curves("superset", "That set or a larger one is predicted", "superset", series="run"),
     ]
-    return attach(data, section, figures, role="motion")
+    return attach(data, section, figures)
 
 
 def _listed(values: np.ndarray) -> str:

@@ -104,7 +104,7 @@ def _view(scores: dict[str, semantics.Score], size: OrthantSize) -> xr.Dataset:
         null="Random groups of the same sizes: 0.",
         care="The best of several single concepts is chosen with the labels in sight.",
     )
-    return attach(data, section, [figure], role="motion")
+    return attach(data, section, [figure])
 
 
 def _verdicts(scores: dict[str, semantics.Score], size: OrthantSize) -> list[Verdict]:

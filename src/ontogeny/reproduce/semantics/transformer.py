@@ -187,7 +187,7 @@ def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Cross-entropy logits grow without end, so half of the last value depends on when "
         "one stops.",
     )
-    return attach(data, section, [figure], role="motion")
+    return attach(data, section, [figure])
 
 
 def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
@@ -206,7 +206,7 @@ def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         null="Support matrices of the same words and contexts with shuffled next words.",
         care="Word frequency alone gives far more than chance.",
     )
-    return attach(data, section, [figure], role="motion")
+    return attach(data, section, [figure])
 
 
 def _listed(values: np.ndarray) -> str:
