@@ -62,6 +62,7 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     assert page == tmp_path / f"{name}-quick" / "report.html"
     result = og.open_study(page.parent).result
     assert json.loads(result.attrs["nodes"])[0] == "verdict"
+    assert "findings" not in result.attrs  # nothing was audited, so the page claims no audit
     verdict = result["verdict"]
     assert set(verdict.answer.values) <= {"reproduces", "does not reproduce", "not shown"}
     for column in (verdict.measured, verdict.beside):
