@@ -97,7 +97,7 @@ def test_three_checkpoints_with_nan_are_refused_with_the_first_reason():
         for model in models.values():
             model.model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
     study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), observables(()))
-    with pytest.raises(og.errors.NonFiniteError, match="layers.1.mlp"):
+    with pytest.raises(og.errors.NonFiniteError, match=r"layers\.1\.mlp"):
         study.plan()
 
 
