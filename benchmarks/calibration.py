@@ -28,6 +28,7 @@ def chosen() -> list[og.Observable]:
     """Return all observables that a planted run can be asked for."""
     measured: list[og.Observable] = [
         ob.ActivationDecay(LAYERS),
+        ob.ActivationPath(LAYERS),
         ob.EffectiveDimensions(LAYERS),
         ob.WeightRank("layers.*.weight", draws=100),
         ob.Concepts("ica", n_concepts=R, layers=LAYERS),
@@ -38,6 +39,7 @@ def chosen() -> list[og.Observable]:
     ]
     derived: list[og.Observable] = [
         ob.Regimes("concepts-svd"),
+        ob.Regimes("activation-path", "path", jointly="coordinate"),
         ob.LearningDynamics("concepts-svd"),
         ob.Signals("concepts-svd"),
     ]
@@ -55,6 +57,7 @@ VERDICTS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
 }
 EXTRA = {
     "concepts-svd-regimes": ("regimes", "joint"),
+    "activation-path-regimes": ("regimes", "joint"),
     "concepts-svd-learning-dynamics": ("progressed", "converged"),
     "concepts-svd-signals": ("signals",),
     "weight-rank": ("rank",),
