@@ -276,7 +276,7 @@ def test_the_step_where_the_other_curve_is_zero_by_construction_is_left_out():
         ("fits", {"criterion": "aic"}, "Did you mean 'aicc'"),
         ("signals", {"surrogates": 1}, "surrogates"),
         ("learning-dynamics", {"noise": -1.0}, "noise must be 0 or more"),
-        ("regimes", {"select": "procrustes"}, "select must map"),
+        ("regimes", {"select": "procrustes"}, "select must"),
     ],
 )
 def test_bad_arguments_are_named(kind, options, said):
