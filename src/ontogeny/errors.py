@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 __all__ = [
     "ArgumentError",
@@ -25,6 +26,7 @@ __all__ = [
     "OntogenyError",
     "StoreError",
     "check_choice",
+    "check_whole",
     "suggestion",
 ]
 
@@ -89,3 +91,21 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     raise ArgumentError(
         f"{name} must be one of {choices}; got {given!r}.{suggestion(str(given), allowed)}"
     )
+
+
+def check_whole(name: str, value: object, least: int = 1) -> int:
+    """Return `value` as an integer if it is a whole number of at least `least`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a boolean, a float (also NaN), anything else that is no integer, or too small.
+
+    Examples
+    --------
+    >>> check_whole("k", 3)
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ArgumentError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    return int(value)

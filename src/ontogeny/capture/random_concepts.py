@@ -15,8 +15,7 @@ from torch import nn
 from ..concepts import CAV
 from ..dynamics import permutation_test
 from ..dynamics.multiple import holm
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..needs import Activations
 from .concept_directions import GRANULARITIES

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError, check_choice
-from .checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from .neighbours import two_nearest
 
 if TYPE_CHECKING:

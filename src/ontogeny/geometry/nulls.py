@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
-from ..errors import ArgumentError
-from .checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .path import check_ends, early_energies, variance_rank_growing
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError
-from .checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .nulls import NullDistribution
 
 __all__ = ["random_subspace_angles", "subspace_overlap", "subspace_overlap_null"]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Array
-from ..errors import ArgumentError
-from .checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .leading import MANY, leading_rank
 from .rank import participation_ratio
 from .snapshots import check_gram, increments_gram

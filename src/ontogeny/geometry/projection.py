@@ -14,8 +14,7 @@ from scipy.special import gammaln
 from scipy.stats import beta
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError
-from .checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .snapshots import CHUNK, check_gram
 from .snapshots import gram as displacement_gram
 from .spectra import ROUNDING, centred

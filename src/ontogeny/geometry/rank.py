@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, matrix, namespace, to_numpy
-from ..errors import ArgumentError, NonFiniteError
-from .checks import check_whole
+from ..errors import ArgumentError, NonFiniteError, check_whole
 from .spectra import components_holding
 
 __all__ = [

@@ -11,8 +11,7 @@ from array_api_compat import is_torch_array
 from scipy.linalg.blas import dsyrk
 
 from ..arrays import Array, matrix, namespace, to_numpy
-from ..errors import ArgumentError
-from .checks import check_whole
+from ..errors import ArgumentError, check_whole
 
 __all__ = ["SnapshotGram", "check_gram", "gram", "increments_gram"]
 

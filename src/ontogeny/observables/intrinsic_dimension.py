@@ -11,9 +11,8 @@ import numpy as np
 import xarray as xr
 
 from .. import dynamics, geometry
-from ..errors import ArgumentError, NonFiniteError, check_choice
+from ..errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
-from ..geometry.checks import check_whole
 from ..needs import Need, Series
 from .base import Observable, SeriesReading
 

@@ -13,9 +13,8 @@ import xarray as xr
 from scipy.stats import false_discovery_control
 
 from .. import capture, geometry
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..figures import Heatmap, Section, attach
-from ..geometry.checks import check_whole
 from ..needs import Need, Weights
 from ..trajectory import Trajectory
 from .base import BlockReading, Observable

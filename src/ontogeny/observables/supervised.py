@@ -19,8 +19,7 @@ from ..capture.concept_directions import (
 from ..concepts import CAV
 from ..concepts.cav import SOLVERS
 from ..dynamics import permutation_test
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 from ..needs import Activations
 from .base import Observable

@@ -14,9 +14,8 @@ from ..capture.concept_directions import ConceptDirection, LabelledRows
 from ..capture.random_concepts import RandomConcepts
 from ..capture.targets import OBJECTIVES, QUANTITIES
 from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import attach
-from ..geometry.checks import check_whole
 from ..needs import Gradients, Need
 from .base import Reading, by_layer
 from .supervised import LabelledConcepts, chance_band, concept_rows, judged, row_statements

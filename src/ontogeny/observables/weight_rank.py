@@ -10,9 +10,8 @@ import numpy as np
 import xarray as xr
 
 from .. import geometry
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..figures import attach
-from ..geometry.checks import check_whole
 from ..needs import Need, Weights
 from .base import BlockReading, Observable
 from .rows import MEASURABLE, development_rows

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .corpus import Tokens, token_stream
 from .counting import relabelled
 from .support import ContextWords, Support, checked_lengths, vocabulary

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, named
 

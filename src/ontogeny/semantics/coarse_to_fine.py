@@ -9,8 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import matrix, to_numpy
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from .order import first_crossing
 
 __all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]

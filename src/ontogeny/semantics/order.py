@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from ..arrays import matrix
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 
 __all__ = ["LearningOrder", "first_crossing", "learning_order"]
 

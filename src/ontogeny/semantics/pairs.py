@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, signatures
 from .scores import Score, random_rotation

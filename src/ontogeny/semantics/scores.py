@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims, signatures

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arrays import Array, matrix, namespace
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 
 __all__ = ["leading_directions", "subspace_overlap"]
 

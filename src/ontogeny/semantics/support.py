@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_whole
 from .corpus import Tokens, WordStream, token_stream
 from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 

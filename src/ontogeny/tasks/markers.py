@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs
 
 __all__ = ["MarkerBatch", "MarkerTask"]

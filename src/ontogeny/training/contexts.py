@@ -12,8 +12,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from .loop import train
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError, check_choice
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, check_choice, check_whole
 from ..tasks import ImbalancedDigits
 
 __all__ = ["DigitTask", "digit_network"]

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ..errors import ArgumentError, NonFiniteError
-from ..geometry.checks import check_whole
+from ..errors import ArgumentError, NonFiniteError, check_whole
 from .precision import KeepDouble, working_dtype
 
 __all__ = ["GradientField", "Loss", "Vector", "inner", "norm"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, matrix, to_numpy
-from ..geometry.checks import check_whole
+from ..errors import check_whole
 
 __all__ = ["FEWEST", "PairStatistics", "pair_statistics"]
 
