@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from .forward import eager_attention
 
 __all__ = ["cut_attention"]
@@ -51,8 +51,7 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     >>> torch.allclose(whole, model(ids).logits, atol=1e-6)
     True
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
+    check_whole("k", k)
     if not hasattr(model, "set_attn_implementation"):
         raise ArgumentError(
             f"attention can only be cut in models of transformers; got {type(model).__name__}."

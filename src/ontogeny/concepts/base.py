@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from ..arrays import Array, matrix
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 
 __all__ = ["Extractor", "Solution", "as_tensor", "give"]
 
@@ -196,8 +196,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_n_concepts(self) -> int:
         r = self.n_concepts
-        if isinstance(r, bool) or not isinstance(r, int | np.integer) or r < 1:
-            raise ArgumentError(f"n_concepts must be a whole number of at least 1; got {r!r}.")
+        check_whole("n_concepts", r)
         return int(r)
 
     def _generator(self) -> torch.Generator:

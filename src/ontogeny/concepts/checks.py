@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 
 __all__ = ["check_positive", "check_stopping"]
 
@@ -17,8 +17,7 @@ def check_stopping(max_iter: object, tol: object) -> None:
     ArgumentError
         If `max_iter` is not a whole number of at least 1 or `tol` is negative.
     """
-    if isinstance(max_iter, bool) or not isinstance(max_iter, int) or max_iter < 1:
-        raise ArgumentError(f"max_iter must be a whole number of at least 1; got {max_iter!r}.")
+    check_whole("max_iter", max_iter)
     if not isinstance(tol, int | float) or not tol >= 0:
         raise ArgumentError(f"tol must be a number of at least 0; got {tol!r}.")
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from ..arrays import Array
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from .base import Extractor, Solution
 from .checks import check_stopping
 
@@ -66,10 +66,7 @@ class KMeans(Extractor):
 
     def _check_options(self) -> None:
         check_stopping(self.max_iter, self.tol)
-        if not isinstance(self.n_init, int) or self.n_init < 1:
-            raise ArgumentError(
-                f"n_init must be a whole number of at least 1; got {self.n_init!r}."
-            )
+        check_whole("n_init", self.n_init)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         if A.shape[1] < self.n_concepts:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice
+from ..errors import check_choice, check_whole
 from .base import Extractor, Solution
 from .checks import check_positive
 from .gates import Gate, gate_of
@@ -99,9 +99,7 @@ class SAE(Extractor):
         check_positive("alpha", self.alpha)
         check_positive("learning_rate", self.learning_rate)
         for name in ("k", "epochs", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_whole(name, getattr(self, name))
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(1, keepdim=True)

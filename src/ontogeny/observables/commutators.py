@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .. import updates
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import Curves, Figure, Section, attach
 from ..needs import Gradients, Need
 from .base import Observable
@@ -70,9 +70,7 @@ class Commutators(Observable):
         if not 0 < self.lr < float("inf"):
             raise ArgumentError(f"lr must be a positive finite number; got {self.lr}.")
         for name in ("pairs", "batch_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_whole(name, getattr(self, name))
         check_choice("method", self.method, updates.METHODS)
         if self.dtype is not None:
             check_choice("dtype", self.dtype, ("float32", "float64"))

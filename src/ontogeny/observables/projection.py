@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from .. import capture, geometry, updates
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..figures import Band, Curves, Section, attach
 from .base import Run
 from .commutators import FIGURES as COMMUTATOR_FIGURES
@@ -59,8 +59,7 @@ class Projection(Commutators):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.k, int) or self.k < 1:
-            raise ArgumentError(f"k must be a whole number of at least 1; got {self.k!r}.")
+        check_whole("k", self.k)
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the snapshots of every block over all steps, and their Gram matrices."""

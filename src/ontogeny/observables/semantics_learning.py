@@ -14,7 +14,7 @@ from torch import nn
 
 from ..capture import context_logits
 from ..capture.loss import resolve_objective
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import attach
 from ..needs import InputSet, Model, Need
 from ..semantics import leading_directions, subspace_overlap
@@ -99,11 +99,7 @@ class WordSemantics(Observable):
             "n_concepts": 5, "draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
         }  # fmt: skip
         for name, least in least_of.items():
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise ArgumentError(
-                    f"{name} must be a whole number of at least {least}; got {given!r}."
-                )
+            check_whole(name, getattr(self, name), least)
         if self.lengths is not None:
             object.__setattr__(self, "lengths", checked_lengths(self.lengths))
 

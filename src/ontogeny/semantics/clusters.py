@@ -94,8 +94,7 @@ def spectral_clusters(
     >>> spectral_clusters(ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), k=2)
     [Cluster(2 words: a b), Cluster(1 words: c)]
     """
-    if not isinstance(k, int | np.integer) or k < 2:
-        raise ArgumentError(f"k must be a whole number of at least 2; got {k!r}.")
+    check_whole("k", k, 2)
     if isinstance(dims, str):
         check_choice("dims", dims, ("log2", "k"))
         dims = int(k) if dims == "k" else int(np.ceil(np.log2(k)))

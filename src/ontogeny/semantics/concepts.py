@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Array, is_array, matrix, to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_choice
+from ..errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd, column_signs
 from .support import Support
 
@@ -242,8 +242,7 @@ def embedding_concepts(
 
 
 def _check_k(k: Any) -> None:
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r}.")
+    check_whole("k", k)
 
 
 def _check_names(name: str, given: Sequence[Any] | None, n: int, of: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from .corpus import Tokens, token_stream
 
 __all__ = ["NeighbourVectors", "mean_similarity", "neighbour_vectors"]
@@ -89,8 +89,7 @@ def neighbour_vectors(
     >>> neighbour_vectors("in may . in june . the cat", ["may", "june", "cat"]).vectors.shape
     (3, 24)
     """
-    if not isinstance(window, int) or window < 1:
-        raise ArgumentError(f"window must be a whole number of at least 1; got {window!r}.")
+    check_whole("window", window)
     stream = token_stream(heldout)
     index = {word: i for i, word in enumerate(words)}
     rows_of = np.array([index.get(word, -1) for word in stream.words] + [-1], dtype=np.int64)

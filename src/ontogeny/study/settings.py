@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 
 __all__ = ["Settings", "noise_steps", "resolve_device", "resolve_reference"]
 
@@ -30,9 +30,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
         for name in ("batch_size", "threads"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_whole(name, getattr(self, name))
 
     def reading(self) -> dict[str, Any]:
         """Return the part that every forward pass depends on, as fingerprint components."""
@@ -93,8 +91,7 @@ def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) ->
     """
     if frozen and all(step in steps for step in frozen):
         return tuple(int(s) for s in frozen)
-    if not isinstance(count, int) or count < 0:
-        raise ArgumentError(f"noise must be a whole number of at least 0; got {count!r}.")
+    check_whole("noise", count, 0)
     positions = np.unique(
         np.linspace(0, len(steps) - 1, min(count, len(steps))).round().astype(int)
     )
