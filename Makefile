@@ -1,10 +1,11 @@
 # make demo: virtual environment, install, demo, prints where the page is.
 # make test: the whole test run.
+# make docs: guides and reference as one site, prints where it is.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint browser clean
+.PHONY: demo test lint docs browser clean
 
 demo: $(VENV)/installed
 	$(BIN)/ontogeny demo
@@ -27,6 +28,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
 
+docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+	@echo "site: docs/_build/index.html"
+
 # Browser tests need Chromium; on Debian and Ubuntu, as root, it is installed here.
 browser:
 	@if ! command -v chromium >/dev/null; then \
@@ -36,4 +42,4 @@ browser:
 	fi
 
 clean:
-	rm -rf $(VENV) ontogeny-demo
+	rm -rf $(VENV) ontogeny-demo docs/_build docs/reference/api

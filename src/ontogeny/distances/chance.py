@@ -21,7 +21,7 @@ class MatchingLevel:
     Attributes
     ----------
     score
-        Optimal correlation: mean |cos| of matched columns.
+        Optimal correlation: mean ``|cos|`` of matched columns.
     chance
         Its mean when the features of each column of V are shuffled.
     chance_interval
@@ -102,7 +102,7 @@ def matching_level(
 def shuffled_matches(
     first: Factors, second: Factors, n_shuffles: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the matched |cos| of one W with shuffled copies of one V, (n_shuffles, r)."""
+    """Return the matched ``|cos|`` of one W with shuffled copies of one V, (n_shuffles, r)."""
     if n_shuffles < 1:
         raise ArgumentError(f"n_shuffles must be at least 1; got {n_shuffles}.")
     W, V = to_numpy(first.stack), to_numpy(second.stack)

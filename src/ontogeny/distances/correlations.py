@@ -24,13 +24,13 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
     Parameters
     ----------
     name
-        - ``"columnwise"``: mean over j of |cos(w_j, v_j)| (Definition 49)
+        - ``"columnwise"``: mean over j of ``|cos(w_j, v_j)|`` (Definition 49)
         - ``"optimal"``: the same after the one-to-one matching with the largest mean
           (Definition 50)
         - ``"internal"``: W against itself, each column matched to another one (Definition 51): how
           redundant the dictionary is. V does not enter and may be left out
         - ``"weighted"``: the optimal matching, each column of W weighted by its share of the
-          absolute codes, u_j = sum_i |U_ij| / sum_ij |U_ij| (Definition 52, its sums run to r)
+          absolute codes, ``u_j = sum_i |U_ij| / sum_ij |U_ij|`` (Definition 52, its sums run to r)
     W, V
         Dictionaries of shape (..., m, r), NumPy or PyTorch.
     U
@@ -94,7 +94,7 @@ def weighted_of(pair: Pair, weights: Array) -> Array:
 
 
 def internal_of(factors: Factors) -> Array:
-    """Mean |cos| of every column with its match among the other columns of the same matrix."""
+    """Mean ``|cos|`` of every column with its match among the other columns of the same matrix."""
     xp = namespace(factors.stack)
     own = cosines(factors.stack.mT @ factors.stack, factors, factors)
     r = own.shape[-1]

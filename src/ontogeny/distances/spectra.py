@@ -139,7 +139,7 @@ def eigenvalue_distance(W: Array, V: Array) -> Any:
 
 
 def norm_distance(W: Array, V: Array) -> Any:
-    """Difference of the Frobenius norms, | ||W||_F - ||V||_F |; W, V (..., m, r).
+    """Difference of the Frobenius norms, ``| ||W||_F - ||V||_F |``; W, V (..., m, r).
 
     Raises
     ------

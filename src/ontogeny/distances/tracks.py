@@ -29,10 +29,10 @@ def tracks(
 ) -> xr.Dataset:
     """Follow concepts from step to step.
 
-    Neighbouring steps are matched one-to-one by |cos|. A match above the threshold continues its
-    track; a concept without one dies, and its successor is born. Where a newborn concept resembles,
-    above the threshold, one that lives on in another, that one has split; where a dying concept
-    resembles a living successor, it has merged.
+    Neighbouring steps are matched one-to-one by ``|cos|``. A match above the threshold goes on with
+    its track; a concept without one dies, and its successor is born. Where a newborn concept
+    resembles, above the threshold, one that lives on in another, that one has split; where a dying
+    concept resembles a living successor, it has merged.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def tracks(
     steps
         Labels of the steps; 0 to T - 1 by default.
     threshold
-        Smallest |cos| of a continuation, for every transition; by default found for each from its
-        chance level.
+        Smallest ``|cos|`` of a continuation, for every transition; by default found for each from
+        its chance level.
     level
         The default threshold is exceeded by this share of the matches with a shuffled successor.
     n_shuffles, random_state
@@ -52,7 +52,7 @@ def tracks(
     -------
     xarray.Dataset
         ``track(step, concept)``: number of the track a concept belongs to, counted by birth;
-        ``cosine``: |cos| with its predecessor (NaN where a track begins); ``sign``: -1 where the
+        ``cosine``: ``|cos|`` with its predecessor (NaN where a track begins); ``sign``: -1 where the
         column is flipped against its track's first; ``start``: ``"first"``, ``"continued"``,
         ``"birth"`` or ``"split"``; ``end``: ``"last"``, ``"continued"``, ``"death"`` or
         ``"merge"``; ``parent``: track split from, else -1; ``heir``: track merged into, else -1;

@@ -28,7 +28,7 @@ class Development:
         (..., T): (v_t − v_first) / (v_last − v_first), 0 at the first and 1 at the last step; may
         overshoot. NaN at missing steps, and everywhere if the change cannot be measured.
     distinct
-        (..., T): |v_t − v_first| exceeds the floor.
+        (..., T): ``|v_t − v_first|`` exceeds the floor.
     change
         (...,): v_last − v_first.
     half_step

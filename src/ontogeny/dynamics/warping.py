@@ -11,7 +11,7 @@ __all__ = ["dtw"]
 
 
 def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
-    """Return the dynamic time warping distance, the least sum of |x_i − y_j| over warpings.
+    """Return the dynamic time warping distance, the least sum of ``|x_i − y_j|`` over warpings.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
         Series (..., n) and (..., m) whose leading dimensions broadcast. Standardise them first
         where only their course is to be compared.
     band
-        Largest |i − j| allowed (Sakoe and Chiba); ``None`` for any. At least |n − m|.
+        Largest ``|i − j|`` allowed (Sakoe and Chiba); ``None`` for any. At least ``|n − m|``.
 
     Returns
     -------

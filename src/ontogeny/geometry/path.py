@@ -181,7 +181,7 @@ def walk_participation_ratio(gram: np.ndarray, dimension: int) -> float:
 
 
 def net_drift_ratio(gram: np.ndarray) -> float:
-    """Return |w_T − w_0|² / Σ|w_{t+1} − w_t|²: 1 on average for a random walk, T−1 for a line.
+    """Return ``|w_T − w_0|² / Σ|w_{t+1} − w_t|²``: 1 on average for a random walk, T−1 for a line.
 
     Below 1 the path turns back on itself (noise around one place); 0 where nothing moved.
 
