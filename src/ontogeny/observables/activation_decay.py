@@ -13,6 +13,7 @@ import xarray as xr
 from ..distances import align
 from ..figures import Curves, Section, attach
 from ..needs import Activations, Need, Reference
+from .attributes import Names
 from .base import Observable, by_layer
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
@@ -50,6 +51,15 @@ class ActivationDecay(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "activation-decay"
+    variables: ClassVar[Names] = {
+        "distance": ("distance of activations to the reference step", "activation units"),
+        "relative": ("distance relative to the norms", "1"),
+        "rotation_removed": ("distance after the best rotation, relative to the norms", "1"),
+        "norm": ("norm of the activations", "activation units"),
+        "stderr": ("standard error of the distance after rotation", "1"),
+        "low": ("distance after rotation, lower end", "1"),
+        "high": ("distance after rotation, upper end", "1"),
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
@@ -81,13 +91,7 @@ class ActivationDecay(Observable):
                 reference_index=reference_index(data),
             )
         )
-        data.distance.attrs.update(
-            long_name="distance of activations to the reference step", symbol="‖Aₜ − A_ref‖_F"
-        )
-        data.relative.attrs.update(long_name="distance relative to the norms", units="1")
-        data.rotation_removed.attrs.update(
-            long_name="distance after the best rotation, relative to the norms", units="1"
-        )
+        data.distance.attrs.update(symbol="‖Aₜ − A_ref‖_F")
         return attach(data, _SECTION, _FIGURES, statement(data, "The activations of {layer}"))
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Curves, Section, attach
 from ..needs import Activations, Need
+from .attributes import Names
 from .base import Observable, by_layer
 
 __all__ = ["ActivationPath"]
@@ -56,6 +57,10 @@ class ActivationPath(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "activation-path"
+    variables: ClassVar[Names] = {
+        "path": ("coordinates of the activations", "1"),
+        "change": ("change since the checkpoint before", "1"),
+    }
 
     def __post_init__(self) -> None:
         if self.coordinates < 1:
@@ -77,8 +82,7 @@ class ActivationPath(Observable):
         """Add the change since the checkpoint before, and the figure."""
         moved = data.path.diff("step").reindex(step=data.step)
         data = data.assign(change=(moved**2).mean("coordinate", skipna=False) ** 0.5)
-        data.path.attrs.update(long_name="coordinates of the activations", symbol="uᵀAₜv / ‖Aₜ‖")
-        data.change.attrs.update(long_name="change since the checkpoint before", units="1")
+        data.path.attrs.update(symbol="uᵀAₜv / ‖Aₜ‖")
         return attach(data, _SECTION, _FIGURES)
 
     def _coordinates(self, A: torch.Tensor) -> np.ndarray:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Band, Curves, Section, attach
 from ..needs import Attention, Need
+from .attributes import Names
 from .base import Observable
 from .rows import development_rows, paired_floor, paired_stderr, statement
 
@@ -41,6 +42,13 @@ class AttentionEntropy(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "attention-entropy"
+    variables: ClassVar[Names] = {
+        "entropy": ("attention entropy", "nats"),
+        "entropy_of_text": ("attention entropy on each text", "nats"),
+        "uniform": ("attention entropy of uniform attention", "nats"),
+        "layer_entropy": ("attention entropy", "nats"),
+        "query_tokens": ("query tokens of the text", "tokens"),
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the reduced attention maps."""
@@ -79,9 +87,6 @@ class AttentionEntropy(Observable):
                 floor=floor,
             ),
         )
-        data.layer_entropy_stderr.attrs.update(long_name="standard error over texts", units="nats")
-        for name in ("entropy", "entropy_of_text", "uniform", "layer_entropy"):
-            data[name].attrs.update(units="nats", long_name="attention entropy")
         return attach(data, _SECTION, _FIGURES, statement(data, "Attention in {layer}"))
 
 

@@ -17,6 +17,7 @@ import xarray as xr
 
 from ..errors import NonFiniteError
 from ..needs import Need, Series, Weights
+from .attributes import Names
 
 __all__ = ["BlockReading", "Observable", "Reading", "Run", "SeriesReading", "by_layer"]
 
@@ -95,6 +96,7 @@ class Observable(abc.ABC):
     ... class ActivationNorm(Observable):
     ...     layers: str = "model.layers.*.mlp"
     ...     kind: ClassVar[str] = "activation-norm"
+    ...     variables: ClassVar = {"norm": ("mean norm of the activations", "activation units")}
     ...
     ...     def needs(self):
     ...         return [needs.Activations(self.layers)]
@@ -112,6 +114,12 @@ class Observable(abc.ABC):
     """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     """Names of nodes that `summarise` also reads."""
+    variables: ClassVar[Names] = {}
+    """What its variables are, and their units: ``{name: (long_name, units)}``.
+
+    A name that is given no words here, or by `summarise`, stands in the result without them;
+    ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
+    """
 
     @property
     def name(self) -> str:

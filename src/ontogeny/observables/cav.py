@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import InputSet, Need
+from .attributes import Names
 from .base import Reading, Run, by_layer
 from .supervised import (
     LEVEL,
@@ -39,6 +40,22 @@ class ConceptDirections(LabelledConcepts):
     """
 
     kind: ClassVar[str] = "cav"
+    variables: ClassVar[Names] = {
+        "accuracy": ("balanced accuracy on held-out texts", "1"),
+        "bootstrap_cosine": ("cosine of bootstrap refits with the direction", "1"),
+        "reference_cosine": ("cosine with the reference step's direction", "1"),
+        "p_corrected": ("corrected p-value", "1"),
+        "stderr": ("standard error of the accuracy", "1"),
+        "right": ("held-out texts read rightly (-1: no text)", ""),
+        "random_accuracy": ("accuracy of shuffled labels", "1"),
+        "chance": ("accuracy of shuffled labels, 95 %", "1"),
+        "direction": ("direction of the concept, of length 1", "1"),
+        "norm": ("norm of the minimiser", "per activation unit"),
+        "converged": ("whether the solver converged", "1"),
+        "text_weight": ("weight of the held-out text", "1"),
+        "p_single": ("p-value, not corrected", "1"),
+        "lasting_step": ("step from which on it is readable", "steps"),
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of each input set, and the sets with their labels."""
@@ -90,16 +107,8 @@ class ConceptDirections(LabelledConcepts):
             for w in [data.text_weight.sel(concept=c).max("step").values]
         }
         data = data.assign(concept_rows(data, "accuracy", "right", weights, "concept"))
-        data.accuracy.attrs.update(long_name="balanced accuracy on held-out texts", units="1")
-        data.bootstrap_cosine.attrs.update(
-            long_name="cosine of bootstrap refits with the direction", units="1"
-        )
-        data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
         figures = list(_FIGURES)
         if "reference_cosine" in data:
-            data.reference_cosine.attrs.update(
-                long_name="cosine with the reference step's direction", units="1"
-            )
             figures.append(_TO_REFERENCE)
         words = [*_readable(data), *row_statements(data, "The accuracy")]
         return attach(data, _SECTION, figures, words)

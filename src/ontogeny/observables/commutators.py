@@ -13,6 +13,7 @@ from .. import updates
 from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import Curves, Figure, Section, attach
 from ..needs import Gradients, Need
+from .attributes import Names
 from .base import Observable
 from .rows import development_rows
 
@@ -65,6 +66,17 @@ class Commutators(Observable):
 
     kind: ClassVar[str] = "commutators"
     version: ClassVar[int] = 2
+    variables: ClassVar[Names] = {
+        "norm": ("norm of the commutator", "weight units"),
+        "defect": ("normalised defect", "per weight unit"),
+        "cosine": ("cosine of the two gradients", "1"),
+        "gradient_norm": (
+            "norm of the gradients (geometric mean of the pair)",
+            "loss per weight unit",
+        ),
+        "loss": ("mean loss of the two batches", "nats"),
+        "texts": ("texts in the input set", "texts"),
+    }
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < float("inf"):
@@ -117,16 +129,16 @@ class Commutators(Observable):
     def statistics(self, data: xr.Dataset) -> dict[str, Any]:
         """Return median and 90 % point over pairs of everything that was measured."""
         result: dict[str, Any] = {}
-        for name in LONG_NAMES:
+        for name in SYMBOLS:
             result |= over_pairs(data[name], name, self.random_state)
         return {**result, "statistic": list(STATISTICS)}
 
 
-LONG_NAMES = {
-    "norm": ("norm of the commutator", "‖θ_AB − θ_BA‖"),
-    "defect": ("normalised defect", "‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)"),
-    "cosine": ("cosine of the two gradients", "cos(g_A, g_B)"),
-    "gradient_norm": ("norm of the gradients (geometric mean of the pair)", "√(‖g_A‖ ‖g_B‖)"),
+SYMBOLS = {
+    "norm": "‖θ_AB − θ_BA‖",
+    "defect": "‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)",
+    "cosine": "cos(g_A, g_B)",
+    "gradient_norm": "√(‖g_A‖ ‖g_B‖)",
 }
 
 
@@ -165,8 +177,8 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
             at = updates.pair_statistics(row, random_state=random_state)
             found[:, 0, i] = at.median, *at.median_interval
             found[:, 1, i] = at.p90, *at.p90_interval
-    long_name, symbol = LONG_NAMES[name]
-    attributes = {"long_name": long_name, "symbol": symbol, "units": "1"}
+    long_name, units = Commutators.variables[name]
+    attributes = {"long_name": long_name, "symbol": SYMBOLS[name], "units": units}
     dims = ("statistic", "step")
     return {
         f"{name}_over_pairs": (dims, found[0], attributes),

@@ -13,6 +13,7 @@ from .. import distances
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import Need, Series
+from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_figures import filled_steps
 
@@ -48,6 +49,11 @@ class ConceptDistances(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concept-distances"
+    variables: ClassVar[Names] = {
+        "between": ("distance between the concepts of two steps, relative to the norms", "1"),
+        "to_previous": ("distance to the step before, relative to the norms", "1"),
+        "refit": ("distance of refits at one step", "1"),
+    }
 
     def __post_init__(self) -> None:
         if isinstance(self.measures, str) or not self.measures:
@@ -93,12 +99,6 @@ class ConceptDistances(Observable):
         bands = _refit_bands(nodes[self.of], self.measures)
         data = data.assign(bands)
         known = [m for m in self.measures if bands and _is_known(bands["refit_low"], m)]
-        data.between.attrs.update(
-            long_name="distance between the concepts of two steps, relative to the norms", units="1"
-        )
-        data.to_previous.attrs.update(
-            long_name="distance to the step before, relative to the norms", units="1"
-        )
         grey = [Band("refit_low", "refit_high", "refitting alone")]
         figures: list[Any] = [
             Curves(

@@ -8,11 +8,51 @@ import numpy as np
 import xarray as xr
 
 from ..figures import Band, Curves, Figure, Section, attach
+from .attributes import Names
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
-__all__ = ["extractor_title", "filled_steps", "summarise_concepts"]
+__all__ = ["VARIABLES", "extractor_title", "filled_steps", "summarise_concepts"]
 
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
+
+
+VARIABLES: Names = {
+    "dictionary": ("dictionary of concepts", "dictionary units"),
+    "code_coordinates": ("codes in a basis of both steps", "code units"),
+    "codes": ("codes", "code units"),
+    "norm": ("norm of the dictionary", "dictionary units"),
+    "iterations": ("iterations of the solver", "iterations"),
+    "converged": ("whether the solver converged", "1"),
+    "distance_to_reference": ("distance to the reference step", "dictionary units"),
+    "relative_distance": ("distance relative to the norms", "1"),
+    "reconstruction_error": ("reconstruction error, relative", "1"),
+    "correlation_to_reference": ("correlation with the reference step's concepts", "1"),
+    "refit_distance": ("relative distance of refits to the fit", "1"),
+    "refit_to_reference": ("relative distance of refits to the reference", "1"),
+    "chance_distance": ("relative distance by chance", "1"),
+    "refit_norm": ("norm of the refitted dictionary", "dictionary units"),
+    "refit_error": ("reconstruction error of refits, relative", "1"),
+    "refit_dictionary": ("refitted dictionary", "dictionary units"),
+    "refit_correlation": ("correlation of refits with the fit", "1"),
+    "chance_correlation": ("correlation by chance", "1"),
+    "refit_transform_distance": ("change of the transform by refitting", "1"),
+    "refit_log_det": ("log-determinant of the transform of refits", "1"),
+    "refit_condition": ("condition number of the transform of refits", "1"),
+    "refit_share": ("share of the squared change by refitting", "1"),
+    "correlation_refit": ("correlation of refits with the fit", "1"),
+    "correlation_chance": ("correlation by chance", "1"),
+    "absolute": ("distance to the reference step", "dictionary units"),
+    "absolute_refit": ("distance of refits to the fit", "dictionary units"),
+    "absolute_chance": ("distance by chance", "dictionary units"),
+    "error": ("reconstruction error of refits", "1"),
+    "floor": ("noise of a change of the relative distance", "1"),
+    "low": ("relative distance, lower end", "1"),
+    "high": ("relative distance, upper end", "1"),
+    "refit_low": ("relative distance of refits, lower end", "1"),
+    "refit_high": ("relative distance of refits, upper end", "1"),
+    "chance": ("relative distance by chance", "1"),
+}
+"""What the variables of a `Concepts` node are, and their units."""
 
 
 def extractor_title(extractor: str) -> str:
@@ -50,11 +90,7 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
             settled=settled,
         )
     )
-    data.relative_distance.attrs.update(long_name="distance relative to the norms", units="1")
-    data.distance_to_reference.attrs.update(long_name="distance to the reference step")
-    data.reconstruction_error.attrs.update(
-        long_name="reconstruction error, relative", units="1", symbol="‖A − UWᵀ‖ / ‖A‖"
-    )
+    data.reconstruction_error.attrs.update(symbol="‖A − UWᵀ‖ / ‖A‖")
     correlations: list[str] = []
     if "correlation_to_reference" in data:
         data = _with_correlations(data, noisy)
@@ -66,9 +102,6 @@ def summarise_concepts(data: xr.Dataset, extractor: str, names: Sequence[str]) -
 
 
 def _with_correlations(data: xr.Dataset, noisy: bool) -> xr.Dataset:
-    data.correlation_to_reference.attrs.update(
-        long_name="correlation with the reference step's concepts", units="1"
-    )
     if not noisy:
         return data
     refit, chance = data.refit_correlation, data.chance_correlation

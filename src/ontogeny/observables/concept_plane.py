@@ -13,6 +13,7 @@ from .. import distances
 from ..errors import ArgumentError
 from ..figures import Scatter, Section, attach
 from ..needs import Need, Series
+from .attributes import Names
 from .base import Observable, SeriesReading
 
 __all__ = ["ConceptPlane"]
@@ -45,6 +46,15 @@ class ConceptPlane(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "concept-plane"
+    variables: ClassVar[Names] = {
+        "first": ("concept, component 1", "dictionary units"),
+        "second": ("concept, component 2", "dictionary units"),
+        "refit_first": ("refitted concept, component 1", "dictionary units"),
+        "refit_second": ("refitted concept, component 2", "dictionary units"),
+        "explained_variance": ("share of the variance of the concepts", "1"),
+        "direction": ("direction of a component, of length 1", "1"),
+        "centre": ("mean of all concepts", "dictionary units"),
+    }
 
     @property
     def name(self) -> str:
@@ -85,10 +95,6 @@ class ConceptPlane(Observable):
         refitted = "refit_dictionary" in nodes[self.of]
         if refitted:
             data = _with_refits(data, nodes[self.of])
-        for prefix, what in (("", "concept"), ("refit_", "refitted concept")):
-            for number, axis in enumerate(_AXES, start=1):
-                if prefix + axis in data:
-                    data[prefix + axis].attrs.update(long_name=f"{what}, component {number}")
         return attach(data, _section(self.of), _figures(refitted), _words(data, refitted))
 
 

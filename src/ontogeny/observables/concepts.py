@@ -14,8 +14,9 @@ from .. import concepts, distances
 from ..distances.correlations import CORRELATIONS
 from ..errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ..needs import Activations, Need, Reference
+from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
-from .concept_figures import summarise_concepts
+from .concept_figures import VARIABLES, summarise_concepts
 from .concept_fits import code_coordinates, dictionary_array, layer_state, matched, rotation
 from .concept_noise import Pair, noise_floors, refits
 
@@ -89,6 +90,7 @@ class Concepts(Observable):
     kind: ClassVar[str] = "concepts"
     version: ClassVar[int] = 4
     uses_noise: ClassVar[bool] = True
+    variables: ClassVar[Names] = VARIABLES
 
     def __post_init__(self) -> None:
         check_choice("extractor", self.extractor, concepts.names())

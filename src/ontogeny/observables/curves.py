@@ -89,6 +89,7 @@ class OfCurve(Observable):
             If the other node has no such variable, or it is no number at every step.
         """
         found = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
+        found.attrs.update(long_name=self.variable.replace("_", " "))
         there = found.notnull().any([dim for dim in found.dims if dim != "layer"]).values
         status = np.where(there, "done", f"missing: {self.of} has no value").astype(object)
         return xr.Dataset({"curve": found, "status": ("layer", status)}, attrs=data.attrs)

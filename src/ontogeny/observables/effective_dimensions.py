@@ -16,6 +16,7 @@ from .. import geometry
 from ..figures import Band, Curves, Section, attach
 from ..geometry.spectra import centred
 from ..needs import Activations, Need
+from .attributes import Names
 from .base import Observable, Reading, by_layer
 from .rows import development_rows, statement
 
@@ -57,6 +58,12 @@ class EffectiveDimensions(Observable):
 
     kind: ClassVar[str] = "effective-dimensions"
     version: ClassVar[int] = 2
+    variables: ClassVar[Names] = {
+        "participation_ratio": ("participation ratio", "directions"),
+        "stable_rank": ("stable rank", "directions"),
+        "effective_rank": ("effective rank", "directions"),
+        "anisotropy": ("anisotropy", "1"),
+    }
 
     def __post_init__(self) -> None:
         self.needs()
@@ -76,7 +83,6 @@ class EffectiveDimensions(Observable):
             data = data.assign(
                 {f"{name}_low": data[name] - spread, f"{name}_high": data[name] + spread}
             )
-            data[name].attrs.update(long_name=name.replace("_", " "), units=_UNITS[name])
         values = data.participation_ratio.transpose("layer", "step").values
         error = data.participation_ratio_stderr.transpose("layer", "step").values
         layers = [str(layer) for layer in data.layer.values]
@@ -195,12 +201,6 @@ def _floor(error: np.ndarray) -> np.ndarray:
     return np.where(there, 1.96 * np.sqrt(error**2 + first**2), 0.0)
 
 
-_UNITS = {
-    "participation_ratio": "directions",
-    "stable_rank": "directions",
-    "effective_rank": "directions",
-    "anisotropy": "1",
-}
 _TITLES = {
     "participation_ratio": "Participation ratio",
     "stable_rank": "Stable rank",

@@ -13,6 +13,7 @@ import xarray as xr
 from .. import concepts, dynamics
 from ..errors import ArgumentError, check_choice
 from ..needs import Activations, Need
+from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_fits import layer_state
 from .encoder_figures import METRICS, summarise_encoders
@@ -78,6 +79,20 @@ class EncoderDynamics(Observable):
     kind: ClassVar[str] = "encoder-dynamics"
     version: ClassVar[int] = 2
     uses_noise: ClassVar[bool] = True
+    variables: ClassVar[Names] = {
+        "comparison": ("encoded codes against the reference's", "1"),
+        "low": ("comparison, lower end", "1"),
+        "high": ("comparison, upper end", "1"),
+        "resampled": ("comparison on resampled rows", "1"),
+        "shuffled": ("comparison by chance, codes out of order", "1"),
+        "shuffled_train_error": ("error on the train rows by chance", "1"),
+        "train_shuffled": ("error on the train rows by chance", "1"),
+        "share": ("mean share of a concept", "1"),
+        "train_error": ("error on the train rows, relative", "1"),
+        "encoder_rank": ("rank of the encoder", "directions"),
+        "gap": ("duality gap of the solver, relative", "1"),
+        "converged": ("whether the solver converged", "1"),
+    }
 
     def __post_init__(self) -> None:
         check_choice("extractor", self.extractor, concepts.names())

@@ -48,11 +48,7 @@ def summarise_encoders(data: xr.Dataset, extractor: str, norm: str) -> xr.Datase
             reference_index=reference_index(data),
         )
     )
-    data.comparison.attrs.update(long_name="encoded codes against the reference's")
-    data.share.attrs.update(long_name="mean share of a concept", units="1")
-    data.train_error.attrs.update(
-        long_name="error on the train rows, relative", units="1", symbol="‖U_ref − AₜEₜ‖ / ‖U_ref‖"
-    )
+    data.train_error.attrs.update(symbol="‖U_ref − AₜEₜ‖ / ‖U_ref‖")
     words = statement(data, "The encoded codes of {layer}") + _at_the_ends(data, noisy)
     return attach(data, _section(extractor, norm), _figures(noisy), words)
 

@@ -12,6 +12,7 @@ import xarray as xr
 from ..dynamics import FitComparison, compare_fits
 from ..errors import check_choice
 from ..figures import Column, Curves, Heatmap, Section, Table, attach
+from .attributes import Names
 from .curves import OfCurve, curve_reference
 
 __all__ = ["Fits"]
@@ -40,6 +41,20 @@ class Fits(OfCurve):
     criterion: str = "aicc"
 
     kind: ClassVar[str] = "fits"
+    variables: ClassVar[Names] = {
+        "half_time": ("time to halve", "steps"),
+        "rate": ("rate of the exponential", "per step"),
+        "amplitude": ("amplitude of the exponential", "as curve"),
+        "offset": ("value that the exponential goes to", "as curve"),
+        "r2": ("share of the variance that the exponential explains", "1"),
+        "r2_of": ("share of the variance explained", "1"),
+        "residual_p": ("p-value of an order in the residuals", "1"),
+        "exponential": ("whether it earned the name exponential", "1"),
+        "exponential_weight": ("weight of the exponential", "1"),
+        "best": ("best shape by the criterion", ""),
+        "fitted": ("fitted curve", "as curve"),
+        "verdict": ("verdict on the shape", ""),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,9 +90,7 @@ class Fits(OfCurve):
                 verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
             )
         )
-        data.curve.attrs.update(long_name=self.variable.replace("_", " "))
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
-        data.half_time.attrs.update(long_name="time to halve", units="steps")
         return attach(data, _section(self.of), _FIGURES, _words(self.of, found))
 
 

@@ -14,6 +14,7 @@ from .. import dynamics, geometry
 from ..errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
 from ..needs import Need, Series
+from .attributes import Names
 from .base import Observable, SeriesReading
 
 __all__ = ["IntrinsicDimension"]
@@ -72,6 +73,25 @@ class IntrinsicDimension(Observable):
 
     kind: ClassVar[str] = "intrinsic-dimension"
     version: ClassVar[int] = 2
+    variables: ClassVar[Names] = {
+        "early": ("early window", "dimensions"),
+        "late": ("late window", "dimensions"),
+        "difference": ("late - early", "dimensions"),
+        "step_dimension": ("TwoNN dimension of one checkpoint's concepts", "dimensions"),
+        **dict.fromkeys(("early_null", "late_null"), ("isotropic points", "dimensions")),
+        "early_sd": ("early window, standard error", "dimensions"),
+        "late_sd": ("late window, standard error", "dimensions"),
+        "difference_sd": ("late - early, standard error", "dimensions"),
+        "early_mean": ("early window, mean over layers", "dimensions"),
+        "late_mean": ("late window, mean over layers", "dimensions"),
+        "window_low": ("first step of the window", "steps"),
+        "window_high": ("last step of the window", "steps"),
+        "boundary_found": ("whether a regime boundary was found", "1"),
+        "looks_like": ("Gaussian dimension that would look like it", "dimensions"),
+        "step_low": ("one checkpoint's concepts, lower end", "dimensions"),
+        "step_high": ("one checkpoint's concepts, upper end", "dimensions"),
+        "null": ("isotropic points", "dimensions"),
+    }
 
     def __post_init__(self) -> None:
         if isinstance(self.windows, str):
@@ -145,13 +165,8 @@ class IntrinsicDimension(Observable):
             early_mean=data.early.mean("layer"),
             late_mean=data.late.mean("layer"),
         )
-        data.difference.attrs.update(long_name="late - early", units="dimensions")
         for when in ("early", "late"):
-            data[when].attrs.update(long_name=f"{when} window", units="dimensions", symbol="d")
-            data[f"{when}_null"].attrs.update(long_name="isotropic points", units="dimensions")
-        data.step_dimension.attrs.update(
-            long_name="TwoNN dimension of one checkpoint's concepts", units="dimensions"
-        )
+            data[when].attrs.update(symbol="d")
         return attach(data, _section(self.of), self._figures(), _statements(data, self))
 
     def _windows(self, steps: np.ndarray, boundary: int | None) -> tuple[tuple[float, float], ...]:

@@ -12,6 +12,7 @@ import xarray as xr
 from ..dynamics import LearningProgress, Recurrence, learning_progress, recurrence
 from ..errors import ArgumentError
 from ..figures import Column, Curves, Section, Table, attach
+from .attributes import Names
 from .curves import OfCurve, curve_reference, floor_of, short
 
 __all__ = ["LearningDynamics"]
@@ -42,6 +43,23 @@ class LearningDynamics(OfCurve):
     noise: float | None = None
 
     kind: ClassVar[str] = "learning-dynamics"
+    variables: ClassVar[Names] = {
+        "change": ("change since the checkpoint before", "as curve"),
+        "bound": ("C", "as curve"),
+        "noise": ("noise of a difference", "as curve"),
+        "since": ("T", "steps"),
+        "quiet_since": ("quiet since", "steps"),
+        "progressed": ("whether learning progress was observed", "1"),
+        "bound_step": ("step of the largest change", "steps"),
+        "late_bound": ("largest change in the later half", "as curve"),
+        "converged": ("whether changes came to stay within the noise", "1"),
+        "slope": ("slope of the map to the next checkpoint", "1"),
+        "intercept": ("intercept of the map", "as curve"),
+        "map_noise": ("noise around the map", "as curve"),
+        "fixed_point": ("fixed point of the map", "as curve"),
+        "linear_p": ("p-value that the map is a line", "1"),
+        "map_every": ("steps between checkpoints of the map", "steps"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,10 +97,6 @@ class LearningDynamics(OfCurve):
             change=(("step", "layer"), changes),
             noise=("layer", noise),
         )
-        data.change.attrs.update(long_name="change since the checkpoint before")
-        data.since.attrs.update(long_name="T", units="step")
-        data.bound.attrs.update(long_name="C")
-        data.quiet_since.attrs.update(long_name="quiet since", units="step")
         words = _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
         if unknown:
             words.append(

@@ -13,6 +13,7 @@ import xarray as xr
 from .. import capture, concepts, distances, dynamics
 from ..errors import ArgumentError, check_choice
 from ..needs import Activations, Gradients, Need, Reference
+from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_fits import dictionary_array, layer_state, matched
 from .lipschitz_figures import summarise_lipschitz
@@ -72,6 +73,56 @@ class Lipschitz(Observable):
     kind: ClassVar[str] = "lipschitz"
     version: ClassVar[int] = 2
     uses_noise: ClassVar[bool] = True
+    variables: ClassVar[Names] = {
+        "parameter_distance": ("distance of all parameters to the reference step", "weight units"),
+        "parameter_norm": ("norm of all parameters", "weight units"),
+        "activation_distance": (
+            "distance of the activations to the reference step",
+            "activation units",
+        ),
+        "activation_norm": ("norm of the activations", "activation units"),
+        "activations": ("distance of the activations", "activation units"),
+        "concept_distance": ("distance of the concepts to the reference step", "dictionary units"),
+        "concepts_per_activations": (
+            "concept distance per activation distance",
+            "dictionary units per activation unit",
+        ),
+        "activations_per_parameters": (
+            "activation distance per parameter distance",
+            "activation units per weight unit",
+        ),
+        "per_parameters": (
+            "activation distance per parameter distance",
+            "activation units per weight unit",
+        ),
+        "refit": ("refits, per activation distance", "dictionary units per activation unit"),
+        "chance": ("chance, per activation distance", "dictionary units per activation unit"),
+        "random": (
+            "local constant of the layer, random directions",
+            "activation units per weight unit",
+        ),
+        "layer_random": (
+            "local constant of the layer, random directions",
+            "activation units per weight unit",
+        ),
+        "layer_towards": (
+            "local constant of the layer, towards the reference",
+            "activation units per weight unit",
+        ),
+        "extractor_random": (
+            "local constant of the extractor, random directions",
+            "dictionary units per activation unit",
+        ),
+        "extractor_towards": (
+            "local constant of the extractor, towards the reference",
+            "dictionary units per activation unit",
+        ),
+        "spearman": ("rank correlation of concept and activation distances", "1"),
+        "fluctuation_spearman": ("the same around the trends", "1"),
+        "fluctuation_p": ("p-value that they share more than their trends", "1"),
+        "here_relative": ("concept distance of this step, relative to the norms", "1"),
+        "dealt_relative": ("the same with its differences dealt out to other tokens", "1"),
+    }
 
     def __post_init__(self) -> None:
         check_choice("extractor", self.extractor, concepts.names())

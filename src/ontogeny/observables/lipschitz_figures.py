@@ -45,9 +45,6 @@ def summarise_lipschitz(
     data = data.assign(_bands(data, concepts))
     if "extractor_random" in data:
         data = data.assign_coords(matching=list(_MATCHINGS))
-    for name, text in _NAMES.items():
-        if name in data:
-            data[name].attrs.update(long_name=text)
     figures = _figures([str(name) for name in data.distance.values], set(map(str, data.data_vars)))
     return attach(data, _section(of, distance), figures, _statements(data))
 
@@ -149,19 +146,6 @@ def _claim(data: xr.Dataset) -> list[str]:
             "judged). What two falling curves have in common anyway is not counted."
         ),
     ]
-
-
-_NAMES = {
-    "parameter_distance": "distance of all parameters to the reference step",
-    "activation_distance": "distance of the activations to the reference step",
-    "concept_distance": "distance of the concepts to the reference step",
-    "concepts_per_activations": "concept distance per activation distance",
-    "activations_per_parameters": "activation distance per parameter distance",
-    "spearman": "rank correlation of concept and activation distances",
-    "fluctuation_p": "p-value that they share more than their trends",
-    "here_relative": "concept distance of this step, relative to the norms",
-    "dealt_relative": "the same with its differences dealt out to other tokens",
-}
 
 
 def _figures(distances: Sequence[str], known: Collection[str]) -> list[Figure]:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Curves, Section, attach
 from ..needs import Losses, Need
+from .attributes import Names
 from .base import Observable
 from .rows import development_rows, paired_floor, paired_stderr, statement
 
@@ -45,6 +46,12 @@ class Loss(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "loss"
+    variables: ClassVar[Names] = {
+        "loss": ("loss on fixed texts", "nats per token"),
+        "stderr": ("standard error of the loss over texts", "nats per token"),
+        "loss_of_text": ("loss on each text", "nats per token"),
+        "predicted_tokens": ("predicted tokens of the text", "tokens"),
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the losses of every text."""
@@ -77,9 +84,6 @@ class Loss(Observable):
                 ["loss"], [""], data.step.values, data.loss.values[None], floor=floor[None]
             )
         )
-        for name in ("loss", "loss_low", "loss_high", "stderr", "loss_of_text"):
-            data[name].attrs.update(units="nats per token")
-        data.loss.attrs["long_name"] = "loss on fixed texts"
         section = Section(
             title="Loss on fixed texts",
             definition="Mean negative log-probability of the right token at the predicted "

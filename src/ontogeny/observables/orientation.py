@@ -17,6 +17,7 @@ from ..errors import ArgumentError, check_whole
 from ..figures import Heatmap, Section, attach
 from ..needs import Need, Weights
 from ..trajectory import Trajectory
+from .attributes import Names, named
 from .base import BlockReading, Observable
 
 __all__ = ["Orientation", "orientation_across_runs"]
@@ -58,6 +59,15 @@ class Orientation(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "orientation"
+    variables: ClassVar[Names] = {
+        "size": ("entries of the matrix", "entries"),
+        "directions": ("directions kept", "directions"),
+        "overlap": ("mean squared cosine of the principal angles", "1"),
+        "ratio": ("overlap over that of random subspaces", "1"),
+        "chance": ("overlap of random subspaces on average", "1"),
+        "p_value": ("p-value against random subspaces", "1"),
+        "p_corrected": ("p-value against random subspaces, corrected", "1"),
+    }
 
     def __post_init__(self) -> None:
         for name in ("k", "draws"):
@@ -108,7 +118,6 @@ class Orientation(Observable):
         data = data.drop_vars(["basis", "component", "coordinate"])
         data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
         data = data.assign_coords(block_=blocks)
-        _describe(data)
         sentences = _statements(data, "pairs of matrices of the same size")
         return attach(data, _SECTION, [_heatmap("block", "block_")], sentences, role="motion")
 
@@ -133,7 +142,7 @@ def orientation_across_runs(
     -------
     xarray.Dataset
         ``overlap``, ``chance`` (its expectation s/m for random subspaces), ``ratio``, ``p_value``
-        with dims (block, run, run_), NaN on the diagonal; ``p_corrected`` (false discovery rate
+        with dims ``(block, run, run_)``, NaN on the diagonal; ``p_corrected`` (false discovery rate
         over all pairs); ``angle(block, run, run_, component)``, the principal angles in radians.
         With a figure and sentences, as in a study's result.
 
@@ -186,11 +195,11 @@ def orientation_across_runs(
             **{name: (dims, table) for name, table in tables.items()},
             "ratio": (dims, tables["overlap"] / tables["chance"]),
             "p_corrected": (dims, _corrected(tables["p_value"])),
-            "angle": ((*dims, "component"), angles, {"units": "rad"}),
+            "angle": ((*dims, "component"), angles),
         },
         coords={"block": matched, "run": names, "run_": names},
     )
-    _describe(data)
+    data = named(data, {**Orientation.variables, "angle": ("principal angle", "rad")})
     sentences = _statements(data, "pairs of runs and matrices")
     figure = _heatmap("run", "run_", facet="block")
     return attach(data, _SECTION, [figure], sentences, role="motion")
@@ -255,11 +264,6 @@ def _corrected(p_values: np.ndarray) -> np.ndarray:
     if known.any():
         corrected[known] = false_discovery_control(p_values[known])
     return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
-
-
-def _describe(data: xr.Dataset) -> None:
-    data.overlap.attrs.update(long_name="mean squared cosine of the principal angles", units="1")
-    data.ratio.attrs.update(long_name="overlap over that of random subspaces", units="1")
 
 
 def _statements(data: xr.Dataset, what: str) -> list[str]:

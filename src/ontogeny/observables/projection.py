@@ -13,6 +13,7 @@ import xarray as xr
 from .. import capture, geometry, updates
 from ..errors import ArgumentError, check_whole
 from ..figures import Band, Curves, Section, attach
+from .attributes import Names
 from .base import Run
 from .commutators import FIGURES as COMMUTATOR_FIGURES
 from .commutators import Commutators, defect_row, measures, stacked, statements
@@ -56,6 +57,19 @@ class Projection(Commutators):
     k: int = 3
 
     kind: ClassVar[str] = "projection"
+    variables: ClassVar[Names] = {
+        **Commutators.variables,
+        "rho": ("share of the norm inside", "1"),
+        "rho_median": ("share of the norm inside", "1"),
+        "matched": ("share inside block-matched random subspaces", "1"),
+        "control": ("share inside uniform random subspaces", "1"),
+        "inside": ("squared norm inside", "squared units of the vector"),
+        "energy": ("squared norm", "squared units of the vector"),
+        "dimension": ("dimension of the subspace", "directions"),
+        "moving": ("entries with a gradient", "entries"),
+        "ratio": ("ρ over that of block-matched random subspaces", "1"),
+        "perpendicular": ("share of the norm outside", "1"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,11 +135,8 @@ class Projection(Commutators):
         data = data.assign(
             rho_median=median, rho_low=low, rho_high=high, ratio=median / chance
         ).assign(perpendicular=np.sqrt(np.maximum(1 - median**2, 0.0)))
-        data.rho_median.attrs.update(
-            long_name="share of the norm inside", units="1", symbol="ρ = ‖P v‖ / ‖v‖"
-        )
-        data.ratio.attrs.update(long_name="ρ over that of block-matched random subspaces")
-        data.perpendicular.attrs.update(long_name="share of the norm outside", symbol="√(1 − ρ²)")
+        data.rho_median.attrs.update(symbol="ρ = ‖P v‖ / ‖v‖")
+        data.perpendicular.attrs.update(symbol="√(1 − ρ²)")
         drawn = 2 * self.pairs * self.batch_size
         sentences = [*_statements(data, self.k), *statements(data, drawn)]
         figures = [*_FIGURES, *COMMUTATOR_FIGURES]

@@ -16,6 +16,7 @@ from ..capture.forward import run
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import Gradients, Need
+from .attributes import Names
 from .base import Observable
 from .rows import development_rows, statement
 
@@ -49,6 +50,13 @@ class ReadoutAccuracy(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "readout-accuracy"
+    variables: ClassVar[Names] = {
+        "accuracy": ("accuracy", "share of answers"),
+        "cut_accuracy": ("accuracy", "share of answers"),
+        "loss": ("loss at the answer", "nats"),
+        "majority": ("share of the most frequent label", "share of answers"),
+        "texts": ("texts in the set", "texts"),
+    }
 
     def __post_init__(self) -> None:
         for name in ("on", "cut"):
@@ -110,11 +118,8 @@ class ReadoutAccuracy(Observable):
                 floor=np.nan_to_num(1.96 * noise, nan=1.0),
             )
         )
-        data.accuracy.attrs.update(units="share of answers", long_name="accuracy")
-        data.loss.attrs.update(units="nats", long_name="loss at the answer")
         figures: list[Any] = list(_FIGURES)
         if "cut_accuracy" in data:
-            data.cut_accuracy.attrs.update(units="share of answers", long_name="accuracy")
             figures.append(_CUT)
         return attach(data, _SECTION, figures, statement(data, "Accuracy"))
 

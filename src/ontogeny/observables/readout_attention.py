@@ -12,6 +12,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Section, attach
 from ..needs import Attention, Need
+from .attributes import Names
 from .base import Observable
 from .rows import development_rows, statement
 
@@ -47,6 +48,13 @@ class ReadoutAttention(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "readout-attention"
+    variables: ClassVar[Names] = {
+        **dict.fromkeys(
+            ("entropy", "uniform", "layer_entropy", "head_entropy"),
+            ("attention entropy at the last token", "nats"),
+        ),
+        **dict.fromkeys(("top_mass", "layer_mass"), ("attention on the strongest keys", "share")),
+    }
 
     def __post_init__(self) -> None:
         for name in ("on", "top"):
@@ -106,10 +114,6 @@ class ReadoutAttention(Observable):
                 floor=np.nan_to_num(floor.reshape(len(pairs), -1), nan=np.finfo(float).max),
             ),
         )
-        for name in ("entropy", "uniform", "layer_entropy", "head_entropy"):
-            data[name].attrs.update(units="nats", long_name="attention entropy at the last token")
-        for name in ("top_mass", "layer_mass"):
-            data[name].attrs.update(units="share", long_name="attention on the strongest keys")
         return attach(data, _SECTION, _FIGURES, statement(data, "Read-out attention in {layer}"))
 
 

@@ -13,6 +13,7 @@ from ..dynamics import Regimes as Found
 from ..dynamics import holm, regimes
 from ..errors import ArgumentError
 from ..figures import Boundary, Column, Curves, Section, Table, attach
+from .attributes import Names
 from .curves import OfCurve, curve_reference, short
 
 __all__ = ["Regimes"]
@@ -51,6 +52,24 @@ class Regimes(OfCurve):
     random_state: int = 0
 
     kind: ClassVar[str] = "regimes"
+    variables: ClassVar[Names] = {
+        "boundary": ("boundary", "steps"),
+        "boundary_p": ("p-value of a boundary, corrected", "1"),
+        "noise_ratio": ("noise after over before", "1"),
+        "other_boundary": ("second boundary", "steps"),
+        "trend": ("trend of the curve", "as curve"),
+        "residual": ("difference from the neighbours' cubic", "as curve"),
+        "residual_size": ("noise around the trend", "as curve"),
+        "noise_before": ("noise before", "as curve"),
+        "noise_after": ("noise after", "as curve"),
+        "joint_boundary": ("boundary of all layers", "steps"),
+        "joint_other_boundary": ("second boundary of all layers", "steps"),
+        "joint_noise_before": ("noise before, all layers", "as curve"),
+        "joint_noise_after": ("noise after, all layers", "as curve"),
+        "joint_noise_ratio": ("noise after over before, all layers", "1"),
+        "joint_p": ("p-value of a boundary, all layers", "1"),
+        "joint_p_third": ("p-value of a third regime, all layers", "1"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,9 +112,8 @@ class Regimes(OfCurve):
         figures = _FIGURES
         if self.jointly:
             size = (data.residual**2).mean(self.jointly) ** 0.5
-            data = data.assign(residual_size=size.assign_attrs(long_name="noise around the trend"))
+            data = data.assign(residual_size=size)
             figures = [_SIZES, _LAYERS]
-        _describe(data, self.variable)
         words = _words(self.of, joint, int(kept.sum()), int(np.isfinite(p).sum()))
         return attach(data, _section(self.of), figures, words, role="regimes")
 
@@ -170,16 +188,6 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
             "those of the smooth one, which changes the noise by itself."
         )
     return words
-
-
-def _describe(data: xr.Dataset, variable: str) -> None:
-    data.curve.attrs.update(long_name=variable.replace("_", " "))
-    data.boundary.attrs.update(long_name="boundary", units="step")
-    data.noise_before.attrs.update(long_name="noise before")
-    data.noise_after.attrs.update(long_name="noise after")
-    data.noise_ratio.attrs.update(long_name="noise after over before", units="1")
-    data.boundary_p.attrs.update(long_name="p", units="1")
-    data.residual.attrs.update(long_name="difference from the neighbours' cubic")
 
 
 def _section(of: str) -> Section:

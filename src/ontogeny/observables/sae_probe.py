@@ -14,6 +14,7 @@ from ..errors import ArgumentError, check_choice
 from ..figures import Band, Curves, Section, attach
 from ..inputs import Inputs
 from ..needs import Gradients, Need
+from .attributes import Names
 from .base import Observable
 from .latent_correlations import Correlations, correlations
 from .readout_accuracy import answers
@@ -79,6 +80,24 @@ class SaeProbe(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "sae-probe"
+    variables: ClassVar[Names] = {
+        "accuracy": ("accuracy", "share of answers"),
+        "texts_measured": ("texts measured on", "texts"),
+        "ablated": ("accuracy without the latents", "share of answers"),
+        "accuracy_lost": ("accuracy lost", "share of answers"),
+        "lost": ("accuracy lost", "share of answers"),
+        **dict.fromkeys(("strongest", "strongest_place"), ("largest absolute correlation", "|r|")),
+        "random": ("accuracy lost by random latents", "share of answers"),
+        "count_correlation": ("correlation with the number of markers", "|r|"),
+        "count_null": ("largest by chance, number of markers", "|r|"),
+        "position_correlation": ("largest correlation with a marker here", "|r|"),
+        "position_null": ("largest by chance, positions", "|r|"),
+        "variance_explained": ("share of the variance reconstructed", "1"),
+        "active_per_text": ("active latents per text", "latents"),
+        "active_latents": ("latents that are ever active", "latents"),
+        "latents_above_null": ("latents correlated beyond chance", "latents"),
+        "zero": ("no loss", "share of answers"),
+    }
 
     def __post_init__(self) -> None:
         for name in ("marker_ids", "variants"):
@@ -223,9 +242,6 @@ class SaeProbe(Observable):
             strongest_place=data.position_correlation.max("place"),
             zero=0.0,
         )
-        data.accuracy_lost.attrs.update(units="share of answers", long_name="accuracy lost")
-        for name in ("strongest", "strongest_place"):
-            data[name].attrs.update(units="|r|", long_name="largest absolute correlation")
         return attach(data, _SECTION, _FIGURES, _statements(data))
 
 

@@ -19,6 +19,7 @@ from ..figures import attach
 from ..needs import InputSet, Model, Need
 from ..semantics import leading_directions, subspace_overlap
 from ..semantics.support import checked_lengths
+from .attributes import Names
 from .base import Observable
 from .semantics_figures import SECTION, figures, sentences
 from .semantics_series import development_of_concepts, order_of_learning, overlap_bands
@@ -90,6 +91,23 @@ class WordSemantics(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "word-semantics"
+    variables: ClassVar[Names] = {
+        "overlap": ("overlap of the k leading directions", "1"),
+        "chance": ("overlap of random directions", "1"),
+        "projection": ("projection of the logits on the concept", "logits"),
+        "logit_norm": ("norm of the centred logits", "logits"),
+        "sigma": ("singular value", "1"),
+        "sigma_share": ("singular value over the largest", "1"),
+        "label": ("most typical words at both ends", ""),
+        "words": ("words compared", "words"),
+        "learned_at": ("half of the last projection reached", "steps"),
+        "learned_share": ("share of the last projection", "1"),
+        "order": ("rank correlation of σₖ and −step learned", "1"),
+        "order_p": ("p-value of the order of learning", "1"),
+        "order_all": ("rank correlation of σₖ and −step learned", "1"),
+        "learned": ("concepts learned", "concepts"),
+        "agreement": ("rank correlation of projection and σₖ", "1"),
+    }
 
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, ("auto", "causal", "masked"))

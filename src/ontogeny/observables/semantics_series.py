@@ -36,7 +36,7 @@ def overlap_bands(data: xr.Dataset) -> xr.Dataset:
         overlap_high=(middle + width).clip(0, 1),
         chance=data.k / (data.words.astype(float) - 1),
     )
-    data.overlap.attrs.update(long_name="overlap of the k leading directions", symbol="‖UₖᵀQₖ‖²/k")
+    data.overlap.attrs.update(symbol="‖UₖᵀQₖ‖²/k")
     return data
 
 
@@ -83,13 +83,8 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     data = data.assign(
         agreement_low=(middle - width).clip(-1, 1), agreement_high=(middle + width).clip(-1, 1)
     )
-    data.learned_at.attrs.update(long_name="half of the last projection reached", units="step")
-    data.sigma.attrs.update(long_name="singular value", symbol="σₖ")
-    data.sigma_share.attrs.update(long_name="singular value over the largest", symbol="σₖ/σ₁")
-    for name in ("order", "order_all"):
-        data[name].attrs.update(long_name="rank correlation of σₖ and −step learned", units="1")
-    data.agreement.attrs.update(long_name="rank correlation of projection and σₖ", units="1")
-    data.learned_share.attrs.update(long_name="share of the last projection", units="1")
+    data.sigma.attrs.update(symbol="σₖ")
+    data.sigma_share.attrs.update(symbol="σₖ/σ₁")
     return data
 
 

@@ -12,6 +12,7 @@ import xarray as xr
 from ..dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
 from ..errors import ArgumentError
 from ..figures import Column, Curves, Section, Table, attach
+from .attributes import Names
 from .curves import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 from .rows import MEASURABLE
 
@@ -60,6 +61,27 @@ class Signals(OfCurve):
     random_state: int = 0
 
     kind: ClassVar[str] = "signals"
+    variables: ClassVar[Names] = {
+        "other": ("the curve compared with", ""),
+        "standardised": ("standardised value", "1"),
+        "averaged": ("mean over layers of standardised values", "1"),
+        "pearson": ("Pearson correlation", "1"),
+        "spearman": ("rank correlation", "1"),
+        "rolling_pearson": ("Pearson correlation of rolling means", "1"),
+        "fluctuation_pearson": ("Pearson correlation around the trends", "1"),
+        "fluctuation_spearman": ("rank correlation around the trends", "1"),
+        "pearson_p": ("p-value of the Pearson correlation, corrected", "1"),
+        "spearman_p": ("p-value of the rank correlation, corrected", "1"),
+        "dtw": ("dynamic time warping distance", "1"),
+        "dtw_surrogates": ("dynamic time warping distance of surrogates", "1"),
+        "mutual_information": ("mutual information", "nats"),
+        "mutual_information_surrogates": ("mutual information of surrogates", "nats"),
+        "reason": ("why it is not tested", ""),
+        "mean_pearson": ("mean absolute Pearson correlation over layers", "1"),
+        "mean_rolling_pearson": ("mean absolute correlation of rolling means", "1"),
+        "joint_pearson": ("correlation around the trends, all layers", "1"),
+        "joint_p": ("p-value of the correlation, all layers", "1"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,8 +126,6 @@ class Signals(OfCurve):
                 joint_p=found.joint_p,
             )
         )
-        data.standardised.attrs.update(long_name="standardised value", units="1")
-        data.averaged.attrs.update(long_name="mean over layers of standardised values", units="1")
         words = _words(names, data, found)
         return attach(data, _section(*names), _figures(), words)
 
@@ -207,8 +227,8 @@ def _figures() -> list[Curves | Table]:
         Column("rolling_pearson", "r of rolling means"),
         Column("dtw", "measured", over="DTW"),
         Column("dtw_surrogates", "trends alone", over="DTW"),
-        Column("mutual_information", "measured", over="mutual information (nats)"),
-        Column("mutual_information_surrogates", "trends alone", over="mutual information (nats)"),
+        Column("mutual_information", "measured", over="mutual information"),
+        Column("mutual_information_surrogates", "trends alone", over="mutual information"),
     ]
     return [
         Curves(

@@ -17,6 +17,7 @@ from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
 from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import attach
 from ..needs import Gradients, Need
+from .attributes import Names
 from .base import Reading, by_layer
 from .supervised import LabelledConcepts, chance_band, concept_rows, judged, row_statements
 from .tcav_figures import figures, section, significant
@@ -24,6 +25,7 @@ from .tcav_regimes import regime_tables
 
 __all__ = ["TCAV"]
 
+_UNITS = {"logit": "logits", "log-probability": "nats"}
 _LOSSES = {"auto": None, "masked": "masked", "causal": "next-token", "class": "classification"}
 
 
@@ -75,6 +77,41 @@ class TCAV(LabelledConcepts):
     late: tuple[float, float] | None = None
 
     kind: ClassVar[str] = "tcav"
+    variables: ClassVar[Names] = {
+        "score": ("TCAV score", "share of texts"),
+        "against_score": ("TCAV score against random texts", "share of texts"),
+        "derivative": ("mean directional derivative", ""),
+        "against_derivative": ("mean directional derivative", ""),
+        "relative_derivative": ("mean derivative over the size of the random ones", "1"),
+        "relative_against_derivative": ("mean derivative over the size of the random ones", "1"),
+        **{
+            f"{prefix}p_corrected": ("corrected p-value", "1")
+            for prefix in ("", "derivative_", "against_")
+        },
+        "accuracy": ("balanced accuracy on held-out texts", "1"),
+        "examples": ("texts evaluated", "texts"),
+        "zeros": ("share of zero derivatives", "1"),
+        "positive": ("texts with a positive derivative (-1: no text)", ""),
+        "random_score": ("score of shuffled labels", "share of texts"),
+        "refit_score": ("score of bootstrap refits", "share of texts"),
+        "random_derivative": ("mean derivative of shuffled labels", "as derivative"),
+        "against_random_score": ("score of random concepts", "share of texts"),
+        "against_random_derivative": (
+            "mean derivative of random concepts",
+            "as against_derivative",
+        ),
+        "against_texts": ("texts of each direction against random texts", "texts"),
+        "chance": ("score of shuffled labels, 95 %", "share of texts"),
+        "derivative_chance": ("relative derivative of shuffled labels, 95 %", "1"),
+        "against_chance": ("relative derivative of random concepts, 95 %", "1"),
+        "against_score_chance": ("score of random concepts, 95 %", "share of texts"),
+        "p_single": ("p-value, not corrected", "1"),
+        "derivative_p_single": ("p-value, not corrected", "1"),
+        "against_p_single": ("p-value, not corrected", "1"),
+        "lasting_step": ("step from which on it differs from chance", "steps"),
+        "derivative_lasting_step": ("step from which on it differs from chance", "steps"),
+        "against_lasting_step": ("step from which on it differs from chance", "steps"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -184,14 +221,12 @@ class TCAV(LabelledConcepts):
             names = ("against_derivative", "against_random_derivative", "against_")
             data = _judged_derivative(data, *names)
             data = data.assign(chance_band(data, "against_random_score", "against_score_"))
-            data.against_score.attrs.update(
-                long_name="TCAV score against random texts", units="share of texts"
-            )
         counts = data.examples.max(("step", "layer"))
         weights = {str(c): np.ones(int(counts.sel(concept=c))) for c in data.concept.values}
         data = data.assign(concept_rows(data, "score", "positive", weights, "TCAV"))
-        data.score.attrs.update(long_name="TCAV score", symbol="TCAV", units="share of texts")
-        data.p_corrected.attrs.update(long_name="corrected p-value", units="1")
+        data.score.attrs.update(symbol="TCAV")
+        for name in ("derivative", "against_derivative")[: 1 + against]:
+            data[name].attrs.update(units=f"{_UNITS[self.quantity]} per activation unit")
         words = [*significant(data), *row_statements(data, "The score")]
         data, tables, left_out = regime_tables(data, self.early, self.late)
         return attach(data, section(against), [*figures(against), *tables], words + left_out)
@@ -220,13 +255,7 @@ def _judged_derivative(data: xr.Dataset, value: str, random: str, prefix: str) -
     relative = f"relative_{value}"
     data = data.assign({relative: data[value] / size})
     scaled = xr.Dataset({"random": data[random] / size})
-    data = data.assign(chance_band(scaled, "random", prefix))
-    data[value].attrs.update(long_name="mean directional derivative", units="1")
-    data[relative].attrs.update(
-        long_name="mean derivative over the size of the random ones", units="1"
-    )
-    data[f"{prefix}p_corrected"].attrs.update(long_name="corrected p-value", units="1")
-    return data
+    return data.assign(chance_band(scaled, "random", prefix))
 
 
 def _plain(scores: xr.Dataset) -> dict[str, Any]:

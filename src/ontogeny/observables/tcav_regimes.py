@@ -12,7 +12,22 @@ from ..figures import Column, Footer, Pair, Table
 __all__ = ["regime_tables"]
 
 Window = tuple[float, float]
+_WINDOWS = ("early", "late")
 _EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
+
+_NAMES = {
+    **{
+        f"{window}_{what}": (f"{words}, {window} steps", "1")
+        for window in (*_WINDOWS, "overall")
+        for what, words in (("mean", "mean score"), ("sd", "standard deviation of the scores"))
+    },
+    **{f"{window}_steps": (f"checkpoints, {window} steps", "checkpoints") for window in _WINDOWS},
+    "difference": ("difference of the means", "1"),
+    "standardised": ("difference over the standard deviations", "1"),
+    "sum_difference": ("sum of differences over layers", "1"),
+    "sigma_aware_sum": ("sum of standardised differences over layers", "1"),
+    "improving": ("layers that rise", "layers"),
+}
 
 
 def regime_tables(
@@ -39,6 +54,8 @@ def regime_tables(
             continue
         names = {str(name): f"regime{i}_{name}" for name in table.data_vars}
         data = data.assign({names[str(k)]: v.variable for k, v in table.data_vars.items()})
+        for key, name in names.items():
+            data[name].attrs.update(long_name=f"{concept}: {_NAMES[key][0]}", units=_NAMES[key][1])
         for name, head in (("early", "First"), ("late", "Second"), ("overall", "Overall")):
             mean, sd = names[f"{name}_mean"], names[f"{name}_sd"]
             columns.append(Column(mean, head, sd=sd, over=str(concept)))

@@ -13,6 +13,7 @@ from .. import dynamics
 from ..distances import align
 from ..errors import ArgumentError
 from ..needs import Need, Series
+from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_noise import MATCHINGS, SHARES
 from .transform_figures import MAPS, summarise_transforms
@@ -55,6 +56,20 @@ class TransformDynamics(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "transform-dynamics"
+    variables: ClassVar[Names] = {
+        "codes_error": ("error of the codes, relative", "1"),
+        "dictionary_error": ("error of the dictionary, relative", "1"),
+        "velocity": ("change of the transform since the checkpoint before", "1"),
+        "rate": ("the same for each training step", "per step"),
+        "cumulative_change": ("cumulative change of the transform", "1"),
+        "normalised": ("cumulative change, share of the whole", "1"),
+        "log_det": ("log-determinant of the transform", "1"),
+        "condition": ("condition number of the transform", "1"),
+        "transform_rank": ("rank of the transform", "directions"),
+        "share": ("share of the squared change", "1"),
+        "transform": ("matrix of the transform", "1"),
+        "refit": ("change of the transform by refitting", "1"),
+    }
 
     def __post_init__(self) -> None:
         if not self.max_condition >= 1:

@@ -21,18 +21,6 @@ def summarise_transforms(data: xr.Dataset, concepts: xr.Dataset, of: str) -> xr.
     # At the reference every map leaves nothing, which a logarithmic axis cannot show.
     away = data.step != data.attrs.get("reference_step")
     data = data.assign(codes_error=data.codes_error.where(away))
-    names = {
-        "codes_error": "error of the codes, relative",
-        "dictionary_error": "error of the dictionary, relative",
-        "velocity": "change of the transform since the checkpoint before",
-        "rate": "the same for each training step",
-        "cumulative_change": "cumulative change of the transform",
-        "normalised": "cumulative change, share of the whole",
-        "log_det": "log-determinant of the transform",
-        "condition": "condition number of the transform",
-    }
-    for name, text in names.items():
-        data[name].attrs.update(long_name=text)
     return attach(data, _section(of), _figures(noisy), _statements(data, noisy))
 
 

@@ -13,6 +13,7 @@ from .. import geometry
 from ..errors import ArgumentError, check_whole
 from ..figures import attach
 from ..needs import Need, Weights
+from .attributes import Names
 from .base import BlockReading, Observable
 from .rows import MEASURABLE, development_rows
 from .weight_rank_figures import figures, section, statements, symbol
@@ -63,6 +64,34 @@ class WeightRank(Observable):
 
     kind: ClassVar[str] = "weight-rank"
     version: ClassVar[int] = 2
+    variables: ClassVar[Names] = {
+        "displacement": ("distance to the first step", "weight units"),
+        "to_last": ("distance to the last step", "weight units"),
+        "dimension": ("entries of the matrix", "entries"),
+        "masked_rows": ("rows of no token, left out", "rows"),
+        "snapshots": ("snapshots used", "snapshots"),
+        "variance_rank": ("variance rank", "directions"),
+        "learned_rank": ("variance rank of the learned difference", "directions"),
+        "gaussian_rank": ("variance rank of a Gaussian matrix", "directions"),
+        "net_drift_ratio": ("squared net drift over squared increments", "1"),
+        "increment_rank": ("variance rank of the increments", "directions"),
+        "increment_participation_ratio": ("participation ratio of the increments", "directions"),
+        "walk_participation_ratio": ("participation ratio of a random walk", "directions"),
+        "early": ("energy early in the path, shuffled increments", "1"),
+        "early_energy": ("energy early in the path", "1"),
+        "p_early": ("p-value of the early energy", "1"),
+        "p_early_corrected": ("p-value of the early energy, corrected", "1"),
+        "p_lower": ("p-value of a lower variance rank", "1"),
+        "p_corrected": ("p-value of a lower variance rank, corrected", "1"),
+        "walk": ("variance rank of random walks", "directions"),
+        "shuffled": ("variance rank of shuffled increments", "directions"),
+        "shuffled_mean": ("variance rank of shuffled increments, mean", "directions"),
+        "lag": ("variance rank of walks with the same lag cosines", "directions"),
+        "line": ("variance rank of a line with noise", "directions"),
+        "growing_rank": ("variance rank of the run so far", "directions"),
+        "growing_walk": ("variance rank of random walks so far", "directions"),
+        "growing_shuffled": ("variance rank of shuffled increments so far", "directions"),
+    }
 
     def __post_init__(self) -> None:
         if not 0 < self.variance <= 1:
@@ -135,9 +164,7 @@ class WeightRank(Observable):
             {f"{name}_by_kind": by_kind[name].rename(block="kind") for name in _GROWING}
         )
         data = data.assign(self._motion(data))
-        data.variance_rank.attrs.update(
-            long_name="variance rank", units="directions", symbol=symbol(self.variance)
-        )
+        data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return attach(
             data,
             section(self.variance),

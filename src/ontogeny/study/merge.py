@@ -20,6 +20,7 @@ from filelock import FileLock
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
+from ..observables.attributes import named
 from ..store import Cell, read_cell
 from .layout import cell_path, result_path
 from .seal import seal
@@ -42,7 +43,8 @@ def merge(
         stacked = stack(folder, observable, keys[observable.name], read)
         stacked.attrs["reference_step"] = attributes["reference_step"]
         others = {name: nodes[name] for name in observable.depends_on}
-        nodes[observable.name] = _summarised(observable, stacked, others)
+        summarised = _summarised(observable, stacked, others)
+        nodes[observable.name] = named(summarised, observable.variables)
     ordered = {o.name: nodes[o.name] for o in observables}
     root = xr.Dataset(attrs={**attributes, **provenance()})
     return xr.DataTree.from_dict({"/": root, **ordered})
