@@ -70,6 +70,8 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     said = json.loads(verdict.attrs["statements"])
     assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
     html = page.read_text(encoding="utf-8")
+    held = list(verdict.answer.values).count("reproduces")
+    assert f"<h2>{held} of {verdict.sizes['claim']} claims reproduce" in html
     assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
 
 

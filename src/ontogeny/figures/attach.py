@@ -14,7 +14,7 @@ from .tables import Table
 
 __all__ = ["ROLES", "attach"]
 
-ROLES = ("development", "motion", "track", "regimes")
+ROLES = ("development", "motion", "track", "regimes", "claims")
 
 
 def attach(
@@ -28,8 +28,9 @@ def attach(
 
     `role` says what the rows of the node mean in the developmental chart: ``"development"`` (they
     count in the page's verdict), ``"motion"`` (weights move; says nothing of function by itself),
-    ``"track"`` (also the loss curve under the step slider) or ``"regimes"`` (as development; the
-    shared boundaries of its curves are drawn through the chart and all figures over steps).
+    ``"track"`` (also the loss curve under the step slider), ``"regimes"`` (as development; the
+    shared boundaries of its curves are drawn through the chart and all figures over steps) or
+    ``"claims"`` (no rows: its variable ``answer`` over claims is what the page's heading counts).
 
     Raises
     ------

@@ -170,8 +170,9 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
         nodes.append(node)
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
-    # A reopened store gives its nodes by alphabet: the loss comes first, the weights' motion last.
-    return sorted(nodes, key=lambda node: {"track": 0, "motion": 2}.get(node.role, 1))
+    # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
+    # the weights' motion last.
+    return sorted(nodes, key=lambda node: {"claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:

@@ -19,7 +19,7 @@ from .formats import interval_text, p_value, plain_text, plural, step_text
 from .payload import build_payload, json_script
 from .readers import read_specs
 from .rows import Row, judged
-from .sentences import section_sentences, studied, verdict
+from .sentences import claims_sentence, section_sentences, studied, verdict
 from .specs import FigureSpec
 from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
@@ -200,6 +200,8 @@ def _mark(node: Node) -> tuple[str, str]:
     rows = judged(node.rows)
     if node.role == "motion":
         return "motion", "motion of the weights"
+    if node.role == "claims":
+        return "untested", claims_sentence(node)
     if not rows:
         return "untested", "not tested for development"
     developed = sum(row.developed for row in rows)

@@ -11,7 +11,15 @@ from .formats import count, interval_text, plain_text, plural, step_text
 from .labels import with_short_layers
 from .rows import Row, judged
 
-__all__ = ["ALPHA", "MIN_STEPS", "Verdict", "section_sentences", "studied", "verdict"]
+__all__ = [
+    "ALPHA",
+    "MIN_STEPS",
+    "Verdict",
+    "claims_sentence",
+    "section_sentences",
+    "studied",
+    "verdict",
+]
 
 MIN_STEPS = 6
 """Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
@@ -36,7 +44,11 @@ def verdict(content: Content) -> Verdict:
     """Say what developed, when, and how sure that is; or plainly that nothing did."""
     rows = judged(content.rows)
     developed = [row for row in rows if row.developed]
-    if len(content.steps) < MIN_STEPS:
+    claims = [node for node in content.nodes if node.role == "claims"]
+    if claims:
+        heading = ", ".join(claims_sentence(node) for node in claims)
+        lead = "Each claim stands below with what was measured, and what chance or a control gives."
+    elif len(content.steps) < MIN_STEPS:
         heading = "Too few steps to tell"
         lead = (
             f"The trajectory has {plural(len(content.steps), 'step')}; at least {MIN_STEPS} are "
@@ -51,6 +63,13 @@ def verdict(content: Content) -> Verdict:
         heading, lead = _heading(rows, developed), _first_and_last(developed)
     details = (*_basis(rows), *_motion(content.rows))
     return Verdict(heading, lead, details, len(developed), len(rows))
+
+
+def claims_sentence(node: Node) -> str:
+    """Say how many of a paper's claims a node of role ``claims`` finds again."""
+    answers = [str(answer) for answer in node.dataset["answer"].values]
+    held = answers.count("reproduces")
+    return f"{held} of {plural(len(answers), 'claim')} {'reproduces' if held == 1 else 'reproduce'}"
 
 
 def section_sentences(node: Node, content: Content) -> list[str]:

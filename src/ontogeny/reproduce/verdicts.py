@@ -104,4 +104,4 @@ def verdict_view(
     statements = [f"The paper: {claim}"]
     if limits:
         statements.append(f"What this setting cannot show: {limits}")
-    return attach(data, section, [table], statements)
+    return attach(data, section, [table], statements, role="claims")

@@ -19,9 +19,9 @@ from .recipe import Findings, Materials
 __all__ = ["OrganismSize", "measure_organisms"]
 
 _RUNS = {
-    "cross-entropy, Adam 1e-3": ("cross_entropy", 1e-3),
-    "cross-entropy, Adam 1e-4": ("cross_entropy", 1e-4),
-    "square loss, Adam 5e-4": ("square", 5e-4),
+    "Adam 1e-3": ("cross_entropy", 1e-3),
+    "Adam 1e-4": ("cross_entropy", 1e-4),
+    "square loss": ("square", 5e-4),
 }
 _LEVEL = 0.05
 
@@ -202,7 +202,8 @@ def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     data.step.attrs.update(long_name="epoch")
     section = Section(
         "Learning the organisms",
-        "A transformer of two layers learns which organisms can follow 13 attributes.",
+        "A transformer of two layers learns which organisms can follow 13 attributes: under the "
+        "cross-entropy at two rates of Adam, and under the square loss at 5e-4.",
         care="A larger set than the right one is predicted for free: an untrained model predicts "
         "the largest.",
     )
