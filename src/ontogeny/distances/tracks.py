@@ -52,8 +52,8 @@ def tracks(
     -------
     xarray.Dataset
         ``track(step, concept)``: number of the track a concept belongs to, counted by birth;
-        ``cosine``: ``|cos|`` with its predecessor (NaN where a track begins); ``sign``: -1 where the
-        column is flipped against its track's first; ``start``: ``"first"``, ``"continued"``,
+        ``cosine``: ``|cos|`` with its predecessor (NaN where a track begins); ``sign``: -1 where
+        the column is flipped against its track's first; ``start``: ``"first"``, ``"continued"``,
         ``"birth"`` or ``"split"``; ``end``: ``"last"``, ``"continued"``, ``"death"`` or
         ``"merge"``; ``parent``: track split from, else -1; ``heir``: track merged into, else -1;
         ``threshold(step)``: towards the step before (NaN at the first).

@@ -157,7 +157,8 @@ def regimes(
     Notes
     -----
     Residuals are differences of a value from the cubic through its four neighbours over
-    log(step). Segments are found by exact search (`ruptures`) with the cost ``n log(mean |residual|)``.
+    log(step). Segments are found by exact search (`ruptures`) with the cost
+    ``n log(mean |residual|)``.
     The null keeps the trend (a smoothing spline) and draws the noise around it from all steps
     alike; the best of one and of two boundaries are compared with the draws, Bonferroni-corrected,
     then two with one. Both tests must hold again without the four largest residuals in a row,

@@ -141,8 +141,8 @@ def coarse_before_fine(
 
     For every context j and every larger set Q of the table that contains its set S_j: the coarse
     distinction is the probability of Q, the fine one that of S_j given Q. Neither bounds the
-    other. Each counts as learned from when on it stays half-way from chance (``|Q|/V`` and ``|S_j|/|Q|``)
-    to 1.
+    other. Each counts as learned from when on it stays half-way from chance (``|Q|/V`` and
+    ``|S_j|/|Q|``) to 1.
     The null puts a random set of the same size that contains S_j in the place of Q: it has the
     same sizes, and none of the hierarchy.
 
