@@ -214,3 +214,98 @@ def test_commutators_that_project_like_gradients_are_nothing_special():
     assert [v.holds for v in update_judges.avoidance(found(0.05))] == [False, False]
     assert [v.holds for v in update_judges.avoidance(found(0.001))] == [True, True]
     assert [v.holds for v in update_judges.outside(found(0.05))] == [True, False]
+
+
+def figure_1(growing):
+    run = ranks(growing)
+    four = xr.DataArray(np.ones(4), dims="kind")
+    others = ("net_drift_ratio", "walk_from", "walk_to", "below_chance")
+    run = run.assign(dict.fromkeys(others, four))
+    return judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})
+
+
+@pytest.mark.parametrize(
+    ("growing", "collapses"),
+    [
+        ([1, 6, 5, 3, 3, 3, 3, 3, 3, 3, 3], True),
+        ([1, 2, 3, 4, 4, 5, 5, 5, 5, 5, 5], False),
+        ([1, 5, 5, 5, 5, 4, 4, 3, 3, 3, 3], False),  # falls after 30 %
+        ([1, 6, 5, 3, 3, 3, 4, 4, 5, 6, 6], False),  # rises again
+        ([1, 6, 5, 3, 3, 3, 3, 3, 3, 3, np.nan], None),
+    ],
+)
+def test_a_rank_collapses_early_only_if_it_falls_before_30_percent(growing, collapses):
+    assert figure_1(growing)[3].holds is collapses
+
+
+def test_entropy_that_never_falls_is_not_said_to_fall_smoothly():
+    sharply, smoothly, _ = of_figure_2(np.linspace(2.7, 2.6, 11), SETTLES_AT_30)
+    assert sharply.holds is False and smoothly.holds is None
+
+
+def test_times_that_coincide_with_those_of_random_order_show_nothing():
+    fall = np.r_[np.full(9, 2.7), 0.5, 0.5]
+    runs = {
+        "readout-attention": {"mixed": [attention(fall)] * 2},
+        "weight-rank": {"mixed": [ranks(SETTLES_AT_90, SETTLES_AT_90)] * 2},
+        "readout-accuracy": {"mixed": [accuracy(40.0)] * 2},
+    }
+    assert judges.attention_and_rank(runs)[2].holds is None
+    runs["weight-rank"]["mixed"] = [ranks(SETTLES_AT_90)] * 2
+    assert judges.attention_and_rank(runs)[2].holds is True
+
+
+def test_sizes_without_a_comparison_show_nothing():
+    found = {
+        "weight-rank": {"m up to 2": [ranks([3.0] * 11)]},
+        "readout-accuracy": {"m up to 2": [accuracy(40.0)]},
+    }
+    assert [v.holds for v in judges.sizes(found)] == [None, None, None]
+    found["weight-rank"]["C = 16"] = [ranks([3.2] * 11)]  # no more than half a dimension
+    assert judges.sizes(found)[1].holds is False
+
+
+@pytest.mark.parametrize(
+    ("best", "last", "forgets"), [(1.0, 0.7, True), (1.0, 0.95, False), (0.2, 0.1, None)]
+)
+def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
+    learned = accuracy(0.0)
+    forgotten = learned.assign(accuracy=learned.accuracy * np.r_[np.full(10, best), last])
+    found = {
+        "readout-accuracy": {"mixed": [learned] * 2, "curriculum": [forgotten] * 2},
+        "weight-rank": {label: [ranks([3.0] * 11)] * 2 for label in ("mixed", "curriculum")},
+    }
+    assert judges.forgetting(found)[0].holds is forgets
+
+
+@pytest.mark.parametrize(
+    ("defect", "explodes"),
+    [
+        (np.r_[1.0, np.full(10, 50.0)], False),  # all of it before convergence
+        (np.r_[np.full(8, 1.0), 2.0, 30.0, 5.0], True),
+    ],
+)
+def test_an_explosion_after_convergence_is_measured_from_convergence(defect, explodes):
+    loss = np.r_[2.0, 1.0, 0.5, np.full(8, 0.1)]
+    names = ("defect", "norm", "gradient_norm")
+    run = xr.Dataset(dict.fromkeys(names, ("step", defect)), coords={"step": ARANGE})
+    run = run.assign(training_loss=("step", loss))
+    assert update_judges.commuting({"commutators": {"mixed": [run]}})[1].holds is explodes
+    late = run.assign(training_loss=("step", np.r_[np.full(10, 2.0), 0.1]))
+    assert update_judges.commuting({"commutators": {"mixed": [late]}})[1].holds is None
+
+
+def test_a_weak_correlation_needs_runs_that_could_show_a_strong_one():
+    rng = np.random.default_rng(3)
+    steps = np.arange(0, 241, 10)
+
+    def runs(seeds):
+        for _ in range(seeds):
+            noise = np.exp(0.3 * rng.normal(size=(2, len(steps))))
+            own = dict.fromkeys(("norm", "defect", "gradient_norm"), ("step", noise[0]))
+            loss = {"training_loss": ("step", noise[1] * np.exp(-steps / 100))}
+            yield xr.Dataset(own | loss, coords={"step": steps})
+
+    *_, one = update_judges.commuting({"commutators": {"mixed": list(runs(1))}})
+    *_, many = update_judges.commuting({"commutators": {"mixed": list(runs(8))}})
+    assert one.holds is not True and many.holds is True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from ..observables.readout_attention import settling_step
 from ..semantics import first_crossing, learning_order
@@ -20,6 +22,7 @@ __all__ = [
     "low_ranks",
     "sizes",
     "stated",
+    "told",
 ]
 
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
@@ -27,6 +30,8 @@ Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
 
 _LEVEL = 0.05
 _SEEDS = 5  # below this many no correlation over seeds is tested
+_MORE = 0.5  # dimensions by which a rank counts as higher
+_FORGOTTEN = 0.1  # of the accuracy, since the best of many evaluations lies a few points too high
 _TOGETHER = 1.5  # times that differ by less than this factor coincide
 
 
@@ -41,42 +46,45 @@ def low_ranks(found: Found) -> list[Verdict]:
     drift = np.mean([run.net_drift_ratio for run in runs], axis=0)
     vo, qk = ([i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK"))
     below = 100 * float(np.mean([run.below_chance for run in runs]))
-    early, late = zip(*(_ends(run) for run in runs), strict=True)
+    highest, early, late = np.mean([_fall(run) for run in runs], axis=0)
     return [
         Verdict(
             "Q, K, V and O have ranks of 3 to 5",
-            bool((rank.round() >= 3).all() and (rank.round() <= 5).all()),
+            told((rank.round() >= 3).all() and (rank.round() <= 5).all(), rank),
             _named(kinds, rank),
             f"random walk of the same steps {_span(runs, 'walk')}; shuffled increments "
             f"{_span(runs, 'shuffled')}",
         ),
         Verdict(
             "the weights' paths are confined: lower than the same increments in random order",
-            below > 100 * _LEVEL,
+            told(below > 100 * _LEVEL, below),
             f"{below:.0f} % of the matrices lie below (p < .05)",
             "5 % by chance",
         ),
         Verdict(
             "V and O have lower ranks than Q and K",
-            bool(rank[vo].max() < rank[qk].min()),
+            told(rank[vo].max() < rank[qk].min(), rank),
             _named(kinds, rank),
             f"net drift, which lowers a rank: {_named(kinds, drift)} (random walk 1)",
         ),
         Verdict(
             "the rank collapses within the first 30 % of training",
-            bool(np.mean(early) > np.mean(late)),
-            f"run so far, mean of the matrices: {np.mean(early):.1f} at 30 %, {np.mean(late):.1f} "
-            "in the end",
-            "the rank of a growing random walk only rises",
+            told(highest > early + _MORE and late < early + _MORE, highest, early, late),
+            f"run so far, mean of the matrices: {early:.1f} at 30 % after {highest:.1f} at most, "
+            f"{late:.1f} in the end",
+            "the rank of a growing random walk only rises; half a dimension counts",
         ),
     ]
 
 
-def _ends(run: xr.Dataset) -> tuple[float, float]:
-    """Return the rank of the run so far at 30 % of training and at the end."""
+def _fall(run: xr.Dataset) -> tuple[float, float, float]:
+    """Return the rank of the run so far: the highest up to 30 % of training, then, in the end."""
     growing = run.growing.mean("kind")
     steps = growing.steps_so_far
-    return float(growing.interp(steps_so_far=0.3 * float(steps[-1]))), float(growing[-1])
+    third = 0.3 * float(steps[-1])
+    then = float(growing.interp(steps_so_far=third))
+    before = growing.where(steps <= third, drop=True)
+    return max([then, *before.values.tolist()]), then, float(growing[-1])
 
 
 def sizes(found: Found) -> list[Verdict]:
@@ -89,25 +97,33 @@ def sizes(found: Found) -> list[Verdict]:
     accuracy = _mean(found["readout-accuracy"][most], "accuracy")
     majority = _mean(found["readout-accuracy"][most], "majority")
     trained = int(most.rsplit(" ", 1)[-1])
+    others = [value for label, value in ranks.items() if label not in by_m]
     unseen = [s for s in accuracy.set.values if int(str(s).removeprefix("m=")) > trained]
     return [
         Verdict(
             "the dimension is stable over m",
-            max(values) - min(values) < 1,
+            told(max(values) - min(values) < 1, values) if len(values) > 1 else None,
             ", ".join(f"{label} {value:.1f}" for label, value in by_m.items()),
             "shuffled increments " + ", ".join(nulls[label] for label in by_m),
         ),
         Verdict(
             "the dimension grows with modulus and depth",
-            bool(all(v > ranks[most] for label, v in ranks.items() if label not in by_m)),
+            told(all(v > ranks[most] + _MORE for v in others), others, ranks[most])
+            if others
+            else None,
             ", ".join(f"{label} {v:.1f}" for label, v in ranks.items() if label not in by_m)
             + f"; {most} {ranks[most]:.1f}",
-            "shuffled increments "
+            "half a dimension counts as more; shuffled increments "
             + ", ".join(nulls[label] for label in ranks if label not in by_m),
         ),
         Verdict(
             "training on small m generalises to larger m",
-            bool((accuracy.sel(set=unseen) > majority.sel(set=unseen) + 0.1).all()),
+            told(
+                (accuracy.sel(set=unseen) > majority.sel(set=unseen) + 0.1).all(),
+                accuracy.sel(set=unseen),
+            )
+            if unseen
+            else None,
             f"trained on m up to {trained}: "
             + ", ".join(f"{s} {float(accuracy.sel(set=s)):.2f}" for s in unseen),
             "most frequent label " + ", ".join(f"{float(majority.sel(set=s)):.2f}" for s in unseen),
@@ -134,17 +150,18 @@ def attention_and_rank(found: Found) -> list[Verdict]:
     solved = [_solved(run) for run in accuracy]
     low, first, last = (np.array([f(e.values) for e in entropy]) for f in (min, _first, _last))
     back = (last - low) / np.maximum(first - low, 1e-12)
+    fallen = bool((low < 0.5 * first).all())
     name = str(attention[0].set.values[-1])
     return [
         Verdict(
             "entropy drops sharply",
-            bool((low < 0.5 * first).all()),
+            told(fallen, low, first),
             f"{name}: {_listed(first)} at first, lowest {_listed(low)} nats",
             f"equal attention {float(attention[0].uniform.isel(set=-1).max()):.2f}",
         ),
         Verdict(
             "entropy drops smoothly, without rising again",
-            bool((back < 0.1).all()),
+            told((back < 0.1).all(), back) if fallen else None,  # else there is nothing to regain
             f"{name}: in the end {_listed(last)}, "
             f"{', '.join(f'{100 * b:.0f} %' for b in back)} of the fall is taken back",
             f"task solved (.95) at step {_steps(solved)}",
@@ -157,20 +174,28 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
     measured = f"entropy has fallen at step {_steps(fell)}, rank settles at {_steps(settled)}"
     beside = f"rank of the same increments in random order settles at {_steps(shuffled)}"
-    apart = np.maximum(fell, settled) / np.maximum(np.minimum(fell, settled), 1)
-    together = bool((apart <= _TOGETHER).all())
+    together = bool((_apart(fell, settled) <= _TOGETHER).all())
+    # A rank so far settles late whatever happens: where that of increments in random order does so
+    # at the same time, coinciding shows nothing.
+    always = bool((_apart(fell, shuffled) <= _TOGETHER).all())
+    coincide = None if together and always else together
     if len(fell) < _SEEDS:
         beside += f"; {len(fell)} seeds are too few for a correlation over seeds"
-        return Verdict(
-            "entropy's fall goes with the rank's stabilisation", together, measured, beside
-        )
+        holds = coincide if np.isfinite(settled).all() else None
+        return Verdict("entropy's fall goes with the rank's stabilisation", holds, measured, beside)
     order = learning_order(-fell, settled)
+    correlated = bool(order.p_value <= _LEVEL and order.spearman > 0)
     return Verdict(
         "entropy's fall goes with the rank's stabilisation",
-        together or bool(order.p_value <= _LEVEL and order.spearman > 0),
+        True if correlated else coincide,
         f"{measured}; rank correlation over seeds {order.spearman:.2f}",
         f"{beside}; random pairings p = {order.p_value:.2g}",
     )
+
+
+def _apart(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return how many times later the later of two steps is."""
+    return np.asarray(np.maximum(some, others) / np.maximum(np.minimum(some, others), 1))
 
 
 def _settled(rank: xr.DataArray) -> float:
@@ -210,14 +235,14 @@ def equal_loss(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "multiplication needs more dimensions than addition, at the same step",
-            whole[multiply] > whole[add] + 0.5,
+            told(whole[multiply] > whole[add] + _MORE, list(whole.values())),
             f"rank {whole[multiply]:.1f} against {whole[add]:.1f}; last losses "
             f"{losses[multiply]:.3f} and {losses[add]:.3f}",
             f"shuffled increments: {nulls}",
         ),
         Verdict(
             "multiplication needs more dimensions than addition, at the same loss",
-            bool(mine.mean() > other.mean() + 0.5),
+            told(mine.mean() > other.mean() + _MORE, mine, other),
             f"rank of the run so far: multiplication {_listed(mine)}, addition {_listed(other)}",
             f"the run that is ahead, at step {_steps(steps)}; half a dimension counts as more",
         ),
@@ -253,7 +278,7 @@ def _solves(found: Found) -> list[Verdict]:
         rows.append(
             Verdict(
                 f"{label}: the task is learned",
-                bool((accuracy > majority + 0.1).all()),
+                told((accuracy > majority + 0.1).all(), accuracy),
                 _named(accuracy.set.values, accuracy.values, 2),
                 f"most frequent label {_named(majority.set.values, majority.values, 2)}",
             )
@@ -277,13 +302,13 @@ def architecture(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "MLPs disrupt the low rank of attention matrices",
-            rank[with_mlp] > rank[without] + 0.5 and confined,
+            told(rank[with_mlp] > rank[without] + _MORE and confined, list(rank.values()), below),
             f"{with_mlp} {rank[with_mlp]:.1f}, {without} {rank[without]:.1f}",
             f"without MLP {below:.0f} % of the matrices lie below shuffled increments (chance 5 %)",
         ),
         Verdict(
             "MLPs generalise worse",
-            bool(accuracy[with_mlp] < accuracy[without] - 0.02),
+            told(accuracy[with_mlp] < accuracy[without] - 0.02, list(accuracy.values())),
             f"fresh examples of {name}: {with_mlp} {float(accuracy[with_mlp]):.2f}, {without} "
             f"{float(accuracy[without]):.2f}",
             "two points count as worse; all batches are fresh, so there is no other test set",
@@ -302,21 +327,28 @@ def forgetting(found: Found) -> list[Verdict]:
         for label, runs in found["readout-accuracy"].items()
     }
     mixed, curriculum = kept
+    # What was never learned cannot be forgotten, and the best of many looks back at luck.
+    majority = _mean(found["readout-accuracy"][curriculum], "majority").isel(set=0)
+    learned = bool((best[curriculum] > float(majority) + 0.2).all())
     rank = {label: _rank(runs) for label, runs in found["weight-rank"].items()}
     nulls = [_span(runs, "shuffled") for runs in found["weight-rank"].values()]
     return [
         Verdict(
             "a curriculum forgets the smallest m, mixed training does not",
-            bool(
-                (kept[curriculum] < best[curriculum] - 0.05).all()
-                and (kept[mixed] > best[mixed] - 0.05).all()
-            ),
+            told(
+                (kept[curriculum] < best[curriculum] - _FORGOTTEN).all()
+                and (kept[mixed] > best[mixed] - _FORGOTTEN).all(),
+                *kept.values(),
+            )
+            if learned
+            else None,
             f"in the end {_listed(kept[curriculum])} after {_listed(best[curriculum])} at best",
-            f"mixed {_listed(kept[mixed])} after {_listed(best[mixed])}",
+            f"mixed {_listed(kept[mixed])} after {_listed(best[mixed])}; most frequent label "
+            f"{float(majority):.2f}, a tenth counts as forgotten",
         ),
         Verdict(
             "the rank tells the two apart",
-            abs(rank[curriculum] - rank[mixed]) > 1,
+            told(abs(rank[curriculum] - rank[mixed]) > 1, list(rank.values())),
             f"curriculum {rank[curriculum]:.1f}, mixed {rank[mixed]:.1f}",
             f"shuffled increments {nulls[1]} and {nulls[0]}",
         ),
@@ -328,7 +360,7 @@ def stated(found: Found) -> list[Verdict]:
     ranks = {label: _rank(runs) for label, runs in found["weight-rank"].items()}
     straight = Verdict(
         "(not claimed) the weights move along more than a line",
-        min(ranks.values()) > 1.5,
+        told(min(ranks.values()) > 1.5, list(ranks.values())),
         ", ".join(f"{label}: rank {value:.1f}" for label, value in ranks.items()),
         "1 is a straight line",
     )
@@ -336,6 +368,18 @@ def stated(found: Found) -> list[Verdict]:
 
 
 # ---- helpers ------------------------------------------------------------------------------------
+
+
+def told(holds: Any, *numbers: ArrayLike) -> bool | None:
+    """Return whether a claim holds, None where a number that it rests on is missing.
+
+    Examples
+    --------
+    >>> told(3.0 > 2.0, 3.0), told(float("nan") > 2.0, float("nan"))
+    (True, None)
+    """
+    known = all(np.isfinite(np.asarray(each, dtype=np.float64)).all() for each in numbers)
+    return bool(holds) if known else None
 
 
 def _only(runs: Mapping[str, Sequence[xr.Dataset]]) -> Sequence[xr.Dataset]:

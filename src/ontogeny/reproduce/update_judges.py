@@ -9,36 +9,59 @@ import xarray as xr
 
 from ..dynamics import compare_signals
 from ..errors import ArgumentError, NonFiniteError
-from .judges import Found
+from .judges import Found, told
 from .verdicts import Verdict
 
 __all__ = ["avoidance", "commuting", "latents", "outside"]
 
 _WEAK = 0.3  # correlation around the trends
+_EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
+_CONVERGED = 0.1  # of the loss's way down that may be left
+_LESS = 0.8  # of chance
 
 
 def commuting(found: Found) -> list[Verdict]:
     """Judge Figure 3: whether commutators stay large, spike after convergence and with the loss."""
     (runs,) = found["commutators"].values()
     first, middle, last = (_over_steps(runs, "defect", at) for at in (0.0, 0.5, 1.0))
+    explosion = float(np.mean([_explosion(run) for run in runs]))
     norms = [_over_steps(runs, "norm", at) for at in (0.0, 1.0)]
     gradients = [_over_steps(runs, "gradient_norm", at) for at in (0.0, 1.0)]
     return [
         Verdict(
             "the normalised defect stays as large as before training",
-            last >= first,
+            told(last >= first, first, last),
             f"{first:.2g} at first, {middle:.2g} half-way, {last:.2g} in the end",
             "0 where steps commute; float64, so that rounding adds nothing",
         ),
         Verdict(
             "commutators explode after convergence",
-            last > 10 * first,
-            f"normalised defect {last / first:.1f} times that before training",
-            f"their norm goes from {norms[0]:.2g} to {norms[1]:.2g}, that of gradients from "
+            told(explosion > 10, explosion),
+            f"largest normalised defect after convergence {explosion:.1f} times that at it"
+            if np.isfinite(explosion)
+            else "the loss converges at the last checkpoint or not at all",
+            f"before training to the end {last / first:.1f} times; their norm goes from "
+            f"{norms[0]:.2g} to {norms[1]:.2g}, that of gradients from "
             f"{gradients[0]:.2g} to {gradients[1]:.2g}",
         ),
         _with_the_loss(runs),
     ]
+
+
+def _explosion(run: xr.Dataset) -> float:
+    """Return the largest defect after convergence over that at it; NaN where none comes after.
+
+    The loss has converged from when on it stays within a tenth of its way down above its lowest.
+    """
+    known = run[["defect", "training_loss"]].dropna("step")
+    loss, defect = known.training_loss.values, known.defect.values
+    if len(loss) < 3:
+        return float("nan")
+    above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
+    start = int(above[-1]) + 1 if len(above) else 0
+    if start + 1 >= len(loss) or defect[start] <= 0:
+        return float("nan")
+    return float(defect[start + 1 :].max() / defect[start])
 
 
 def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
@@ -54,12 +77,17 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     except (ArgumentError, NonFiniteError) as error:
         return Verdict(claim, None, "not compared", str(error))
     raw = float(np.mean(found.pearson))
+    size = abs(found.joint_pearson)
+    count = float(np.sum(found.n)) - 3 * len(runs)  # Fisher's z, summed over seeds
+    reach = 1.96 / np.sqrt(max(count, 1.0))
+    largest = float(np.tanh(np.arctanh(min(size, 0.999)) + reach))
     return Verdict(
         claim,
-        abs(found.joint_pearson) < _WEAK if np.isfinite(found.joint_p) else None,
+        told(size < _WEAK, found.joint_p) if largest < _EXCLUDED or size >= _WEAK else None,
         f"correlation of the logarithms around their trends {found.joint_pearson:.2f}",
         f"p = {found.joint_p:.2g} of surrogates that share nothing; trends included {raw:.2f}; "
-        f"below {_WEAK} counts as weak",
+        f"below {_WEAK} counts as weak where {_EXCLUDED} can be ruled out; largest that fits "
+        f"{largest:.2f}",
     )
 
 
@@ -69,13 +97,13 @@ def avoidance(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "commutators project less on the trajectory's directions than on random ones",
-            commutator < chance,
+            told(commutator < _LESS * chance, commutator, chance),
             f"share of the norm inside, last step, whole run: {commutator:.3f}",
-            f"random subspaces of the same dimension {chance:.3f}",
+            f"random subspaces of the same dimension {chance:.3f}; a fifth less counts as less",
         ),
         Verdict(
             "commutators project less on them than plain gradients do",
-            commutator < 0.5 * gradient,
+            told(commutator < 0.5 * gradient, commutator, gradient),
             f"share of the norm inside {commutator:.3f}",
             f"plain gradients {gradient:.3f}; half of that counts as less",
         ),
@@ -91,13 +119,13 @@ def outside(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
-            outer["commutators"] > 0.95,
+            told(outer["commutators"] > 0.95, outer["commutators"]),
             shown,
             "√(1 − ρ²), not 1 − ρ",
         ),
         Verdict(
             "that tells commutators apart from other vectors",
-            outer["commutators"] > outer["plain gradients"] + 0.01,
+            told(outer["commutators"] > outer["plain gradients"] + 0.01, list(outer.values())),
             shown,
             "one point more than plain gradients counts as apart",
         ),
@@ -116,7 +144,7 @@ def latents(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "3 to 5 latents follow the task's structure",
-            all(3 <= value <= 5 for value in followed),
+            told(all(3 <= value <= 5 for value in followed), followed),
             "latents that correlate with m, by variant: "
             + ", ".join(f"{value:.0f}" for value in followed),
             "beyond the best of shuffled texts; before training "
@@ -124,7 +152,7 @@ def latents(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "removing them costs most early in training",
-            early > late + 1,
+            told(early > late + 1, early, late),
             f"points of accuracy lost: {early:.1f} at step {int(data.step[second]):,}, "
             f"{late:.1f} in the end",
             f"random latents in the end {float(random.isel(step=-1).mean()):.1f}; one point counts",
