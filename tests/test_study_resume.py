@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import ontogeny as og
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
 from ontogeny.study import merge, sound
+from ontogeny.study.progress import Silent
 from ontogeny.study.sound import SoundCells
 from study_examples import LAYERS, Counting, developing, observables, record, tiny_inputs
 
@@ -170,6 +172,28 @@ def test_a_growing_run_keeps_its_reference_and_computes_only_the_new_step(run, w
     progress = _again(folder, trajectory)
     assert progress.planned == 5 + 6  # one step of five observables; six blocks gain a snapshot
     assert values(folder)[1]["reference_step"] == 32
+
+
+def test_a_checkpoint_deleted_while_the_study_runs_costs_only_its_own_cells(whole, tmp_path):
+    record(developing(STEPS), tmp_path / "run")
+
+    class Deleting(Silent):
+        """Deletes the last checkpoint as soon as the first is observed."""
+
+        def advance(self, label, cells, seconds):
+            if label == "step 0":
+                shutil.rmtree(tmp_path / "run" / "checkpoint-32")
+
+    trajectory = og.Trajectory.from_folder(tmp_path / "run")
+    study = og.Study(trajectory, tiny_inputs(), og.observables.Loss(), device="cpu", noise=0)
+    tree = study.run(tmp_path / "s", progress=Deleting())
+    (problem,) = json.loads(tree.attrs["problems"])
+    assert problem.startswith("loss at step 32: missing: ") and "is gone" in problem
+    digests = json.loads(tree.attrs["trajectory"])["digests"]
+    assert [s for s, digest in digests.items() if digest == "unreadable"] == ["32"]
+    expected = xr.open_datatree(whole / "result.zarr", engine="zarr")["loss"].loss
+    np.testing.assert_array_equal(tree["loss"].loss[:-1], expected[:-1])
+    assert np.isnan(tree["loss"].loss[-1])
 
 
 def test_a_damaged_cell_is_computed_again(run, whole, tmp_path):

@@ -70,7 +70,10 @@ class DigestCache:
     def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
         if checkpoint.path is None:
             return checkpoint.digests()
-        signature = _signature(checkpoint.path)
+        try:
+            signature = _signature(checkpoint.path)
+        except OSError as error:  # deleted since the trajectory was opened
+            raise CheckpointError(f"{checkpoint.label} cannot be listed: {error}") from None
         entry = self._known.get(str(checkpoint.path))
         if entry is None or entry["files"] != signature:
             entry = {"files": signature, "tensors": checkpoint.digests()}

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..errors import CheckpointError
 from . import digests
 from .building import Template, build, check_dtype
 from .configuration import read_configuration
@@ -138,10 +139,17 @@ class Checkpoint:
         """Return the configuration that defines the model, or None if there is none.
 
         Keys that say nothing about the model (paths, library versions) are left out.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder is gone, or `config.json` cannot be read or fetched.
         """
         if self.source is not None:
             self.source.fetch("config.json")
         elif isinstance(self.weights, MemoryWeights):
             source = self.weights.source
             return read_configuration(source if isinstance(source, nn.Module) else None)
+        elif self.path is not None and not self.path.exists():
+            raise CheckpointError(f"{self.label} is gone: {self.path} does not exist.")
         return read_configuration(self.path)
