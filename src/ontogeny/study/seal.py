@@ -18,7 +18,6 @@ from ..store import write_json
 __all__ = ["check_seal", "seal"]
 
 _NAME = ".checksums.json"
-_MEND = "Run `ontogeny run` on the study again (or Study.run): it merges the result from its cells."
 
 
 def seal(store: Path) -> None:
@@ -54,7 +53,7 @@ def check_seal(store: Path) -> None:
     if wrong:
         name, fault = wrong[0]
         more = f", as are {len(wrong) - 1} more of its files" if len(wrong) > 1 else ""
-        raise StoreError(f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_MEND}")
+        raise StoreError(f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_mend(store)}")
 
 
 def _entries(store: Path) -> Mapping[str, Any]:
@@ -65,13 +64,22 @@ def _entries(store: Path) -> Mapping[str, Any]:
         whole = content["digest"] == _digest_of(entries)
     except FileNotFoundError:
         raise StoreError(
-            f"{store} has no {_NAME}, so it cannot be told from a damaged one. {_MEND}"
+            f"{store} has no {_NAME}, so it cannot be told from a damaged one; earlier versions "
+            f"wrote none. {_mend(store)}"
         ) from None
     except (ValueError, LookupError, TypeError):
         whole = False
     if not whole:
-        raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_MEND}")
+        raise StoreError(f"{store} is damaged: {_NAME} is not as it was written. {_mend(store)}")
     return entries
+
+
+def _mend(store: Path) -> str:
+    """Return what to do; the command alone would write to another folder."""
+    return (
+        f"Run the study into this folder again (`ontogeny run STUDY.toml --output {store.parent}`, "
+        "or Study.run): it merges the result from the cells that still hold."
+    )
 
 
 def _fault(path: Path, entry: Mapping[str, Any]) -> str:
