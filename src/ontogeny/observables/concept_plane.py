@@ -77,7 +77,7 @@ class ConceptPlane(Observable):
         if len(steps) < 2:
             raise ArgumentError("a plane of all steps needs at least two finished steps")
         W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
-        stack = _aligned(W, int(np.argmin(np.abs(steps - reading.reference_step))))
+        stack = _aligned(W, W[np.argmin(np.abs(steps - reading.reference_step))])
         plane = distances.concept_plane(stack, steps=steps)
         places = {name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)}
         return xr.Dataset(
@@ -98,13 +98,16 @@ class ConceptPlane(Observable):
         return attach(data, _section(self.of), _figures(refitted), _words(data, refitted))
 
 
-def _aligned(W: np.ndarray, reference: int) -> np.ndarray:
-    base = np.broadcast_to(W[reference], W.shape)
+def _aligned(W: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    base = np.broadcast_to(reference, W.shape)
     return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
 
 
 def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
-    """Add the places (layer, step, concept) of refits, each matched to the fit of its step."""
+    """Add the places (layer, step, concept) of refits, matched to the reference as all steps are.
+
+    Matched to the fit of their own step they would lie closer to it than steps can to each other.
+    """
     places = np.full((2, *data.first.transpose("layer", "step", "concept").shape), np.nan)
     at = np.abs(data.step.values - data.attrs["reference_step"])
     for i, layer in enumerate(data.layer.values):
@@ -118,10 +121,8 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         both = there[np.isfinite(refit[there]).all((1, 2))]
         if not len(both):
             continue
-        fitted = np.full_like(W, np.nan)
-        fitted[there] = _aligned(W[there], int(np.argmin(at[there])))
-        moved = distances.align(fitted[both], refit[both], under="signed-permutation").aligned
-        centred = np.asarray(moved) - one.centre.values[:, None]
+        reference = W[there[np.argmin(at[there])]]
+        centred = _aligned(refit[both], reference) - one.centre.values[:, None]
         places[:, i, both] = np.einsum("af,sfc->asc", one.direction.values, centred)
     dims = ("layer", "step", "concept")
     return data.assign({f"refit_{name}": (dims, places[i]) for i, name in enumerate(_AXES)})
@@ -135,24 +136,35 @@ def _words(data: xr.Dataset, refitted: bool) -> list[str]:
     words = [f"The planes hold {low:.0f} to {high:.0f} % of the variance of the concepts."]
     if not refitted:
         return words
-    steps = [_length(data, *_AXES, between=True)]
-    steps.append(_length(data, *_AXES, between=False))
-    if np.isfinite(steps).all():
+    moves, refits = _lengths(data)
+    both = np.isfinite(moves) & np.isfinite(refits)
+    if both.any():
         words.append(
-            f"From checkpoint to checkpoint a concept moves by {steps[0]:.2g} in its plane, by "
-            f"refitting at one step {steps[1]:.2g} (root mean squares)."
+            f"At the refitted steps a concept lies {np.median(refits[both]):.2g} from its refit in "
+            f"its plane, and {np.median(moves[both]):.2g} from itself at the checkpoints beside "
+            f"(root mean squares over concepts, medians of {int(both.sum())} layers and steps); "
+            f"refitting moves it as far or further in {int((refits >= moves)[both].sum())}."
         )
     return words
 
 
-def _length(data: xr.Dataset, *axes: str, between: bool) -> float:
-    """Return the root mean square of moves between checkpoints, or of refits from their fit."""
-    moves = [
-        data[name].diff("step") if between else data[f"refit_{name}"] - data[name] for name in axes
-    ]
-    square = sum(np.square(move.values) for move in moves)
-    known = np.isfinite(square)
-    return float(np.sqrt(square[known].mean())) if known.any() else float("nan")
+def _lengths(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far concepts lie from the checkpoints beside and from refits, (layer, step).
+
+    One number for each layer and step, since the size of dictionaries differs between them.
+    """
+    dims = ("layer", "step", "concept")
+    at, refit = (
+        np.stack([data[f"{kind}{name}"].transpose(*dims).values for name in _AXES])
+        for kind in ("", "refit_")
+    )
+    squares = np.square(np.diff(at, axis=2)).sum(axis=0).mean(axis=-1)
+    beside = np.full((2, *at.shape[1:3]), np.nan)
+    beside[0, :, 1:], beside[1, :, :-1] = squares, squares
+    known = np.isfinite(beside)
+    total = np.where(known, beside, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    moves = np.sqrt(np.where(known.any(axis=0), total, np.nan))
+    return moves, np.sqrt(np.square(refit - at).sum(axis=0).mean(axis=-1))
 
 
 def _figures(refitted: bool) -> list[Scatter]:
@@ -175,7 +187,8 @@ def _figures(refitted: bool) -> list[Scatter]:
                 "Refits on the same axes",
                 x="refit_first",
                 y="refit_second",
-                caption="At the steps of the noise floor: another seed, or resampled tokens.",
+                caption="At the steps of the noise floor: another seed, or resampled tokens; "
+                "matched to the reference step's like the others.",
                 **shared,
             )
         )
@@ -189,7 +202,8 @@ def _section(of: str) -> Section:
         "that of the two leading principal components of all of them together.",
         symbol="(w_tj − w̄) · (v₁, v₂)",
         null="Refits at one step on the same axes: where they are spread as far as the steps are, "
-        "the picture shows the solver.",
+        "the picture shows the solver. The plane is fitted to the steps, which makes refits look a "
+        "little closer.",
         care="Two components of many dimensions. Smooth curves of any kind look like arcs in their "
         "principal components, a random walk too.",
         source="Bernas 2025, sec. 8.7.1, Fig. 11",
