@@ -81,6 +81,25 @@ def test_prefetched_on_one_machine_a_study_runs_on_another_without_a_network(
         xr.testing.assert_identical(found[name].to_dataset(), node.to_dataset())
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("device =", "devise =", "Did you mean 'device'"),
+        ("draws = 4", "draw = 4", "Did you mean 'draws'"),
+        ('"loss"', '"los"', "Did you mean 'loss'"),
+    ],
+)
+def test_nothing_is_fetched_for_a_study_file_that_could_not_run(
+    hub, online, tmp_path, capsys, right, wrong, said
+):
+    study = _study(tmp_path, tmp_path / "cache")
+    study.write_text(study.read_text().replace(right, wrong))
+    calls = hub.calls.total()
+    assert _call("prefetch", study) == 1
+    assert said in capsys.readouterr().err
+    assert hub.calls.total() == calls and not (tmp_path / "cache").exists()
+
+
 def test_a_stopped_prefetch_goes_on_and_fetches_nothing_twice(hub, tmp_path):
     def opened():
         return Trajectory.from_hub(REPO, cache_dir=tmp_path, endpoint=hub.url)

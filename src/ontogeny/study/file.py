@@ -107,6 +107,9 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
     for required in ("trajectory", "inputs", "observables"):
         if required not in content:
             raise ArgumentError(f"[{required}] is missing.")
+    # Before texts are fetched and tokenised, and before a run that cannot be is prefetched.
+    _check_keys("[options]", _table("options", content.get("options", {})), _OPTIONS)
+    _observables(content)
     trajectory = _trajectory(_table("trajectory", content["trajectory"]), base)
     return trajectory, _input_sets(_table("inputs", content["inputs"]), base, trajectory)
 
@@ -114,14 +117,8 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
 def _study(content: Mapping[str, Any], base: Path) -> Study:
     trajectory, inputs = _sources(content, base)
     options = _table("options", content.get("options", {}))
-    _check_keys("[options]", options, _OPTIONS)
-    return Study(
-        trajectory,
-        inputs,
-        [_observable(entry) for entry in _tables("observables", content["observables"])],
-        title=content.get("title"),
-        **options,
-    )
+    title = content.get("title")
+    return Study(trajectory, inputs, _observables(content), title=title, **options)
 
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
@@ -215,6 +212,10 @@ def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     else:
         data = read_labelled(local, **columns, **{k: table[k] for k in _LOCAL_DATA if k in table})
     return data.balanced(limit, seed) if balanced else data.sample(limit, seed)
+
+
+def _observables(content: Mapping[str, Any]) -> list[observables.Observable]:
+    return [_observable(entry) for entry in _tables("observables", content["observables"])]
 
 
 def _observable(entry: Mapping[str, Any]) -> observables.Observable:
