@@ -1,5 +1,6 @@
 """A study that cannot fit into memory is refused before anything is computed."""
 
+import os
 from concurrent.futures import Executor
 
 import pytest
@@ -48,11 +49,27 @@ def test_exactly_the_memory_is_enough(monkeypatch):
     assert memory.too_large(1000) is None and "1e-06 GB" in memory.too_large(1001)
 
 
-def test_the_limit_of_a_batch_job_counts(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("line", "controller"), [("0::/jobs/job_8", ""), ("7:cpu,memory:/jobs/job_8", "memory")]
+)
+@pytest.mark.parametrize("limited", [".", "jobs", "jobs/job_8"])
+def test_the_limit_of_a_container_or_of_a_batch_job_counts(
+    tmp_path, monkeypatch, line, controller, limited
+):
     here = memory.memory_of_this_machine()
     assert here is None or here > 1 << 20
-    (tmp_path / "max").write_text("max\n")
-    (tmp_path / "limit").write_text("4096\n")
-    limits = (str(tmp_path / "none"), str(tmp_path / "max"), str(tmp_path / "limit"))
-    monkeypatch.setattr(memory, "_LIMITS", limits)
+    (tmp_path / "jobs" / "job_8").mkdir(parents=True)
+    (tmp_path / "limit").write_text("max\n")
+    (tmp_path / limited / "limit").write_text("4096\n")
+    (tmp_path / "groups").write_text(f"1:name=systemd:/else\n\n{line}\n")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "_LIMITS", {controller: tmp_path / "limit"})
     assert memory.memory_of_this_machine() == 4096
+
+
+def test_without_cgroups_the_machine_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "none")
+    monkeypatch.setattr(memory, "_LIMITS", {"": tmp_path / "limit"})
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
+    built_in = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else None
+    assert memory.memory_of_this_machine() == built_in

@@ -7,7 +7,12 @@ from pathlib import Path
 
 __all__ = ["memory_of_this_machine", "too_large"]
 
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_GROUPS = Path("/proc/self/cgroup")
+_LIMITS = {
+    "": Path("/sys/fs/cgroup/memory.max"),
+    "memory": Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+}
+"""The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
 
 
 def too_large(activation_bytes: int) -> str | None:
@@ -38,9 +43,28 @@ def memory_of_this_machine() -> int | None:
     found = []
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for path in map(Path, _LIMITS):
+    for path in _limit_files():
         try:
             found.append(int(path.read_text()))
         except (OSError, ValueError):  # no such limit, or the word "max"
             continue
     return min(found, default=None)
+
+
+def _limit_files() -> list[Path]:
+    """Return the files that may hold a limit: of this process's group and of all around it.
+
+    A container sees its own group as the root; a batch job is somewhere below.
+    """
+    files = list(_LIMITS.values())
+    try:
+        groups = [line.split(":", 2) for line in _GROUPS.read_text().splitlines()]
+    except OSError:  # not Linux
+        return files
+    for _, controllers, group in (parts for parts in groups if len(parts) == 3):
+        root = next((_LIMITS[c] for c in controllers.split(",") if c in _LIMITS), None)
+        if root is not None:
+            parts = Path(group.lstrip("/")).parts
+            below = (root.parent.joinpath(*parts[: i + 1]) for i in range(len(parts)))
+            files += [folder / root.name for folder in below]
+    return files
