@@ -53,7 +53,9 @@ def check_seal(store: Path) -> None:
     if wrong:
         name, fault = wrong[0]
         more = f", as are {len(wrong) - 1} more of its files" if len(wrong) > 1 else ""
-        raise StoreError(f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_mend(store)}")
+        raise StoreError(
+            f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_mend(store)}"
+        )
 
 
 def _entries(store: Path) -> Mapping[str, Any]:
