@@ -190,7 +190,7 @@ _FIGURES = [
         columns=[
             Column("since", "progress from T"),
             Column("bound", "largest change C"),
-            Column("bound_step", "at step"),
+            Column("bound_step", "reached at"),
             Column("late_bound", "C in the later half"),
             Column("quiet_since", "within noise from"),
             Column("noise", "noise"),
@@ -206,7 +206,7 @@ _FIGURES = [
             Column("map_noise", "noise"),
             Column("fixed_point", "fixed point"),
             Column("linear_p", "p of a line"),
-            Column("map_every", "steps apart"),
+            Column("map_every", "checkpoints apart"),
         ],
         caption="Empty: no fixed point that could be told from none; unevenly spaced steps.",
     ),
