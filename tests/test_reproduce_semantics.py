@@ -13,7 +13,14 @@ from ontogeny import reproduce, semantics, tasks
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
 from ontogeny.reproduce import Verdict
-from ontogeny.reproduce.semantics import RECIPES, Materials, imbalance, orthants, transformer
+from ontogeny.reproduce.semantics import (
+    RECIPES,
+    Materials,
+    imbalance,
+    organisms,
+    orthants,
+    transformer,
+)
 from ontogeny.reproduce.verdicts import verdict_view
 
 TINY = {
@@ -191,3 +198,26 @@ def test_the_organisms_first_concepts_are_those_of_the_paper():
     assert all(v.holds for v in organisms._of_signs(world, basis))
     turned = semantics.ConceptBasis(np.roll(basis.U, 1, axis=0), basis.sigma, basis.V)
     assert not any(v.holds for v in organisms._of_signs(world, turned))
+
+
+def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
+    rng = np.random.default_rng(0)
+    sigma = np.arange(6.0, 0, -1)
+    orders = [rng.permutation(6) * 1.0 for _ in range(400)]
+    p = [organisms._order(sigma, np.tile(order, (10, 1)))[1] for order in orders]
+    assert np.mean(np.array(p) <= 0.05) < 0.08  # Fisher's combination of ten: about 0.2
+    one = semantics.learning_order(sigma, orders[0], n_permutations=20_000)
+    correlations, exact = organisms._order(sigma, orders[0][None])
+    assert np.isclose(correlations[0], one.spearman) and abs(exact - one.p_value) < 0.02
+    never = np.where(orders[0] > 3, np.nan, orders[0])
+    found = organisms._order(sigma, never[None])[0]
+    assert np.isclose(found[0], semantics.learning_order(sigma, never).spearman)
+
+
+@pytest.mark.parametrize(("early", "leads"), [(True, True), (False, False)])
+def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
+    sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
+    P, S = (sooner, later) if early else (later, sooner)
+    overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
+    run = xr.Dataset({"overlap": overlap, "shuffled_to": ("step", [0.15] * 4)})
+    assert transformer._of_start([run]).holds is leads

@@ -120,12 +120,16 @@ class CoarseToFine:
     pairs
         ``coarse_step``, ``fine_step`` and ``null_median`` (of the draws' log ratios) along
         ``pair``, with ``context``, ``fine`` and ``coarse`` labels.
+    null
+        The same mean of every draw, (draws,). Draws with one `random_state` are of the same sets,
+        so that runs on one table can be tested together: mean over runs, draw by draw.
     """
 
     advantage: float
     null_interval: tuple[float, float]
     p_value: float
     pairs: xr.Dataset
+    null: np.ndarray
 
 
 def coarse_before_fine(
@@ -228,7 +232,7 @@ def coarse_before_fine(
         }
     )
     p_value = float((1 + (means >= advantage).sum()) / (1 + draws))
-    return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs)
+    return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 
 def _learned(

@@ -60,7 +60,7 @@ _ALL = (
         measure_organisms,
         OrganismSize(),
         OrganismSize(80, 150, 128, 499, (0, 1)),
-        "two seeds: a p-value together says little about how far seeds differ; 150 epochs at the "
+        "two seeds say little about how far seeds differ; 150 epochs at the "
         "slow rates are just enough to learn every set.",
         reads_text=False,
     ),

@@ -101,7 +101,7 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
 def _of_cross_entropy(run: xr.Dataset, words: int) -> list[Verdict]:
     k = min(_K, int(run.k.max()))
     of_S, of_P = (run.overlap.sel(matrix=name, k=k) for name in ("S", "P"))
-    early = int(of_P.argmax("time"))
+    early = first_lead(of_S.values, of_P.values)
     chance = f"chance {k / (words - 1):.2f}"
     order = semantics.learning_order(run.sigma, run.projection.isel(time=-1) * -1.0)
     return [
@@ -125,6 +125,20 @@ def _of_cross_entropy(run: xr.Dataset, words: int) -> list[Verdict]:
             f"random orders: p = {order.p_value:.1g}",
         ),
     ]
+
+
+def first_lead(one: np.ndarray, other: np.ndarray) -> int:
+    """Return where either of two overlaps (T,) first comes half-way to the highest of both.
+
+    Neither is favoured, as it would be where its own highest value is.
+
+    Examples
+    --------
+    >>> first_lead(np.array([0.1, 0.2, 0.4, 1.0]), np.array([0.1, 0.6, 0.5, 0.3]))
+    1
+    """
+    lead = np.maximum(one, other)
+    return int(np.argmax(lead >= (lead[0] + lead.max()) / 2))
 
 
 def _of_proxy(controls: int) -> Verdict:
