@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ontogeny import Inputs
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import class_counts
+from ontogeny.inputs.splits import label_array
 
 ROWS = [[5, 6, 7, 8], [9], [3, 4]]
 
@@ -251,6 +252,12 @@ def test_subset_trims_and_keeps_texts_and_labels():
 def test_labels_of_different_kinds_are_refused_and_not_written_alike(labels):
     with pytest.raises(ArgumentError, match="labels must be all texts"):
         Inputs.from_tokens([[1], [2]], labels=labels)
+
+
+def test_texts_of_numpy_and_of_python_are_of_one_kind():
+    labels = [np.str_("good"), "bad", np.str_("bad")]
+    assert label_array(labels).tolist() == ["good", "bad", "bad"]
+    assert label_array([np.float32(1), 2, np.int64(3)]).tolist() == [1, 2, 3]
 
 
 def test_nan_is_no_label():

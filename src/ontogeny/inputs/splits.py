@@ -42,6 +42,8 @@ def label_array(labels: Any) -> np.ndarray:
 def _kind(value: Any) -> type:
     if isinstance(value, bool | np.bool_):
         return bool
+    if isinstance(value, str):  # NumPy's own kind of text, too
+        return str
     return float if isinstance(value, int | float | np.number) else type(value)
 
 
