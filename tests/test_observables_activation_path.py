@@ -63,3 +63,11 @@ def test_the_path_shows_a_planted_change_of_noise_that_the_distance_does_not(tmp
     assert abs(float(found.joint_boundary) - run.boundary) <= 200
     assert (found.noise_ratio_low < 5).all() and (found.noise_ratio > 2.5).all()
     assert (tree["activation-path"].change.isel(step=slice(1, None)) > 0).all()
+
+
+@pytest.mark.parametrize(("directions", "spread"), [(1, 0.33), (60, 0.18)])
+def test_the_change_is_estimated_as_well_as_the_page_says(directions, spread):
+    rng = np.random.default_rng(3)
+    D = rng.normal(size=(60, directions)) @ rng.normal(size=(directions, 60))
+    found = [np.sqrt(np.mean(coordinates(D, random_state=seed) ** 2)) for seed in range(600)]
+    assert np.std(found) / np.mean(found) == pytest.approx(spread, abs=0.035)

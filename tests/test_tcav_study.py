@@ -304,3 +304,19 @@ def test_nothing_that_could_be_measured_is_said_so():
     )
     assert significant(data) == ["c: no layer has a score at any step."]
     assert _passing(data.sel(concept="c")) == "no layer has an accuracy at any step."
+
+
+def test_each_count_of_significant_values_is_of_those_that_are_known():
+    axes = ("concept", "layer", "step")
+    known, gap = np.array([[[0.01, 0.5]]]), np.array([[[0.01, np.nan]]])
+    data = xr.Dataset(
+        {
+            "p_corrected": (axes, known),
+            "derivative_p_corrected": (axes, gap),
+            "against_p_corrected": (axes, np.full((1, 1, 2), np.nan)),
+            "random_score": ((*axes, "draw"), np.full((1, 1, 2, 3), 0.5)),
+        },
+        coords={"concept": ["c"], "layer": ["a"], "step": [0, 5]},
+    )
+    (words,) = significant(data)
+    assert words.startswith("c: 1 of 2 scores and 1 of 1 mean derivatives ")

@@ -103,7 +103,8 @@ _SECTION = Section(
     symbol="cₖ = uₖᵀ Aₜ vₖ / ‖Aₜ‖_F",
     null="Unrelated activations at two steps change the coordinates by about √2 = 1.4.",
     care="A rotation of the features moves them too. The change is estimated from the directions "
-    "drawn: with 16 of them to about 18 %. It grows with the spacing of the checkpoints.",
+    "drawn: with 16 of them to about 18 % where activations change along many directions, to 33 % "
+    "where along one. It grows with the spacing of the checkpoints.",
     source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
 )
 _FIGURES = [

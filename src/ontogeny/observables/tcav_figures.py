@@ -16,16 +16,15 @@ def significant(data: xr.Dataset) -> list[str]:
     words = []
     for concept in data.concept.values:
         here = data.sel(concept=concept)
-        total = int(np.isfinite(here.p_corrected).sum())
-        if not total:
+        if not np.isfinite(here.p_corrected).any():
             words.append(f"{concept}: no layer has a score at any step.")
             continue
-        count, slopes = _count(here.p_corrected), _count(here.derivative_p_corrected)
+        scores, slopes = (_count(here[name]) for name in ("p_corrected", "derivative_p_corrected"))
         random = here.random_score.values
         random = random[np.isfinite(random)]
         low, high = np.quantile(random, [0.025, 0.975])
         words.append(
-            f"{concept}: {count} of {total} scores and {slopes} of {total} mean derivatives "
+            f"{concept}: {scores} scores and {slopes} mean derivatives "
             "(layers and steps) differ from those of shuffled labels (two-sided, p ≤ "
             f"{LEVEL:g}, corrected over concepts, layers and steps); 95 % of the shuffled scores "
             f"lie between {low:.2f} and {high:.2f}."
@@ -36,17 +35,18 @@ def significant(data: xr.Dataset) -> list[str]:
                 f"{concept}: {extreme:.0%} of the shuffled scores are 0 or 1, so that scores can "
                 "hardly tell; go by the mean derivative."
             )
-        if "against_p_corrected" in here:
+        if "against_p_corrected" in here and np.isfinite(here.against_p_corrected).any():
             words.append(
-                f"{concept} against random texts: {_count(here.against_p_corrected)} of {total} "
+                f"{concept} against random texts: {_count(here.against_p_corrected)} "
                 f"mean derivatives differ from those of {data.sizes['draw']} random concepts of "
                 f"{int(here.against_texts.max())} texts (two-sided, p ≤ {LEVEL:g}, corrected)."
             )
     return words
 
 
-def _count(p_values: xr.DataArray) -> int:
-    return int((p_values <= LEVEL).sum())
+def _count(p_values: xr.DataArray) -> str:
+    """Return how many p-values are significant, of those that are known."""
+    return f"{int((p_values <= LEVEL).sum())} of {int(np.isfinite(p_values).sum())}"
 
 
 def section(against: bool) -> Section:
