@@ -160,9 +160,10 @@ class WeightRank(Observable):
             p_early_corrected=("block", _corrected(data.p_early.values)),
         )
         by_kind = data[list(_GROWING)].assign_coords(block=kinds).groupby("block").mean()
-        data = data.assign(
-            {f"{name}_by_kind": by_kind[name].rename(block="kind") for name in _GROWING}
-        )
+        # Only the windows that were ranked: a line through the steps between them would be broken.
+        by_kind = by_kind.dropna("step", how="all").rename(block="kind", step="step_")
+        by_kind.step_.attrs.update(long_name="last step of the run so far", units="steps")
+        data = data.assign({f"{name}_by_kind": by_kind[name] for name in _GROWING})
         data = data.assign(self._motion(data))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return attach(

@@ -129,6 +129,7 @@ def figures(variance: float) -> list[Figure]:
             "growing",
             "Variance rank of the run so far",
             value="growing_rank_by_kind",
+            x="step_",
             series=None,
             facet="kind",
             bands=[

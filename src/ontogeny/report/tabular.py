@@ -118,7 +118,7 @@ def _column(spec: FigureSpec, item: Mapping[str, Any], sizes: Mapping[str, int])
     beside = {each: _flat(numbers(spec, each), sizes).astype(float) for each in named}
     head = Head(
         label=plain_text(label),
-        unit="" if units == "1" else units,
+        unit="" if units == "1" or units in label else units,
         over=plain_text(item.get("over") or ""),
         words=words,
     )

@@ -33,10 +33,7 @@ def _ranks(data: xr.Dataset) -> xr.Dataset:
         "shuffled_low": "shuffled_from",
         "shuffled_high": "shuffled_to",
     }
-    # Only the windows that were ranked: a line through the steps between them would be broken.
-    so_far = xr.Dataset({n: data[v] for n, v in growing.items()}).dropna("step", how="all")
-    so_far = so_far.rename(step="steps_so_far")
-    so_far.steps_so_far.attrs.update(long_name="last step of the run so far")
+    so_far = xr.Dataset({n: data[v] for n, v in growing.items()}).rename(step_="steps_so_far")
     return whole.rename(bands).merge(so_far)
 
 
