@@ -162,7 +162,8 @@ def regimes(
     The null keeps the trend (a smoothing spline) and draws the noise around it from all steps
     alike; the best of one and of two boundaries are compared with the draws, Bonferroni-corrected,
     then two with one. Both tests must hold again without the four largest residuals in a row,
-    which is what a sharp bend of the trend reaches. A curve without visible noise, or with fewer
+    which is what a sharp bend of the trend reaches. Several such bends, or bends of curves at
+    different steps, still pass for noise. A curve without visible noise, or with fewer
     than 18 steps, is not judged.
 
     Measured (400 series each, 24 and 50 checkpoints): a boundary is found in 0.5 to 3.3 % of single
