@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from ontogeny.errors import ArgumentError
 from ontogeny.observables import concept_plane
 from study_examples import LAYERS, developing, tiny_inputs
 
@@ -95,3 +96,12 @@ def test_without_noise_steps_there_are_no_refits(tree):
     data = og.observables.ConceptPlane("concepts-ica").summarise(bare, {"concepts-ica": of})
     assert [figure["id"] for figure in json.loads(data.attrs["figures"])] == ["plane"]
     assert isinstance(data, xr.Dataset)
+
+
+def test_a_plane_of_what_reads_no_layers_is_refused_when_the_study_is_planned():
+    chosen = [og.observables.Loss(), og.observables.ConceptPlane(of="loss")]
+    study = og.Study(
+        og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), chosen, device="cpu", noise=0
+    )
+    with pytest.raises(ArgumentError, match="loss-plane needs .* of activations; 'loss' has no"):
+        study.plan()

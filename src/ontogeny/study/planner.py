@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import CheckpointError, StoreError
+from ..errors import ArgumentError, CheckpointError, StoreError
 from ..inputs import Inputs
 from ..needs import (
     Activations,
@@ -31,7 +31,7 @@ from .digests import DigestCache, combine, whole_digest
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
-from .readings import WHOLE_MODEL, vocabulary_size
+from .readings import vocabulary_size
 from .settings import Settings
 from .sound import SoundCells
 
@@ -84,6 +84,11 @@ class Planner:
         """Return the steps, blocks or layers that an observable has cells for.
 
         One that needs nothing has none: it follows from other nodes alone.
+
+        Raises
+        ------
+        ArgumentError
+            If an observable of series asks for those of one that reads no layers.
         """
         if not observable.needs():
             return []
@@ -91,7 +96,12 @@ class Planner:
             return list(self.probe.blocks[observable.name])
         if observable.source is not None:
             layers = self.probe.layers_of(self._by_name[observable.source.node])
-            return list(layers) or [WHOLE_MODEL]
+            if not layers:
+                raise ArgumentError(
+                    f"{observable.name} needs an observable of activations; "
+                    f"{observable.source.node!r} has no layers."
+                )
+            return list(layers)
         return [int(s) for s in self.trajectory.steps]
 
     def _cell(self, observable: Observable, key: int | str, waits: bool) -> Entry:

@@ -26,7 +26,6 @@ __all__ = [
     "ReadSeries",
     "ReadStep",
     "RunView",
-    "WHOLE_MODEL",
     "restore_reference",
     "store_reference",
     "vocabulary_size",
@@ -143,15 +142,8 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
     return None if tokenizer is None else len(tokenizer)
 
 
-WHOLE_MODEL = "model"
-"""The one layer of series of nodes that have none."""
-
-
 class ReadSeries:
-    """One layer of another observable's cells along ``step``; failed cells are left out.
-
-    Where they have no layers, such as the loss, all of them.
-    """
+    """One layer of another observable's cells along ``step``; failed cells are left out."""
 
     def __init__(self, job: Job, source: Series, steps: Sequence[int], layer: str) -> None:
         self.layer = layer
@@ -169,12 +161,9 @@ class ReadSeries:
         self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
 
     def _of_layer(self, data: xr.Dataset, node: str) -> xr.Dataset:
-        if "layer" not in data.dims:  # one curve of the whole model, such as the loss
-            return data
-        if self.layer not in data.layer.values:
+        if "layer" not in data.dims or self.layer not in data.layer.values:
             raise ArgumentError(
-                f"{node} has no layer {self.layer!r}; series are of observables of activations, "
-                "or of the whole model."
+                f"{node} has no layer {self.layer!r}; series are of observables of activations."
             )
         return data.sel(layer=self.layer, drop=True)
 
