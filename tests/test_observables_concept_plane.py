@@ -103,5 +103,5 @@ def test_a_plane_of_what_reads_no_layers_is_refused_when_the_study_is_planned():
     study = og.Study(
         og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), chosen, device="cpu", noise=0
     )
-    with pytest.raises(ArgumentError, match="loss-plane needs .* of activations; 'loss' has no"):
+    with pytest.raises(ArgumentError, match=r"loss-plane needs .* of activations; 'loss' has no"):
         study.plan()

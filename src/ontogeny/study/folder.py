@@ -25,7 +25,8 @@ class StudyFolder:
     def result(self) -> xr.DataTree:
         """The merged result, read lazily; ``xarray.open_datatree(folder / "result.zarr")``.
 
-        Its files are checked first: xarray alone reads a missing chunk as NaN.
+        Its files are checked first: xarray alone reads a missing chunk as NaN. A run that merges
+        into the folder replaces them: open the result again then, or ``load()`` it beforehand.
 
         Raises
         ------
