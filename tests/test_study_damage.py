@@ -65,7 +65,10 @@ def test_the_command_says_damage_in_one_line_and_a_run_mends_it(study, tmp_path,
         main(["report", str(tmp_path / "s")])
     said = capsys.readouterr().err
     assert caught.value.code == 1 and said.count("\n") == 1
-    assert "loss/loss/.zarray (variable 'loss' of 'loss') is missing, as are 2 more" in said
+    assert (
+        "loss/loss/.zarray (variable 'loss' of 'loss') is missing (of 3 files that are not as"
+        in said
+    )
     assert not (tmp_path / "s" / "report.html").exists()
     _study(run).run(tmp_path / "s")
     xr.testing.assert_identical(
@@ -82,6 +85,17 @@ def test_what_is_said_of_a_result_of_an_earlier_version_mends_it(study, tmp_path
     assert f"--output {tmp_path / 'old study'}" in str(caught.value)
     _study(study[0]).run(tmp_path / "old study")
     assert "loss" in og.open_study(tmp_path / "old study").result
+
+
+def test_an_edit_is_not_called_damage_alone(study, tmp_path):
+    shutil.copytree(study[1], tmp_path / "s")
+    notes = tmp_path / "s" / "result.zarr" / ".zattrs"
+    size = notes.stat().st_size
+    notes.write_text('{"note": "mine"}')
+    with pytest.raises(
+        StoreError, match=rf"damaged or was edited: .zattrs has 16 bytes instead of {size}\. Run"
+    ):
+        _ = og.open_study(tmp_path / "s").result
 
 
 def test_a_sealed_result_is_an_ordinary_store_to_xarray(study):

@@ -52,9 +52,12 @@ def check_seal(store: Path) -> None:
     ]
     if wrong:
         name, fault = wrong[0]
-        more = f", as are {len(wrong) - 1} more of its files" if len(wrong) > 1 else ""
+        others = (
+            f" (of {len(wrong)} files that are not as they were written)" if len(wrong) > 1 else ""
+        )
         raise StoreError(
-            f"{store} is damaged: {name}{_variable(name)} {fault}{more}. {_mend(store)}"
+            f"{store} is damaged or was edited: {name}{_variable(name)} {fault}{others}. "
+            f"{_mend(store)}"
         )
 
 
@@ -89,7 +92,7 @@ def _fault(path: Path, entry: Mapping[str, Any]) -> str:
         return "is missing"
     size = path.stat().st_size
     if size != entry["bytes"]:
-        return f"has {size} of {entry['bytes']} bytes"
+        return f"has {size} bytes instead of {entry['bytes']}"
     return "" if _entry(path) == entry else "is not as it was written"
 
 
