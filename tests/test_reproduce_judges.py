@@ -1,5 +1,7 @@
 """Verdicts of the execution recipes: on planted series, and on tiny runs of every recipe."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -309,3 +311,17 @@ def test_a_weak_correlation_needs_runs_that_could_show_a_strong_one():
     *_, one = update_judges.commuting({"commutators": {"mixed": list(runs(1))}})
     *_, many = update_judges.commuting({"commutators": {"mixed": list(runs(8))}})
     assert one.holds is not True and many.holds is True
+
+
+def test_a_correlation_that_chance_gives_too_is_neither_weak_nor_shown(monkeypatch):
+    steps = np.arange(0.0, 101, 10)
+    values = ("step", np.linspace(2.0, 1.0, 11))
+    names = ("norm", "training_loss", "defect", "gradient_norm")
+    run = xr.Dataset(dict.fromkeys(names, values), coords={"step": steps})
+
+    def verdict(p):
+        found = SimpleNamespace(joint_pearson=0.4, joint_p=p, pearson=0.4, n=11)
+        monkeypatch.setattr(update_judges, "compare_signals", lambda *_: found)
+        return update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds
+
+    assert verdict(0.3) is None and verdict(0.01) is False

@@ -14,6 +14,7 @@ from .verdicts import Verdict
 
 __all__ = ["avoidance", "commuting", "latents", "outside"]
 
+_LEVEL = 0.05
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
 _CONVERGED = 0.1  # of the loss's way down that may be left
@@ -81,9 +82,11 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     count = float(np.sum(found.n)) - 3 * len(runs)  # Fisher's z, summed over seeds
     reach = 1.96 / np.sqrt(max(count, 1.0))
     largest = float(np.tanh(np.arctanh(min(size, 0.999)) + reach))
+    weak = bool(size < _WEAK and largest < _EXCLUDED and np.isfinite(found.joint_p))
+    shown = bool(size >= _WEAK and found.joint_p <= _LEVEL)
     return Verdict(
         claim,
-        told(size < _WEAK, found.joint_p) if largest < _EXCLUDED or size >= _WEAK else None,
+        size < _WEAK if weak or shown else None,
         f"correlation of the logarithms around their trends {found.joint_pearson:.2f}",
         f"p = {found.joint_p:.2g} of surrogates that share nothing; trends included {raw:.2f}; "
         f"below {_WEAK} counts as weak where {_EXCLUDED} can be ruled out; largest that fits "
