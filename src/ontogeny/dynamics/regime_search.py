@@ -152,10 +152,11 @@ class RegimeSearch:
 
 
 def without_bend(residuals: np.ndarray) -> np.ndarray:
-    """Return residuals (draws, T, K) without the four in a row that are largest, (draws, T − 4, K).
+    """Return residuals (draws, T, K), each curve without its four largest in a row: T − 4 are left.
 
     A bend or a jump of the trend between two checkpoints reaches four residuals at most. What it
-    leaves of a change of noise is one that no single bend explains.
+    leaves of a change of noise is one that no single bend explains. Curves bend at different
+    checkpoints, so each loses its own four.
 
     Examples
     --------
@@ -163,13 +164,10 @@ def without_bend(residuals: np.ndarray) -> np.ndarray:
     array([1., 1., 1., 2.])
     """
     known = np.where(np.isnan(residuals), 0.0, np.abs(residuals))
-    level = known.mean(axis=1, keepdims=True)
-    size = (known / np.where(level > 0, level, 1.0)).sum(axis=-1)
-    sums = np.concatenate([np.zeros((len(size), 1)), np.cumsum(size, axis=-1)], axis=-1)
-    start = np.argmax(sums[:, NEIGHBOURS:] - sums[:, :-NEIGHBOURS], axis=-1)[:, None]
-    left = np.arange(residuals.shape[1] - NEIGHBOURS)
-    kept = left + NEIGHBOURS * (left >= start)
-    return np.take_along_axis(residuals, kept[:, :, None], axis=1)
+    sums = np.cumsum(np.pad(known, ((0, 0), (1, 0), (0, 0))), axis=1)
+    start = np.argmax(sums[:, NEIGHBOURS:] - sums[:, :-NEIGHBOURS], axis=1)[:, None]
+    left = np.arange(residuals.shape[1] - NEIGHBOURS)[:, None]
+    return np.take_along_axis(residuals, left + NEIGHBOURS * (left >= start), axis=1)
 
 
 def _as_they_are(residuals: np.ndarray) -> np.ndarray:
