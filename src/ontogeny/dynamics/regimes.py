@@ -161,14 +161,13 @@ def regimes(
     ``n log(mean |residual|)``.
     The null keeps the trend (a smoothing spline) and draws the noise around it from all steps
     alike; the best of one and of two boundaries are compared with the draws, Bonferroni-corrected,
-    then two with one. Both tests must hold again without the four largest residuals in a row,
-    which is what a sharp bend of the trend reaches. Several such bends, or bends of curves at
-    different steps, still pass for noise. A curve without visible noise, or with fewer
-    than 18 steps, is not judged.
+    then two with one. Both tests must hold again without the four largest residuals in a row of
+    each curve, which is what a sharp bend of its trend reaches. Several such bends in one curve
+    still pass for noise. A curve without visible noise, or with fewer than 18 steps, is not judged.
 
     Measured (400 series each, 24 and 50 checkpoints): a boundary is found in 0.5 to 3.3 % of single
     series that have none, whatever the memory or tails of the noise. Noise that grows sixfold
-    half-way is found in 41 and 88 % of single curves and 98 and 97 % of six layers jointly; noise
+    half-way is found in 41 and 88 % of single curves and 98 % of six layers jointly; noise
     that falls less often. More in the guide on dynamics.
 
     Source: Bernas 2025, sec. 5.1 and 6, where the boundary is set by hand.

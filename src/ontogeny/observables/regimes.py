@@ -200,9 +200,8 @@ def _section(of: str) -> Section:
         "than 95 % of such series give. Intervals: bootstrap.",
         care="Noise is what neighbouring checkpoints do not foretell: it depends on their "
         "spacing. The boundary is found about one checkpoint early. The curve of one layer says "
-        "little with fewer than 30 checkpoints. One sharp bend or jump is left out, at the same "
-        "checkpoints in all curves: several, or those of layers at different checkpoints, can "
-        "still look like noise.",
+        "little with fewer than 30 checkpoints. One sharp bend or jump of each curve is left "
+        "out; several in one curve can still look like noise.",
         source="Bernas 2025, sec. 5.1 and 6",
     )
 
