@@ -90,7 +90,7 @@ def test_supports_without_a_margin_are_refused(S, word):
 
 def test_a_margin_that_is_not_found_is_no_margin():
     with pytest.raises(OntogenyError, match="relative gap"):
-        max_margin_logits(support(8, 20), tolerance=0.0, max_iterations=5)
+        max_margin_logits(support(8, 20), tolerance=1e-14, max_iterations=5)
 
 
 def test_ridge_path_refuses_what_does_not_fit():
