@@ -36,8 +36,17 @@ def opened(hub, cache, *args, **options):
 
 
 def snapshots(cache):
-    """Return the commits of which anything is on disk."""
-    return {p.parent.name for p in cache.glob("models--*/snapshots/*/*")}
+    """Return the commits of which anything is on disk.
+
+    Revisions are swept by another thread meanwhile: `os.walk` passes over a folder that has just
+    gone, where `Path.glob` raises.
+    """
+    found = set()
+    for repo in cache.glob("models--*"):
+        for folder, _, files in os.walk(repo / "snapshots"):
+            if files:
+                found.add(Path(folder).relative_to(repo / "snapshots").parts[0])
+    return found
 
 
 def contents(cache):
