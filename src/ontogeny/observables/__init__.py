@@ -15,6 +15,7 @@ from .cav import ConceptDirections as ConceptDirections
 from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concept_plane import ConceptPlane as ConceptPlane
+from .concept_tracks import ConceptTracks as ConceptTracks
 from .concepts import Concepts as Concepts
 from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics as EncoderDynamics
@@ -53,6 +54,7 @@ __all__ = [
     "ConceptDirections",
     "ConceptDistances",
     "ConceptPlane",
+    "ConceptTracks",
     "Concepts",
     "EncoderDynamics",
     "Lipschitz",

@@ -17,6 +17,7 @@ from .cav import ConceptDirections
 from .commutators import Commutators
 from .concept_distances import ConceptDistances
 from .concept_plane import ConceptPlane
+from .concept_tracks import ConceptTracks
 from .concepts import Concepts
 from .effective_dimensions import EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics
@@ -47,6 +48,7 @@ _OURS = (
     Concepts,
     ConceptDistances,
     ConceptPlane,
+    ConceptTracks,
     AttentionEntropy,
     WeightRank,
     EncoderDynamics,
@@ -100,7 +102,7 @@ def make(kind: str, **arguments: Any) -> Observable:
     Raises
     ------
     ArgumentError
-        If the kind or an argument is unknown, or a required one is missing.
+        If the kind or an argument is unknown, a required one is missing, or a value is not what it must be.
 
     Examples
     --------
@@ -121,4 +123,7 @@ def make(kind: str, **arguments: Any) -> Observable:
         )
         if required and name not in arguments:
             raise ArgumentError(f"the observable {kind!r} needs the argument {name!r}.")
-    return cls(**as_fields(f"the observable {kind!r}:", cls, arguments))
+    try:
+        return cls(**as_fields(cls, arguments))
+    except ArgumentError as error:
+        raise ArgumentError(f"the observable {kind!r}: {error}") from None

@@ -1,0 +1,292 @@
+"""The lives of concepts: which were there before, which are born, split, merge and die."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+
+from .. import distances
+from ..errors import ArgumentError
+from ..figures import Column, Curves, Figure, Heatmap, Section, Table, attach
+from ..needs import Need, Series
+from .attributes import Names
+from .base import Observable, SeriesReading
+from .concept_figures import filled_steps
+
+__all__ = ["ConceptTracks"]
+
+_EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
+
+
+@dataclass(frozen=True)
+class ConceptTracks(Observable):
+    """Concepts of a `Concepts` node followed from checkpoint to checkpoint, layer by layer.
+
+    Neighbouring checkpoints are matched one-to-one by ``|cos|``; what exceeds the chance level of
+    that transition is the same concept (`ontogeny.distances.tracks`). The concepts of the reference
+    step are then followed outwards until their track breaks. At the steps where the node was
+    refitted, the same rule between fit and refit says how many concepts the solver alone loses.
+
+    Parameters
+    ----------
+    of
+        Name of the `Concepts` node.
+    threshold
+        Smallest ``|cos|`` of a continuation, 0 to 1; by default each transition's chance level.
+    level
+        The default threshold is exceeded by this share of matches with a shuffled successor.
+    random_state
+        Seed of the shuffles.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> ConceptTracks("concepts-ica").name
+    'concepts-ica-tracks'
+    """
+
+    of: str
+    threshold: float | None = None
+    level: float = 0.01
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "concept-tracks"
+    variables: ClassVar[Names] = {
+        "track": ("number of the track a concept belongs to, by birth", ""),
+        "cosine": ("|cos| with its predecessor; none where a track begins", "1"),
+        "parent": ("track split from; -1 if none", ""),
+        "heir": ("track merged into; -1 if none", ""),
+        "threshold": ("smallest |cos| of a continuation", "1"),
+        "continued": ("share of concepts that continue from the checkpoint before", "1"),
+        "births": ("concepts that resemble none before", "concepts"),
+        "splits": ("concepts that split from one which lives on", "concepts"),
+        "deaths": ("concepts that resemble none afterwards", "concepts"),
+        "merges": ("concepts that merge into one which lives on", "concepts"),
+        "line": ("concept of the reference step, the longest followed first", ""),
+        "line_concept": ("number of the concept at the reference step", ""),
+        "similarity": ("|cos| with its form at the reference step", "1"),
+        "followed": ("share of the reference step's concepts followed to here", "1"),
+        "refit_continued": ("share of concepts that a refit of the same step finds again", "1"),
+        "refit_followed": ("share followed if every checkpoint were a refit", "1"),
+        "followed_first": ("share followed back to the first checkpoint", "1"),
+        "refit_first": ("share followed back if checkpoints were refits", "1"),
+        "median_continued": ("continued per transition, median", "1"),
+        "median_refit": ("found again by refits, median", "1"),
+        "all_births": ("births", "concepts"),
+        "all_splits": ("splits", "concepts"),
+        "all_deaths": ("deaths", "concepts"),
+        "all_merges": ("merges", "concepts"),
+    }
+
+    def __post_init__(self) -> None:
+        blank = np.eye(2)[None].repeat(2, axis=0)
+        distances.tracks(
+            blank,
+            threshold=self.threshold,
+            level=self.level,
+            n_shuffles=1,
+            random_state=self.random_state,
+        )
+
+    @property
+    def name(self) -> str:
+        """The label, or the name of the concepts with ``-tracks``."""
+        return self.label or f"{self.of}-tracks"
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The concepts' node, which holds the refits."""
+        return (self.of,)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the dictionaries of all steps."""
+        return [Series(self.of, ("dictionary",))]
+
+    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the tracks, their events, and the lines of the reference step's concepts."""
+        data = reading.data.dropna("feature", how="all", subset=["dictionary"])
+        steps = data.step.values
+        if len(steps) < 2:
+            raise ArgumentError("concepts can be followed over two finished steps or more")
+        W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        found = distances.tracks(
+            W,
+            steps=steps,
+            threshold=self.threshold,
+            level=self.level,
+            random_state=self.random_state,
+        )
+        reference = int(np.argmin(np.abs(steps - reading.reference_step)))
+        kept = found[["track", "cosine", "parent", "heir", "threshold"]]
+        return kept.assign(_events(found)).assign(_lines(found.track.values, W, reference))
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add what refitting alone loses, words and figures."""
+        refitted = "refit_dictionary" in nodes[self.of]
+        if refitted:
+            data = data.assign(_refits(data, nodes[self.of]))
+        data = data.assign(_totals(data, refitted))
+        return attach(data, _section(self.of), _figures(refitted), _words(data, refitted))
+
+
+def _events(found: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
+    """Return counts (step) of what begins at a step and what ended on the way to it."""
+    began, ended = found.start.values[1:], found.end.values[:-1]
+    counts = {
+        name: ((began if word in ("birth", "split") else ended) == word).sum(axis=1)
+        for word, name in _EVENTS.items()
+    }
+    counts["continued"] = (began == "continued").mean(axis=1)
+    return {name: ("step", np.append(np.nan, values)) for name, values in counts.items()}
+
+
+def _lines(track: np.ndarray, W: np.ndarray, reference: int) -> dict[str, object]:
+    """Return the lines of the concepts at the reference position, the longest followed first."""
+    unit = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), np.finfo(float).tiny)
+    same = track[:, None, :] == track[reference][None, :, None]  # (step, line, concept)
+    cosines = np.abs(np.einsum("fl,sfc->slc", unit[reference], unit))
+    alive = same.any(axis=-1)
+    similarity = np.where(alive, np.where(same, cosines, 0.0).sum(axis=-1), np.nan)
+    order = np.argsort(-alive.sum(axis=0), kind="stable")
+    return {
+        "similarity": (("line", "step"), similarity[:, order].T),
+        "line_concept": ("line", order.astype(np.float64)),
+        "followed": ("step", alive.mean(axis=1)),
+    }
+
+
+def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Return the share of concepts that refits find again, and what would be left of all."""
+    share = xr.full_like(data.continued, np.nan)
+    limits = filled_steps(data.threshold)  # the first step has none of its own
+    both = node[["dictionary", "refit_dictionary"]].sel(layer=data.layer, step=data.step)
+    there = both.refit_dictionary.notnull().any(("feature", "concept"))
+    for layer in data.layer.values:
+        for step in data.step.values[there.sel(layer=layer).values]:
+            at = {"layer": layer, "step": step}
+            limit = float(limits.sel(at))
+            one = both.sel(at).dropna("feature", how="all", subset=["dictionary"])
+            if np.isfinite(limit) and one.sizes["feature"]:
+                share.loc[at] = _found_again(one, limit)
+    filled = filled_steps(share).transpose(*data.followed.dims)
+    return {"refit_continued": share, "refit_followed": _if_refits(filled, data)}
+
+
+def _found_again(pair: xr.Dataset, limit: float) -> float:
+    names = ("dictionary", "refit_dictionary")
+    stack = [pair[name].transpose("feature", "concept").values for name in names]
+    found = distances.tracks(np.stack(stack).astype(np.float64), threshold=limit)
+    return float((found.start[1] == "continued").mean())
+
+
+def _if_refits(share: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
+    """Return the products of shares from the reference step outwards.
+
+    A step farther from the reference multiplies by its own share: at the reference step all of its
+    concepts are there.
+    """
+    moved = share.transpose(..., "step")
+    at = int(np.argmin(np.abs(data.step.values - data.attrs["reference_step"])))
+    values = moved.values.copy()
+    values[..., at] = np.where(np.isfinite(values[..., at]), 1.0, np.nan)
+    values[..., at:] = np.cumprod(values[..., at:], axis=-1)
+    values[..., at::-1] = np.cumprod(values[..., at::-1], axis=-1)
+    return moved.copy(data=values)
+
+
+def _totals(data: xr.Dataset, refitted: bool) -> dict[str, xr.DataArray]:
+    """Return the numbers of the table, one a layer."""
+    known = data.continued.notnull().any("step")
+    totals = {f"all_{n}": data[n].sum("step").where(known) for n in _EVENTS.values()}
+    totals["followed_first"] = data.followed.isel(step=0, drop=True)
+    totals["median_continued"] = data.continued.median("step")
+    if refitted:
+        totals["median_refit"] = data.refit_continued.median("step")
+        totals["refit_first"] = data.refit_followed.isel(step=0, drop=True)
+    return totals
+
+
+def _words(data: xr.Dataset, refitted: bool) -> list[str]:
+    if not data.continued.notnull().any():
+        return []
+
+    def percent(name: str) -> str:
+        return f"{100 * float(data[name].median()):.0f} %"
+
+    first = (
+        f"From one checkpoint to the next {percent('median_continued')} of the concepts continue, "
+        f"and {percent('followed_first')} of the reference step's can be followed back to step "
+        f"{int(data.step[0])} (medians over layers)."
+    )
+    words = [first]
+    if refitted and data.median_refit.notnull().any():
+        both = data.followed_first.notnull() & data.refit_first.notnull()
+        fewer = (data.followed_first < data.refit_first) & both
+        words.append(
+            f"A refit of one checkpoint finds {percent('median_refit')} of its concepts again; if "
+            f"checkpoints were nothing but refits, {percent('refit_first')} would be followed that "
+            f"far. Fewer than that are followed in {int(fewer.sum())} of {int(both.sum())} layers."
+        )
+    return words
+
+
+def _figures(refitted: bool) -> list[Figure]:
+    columns = [
+        Column("followed_first", "followed back to the first"),
+        Column("median_continued", "continued per transition"),
+        *(Column(f"all_{name}", name) for name in _EVENTS.values()),
+    ]
+    if refitted:
+        columns.insert(1, Column("refit_first", "if checkpoints were refits"))
+        columns.insert(3, Column("median_refit", "found again by a refit"))
+    return [
+        Heatmap(
+            "lines",
+            "The lives of the reference step's concepts",
+            value="similarity",
+            x="step",
+            y="line",
+            facet="layer",
+            caption="One row a concept, the longest followed on top; empty where its track is "
+            "broken. Dark: as at the reference step.",
+        ),
+        Curves(
+            "followed",
+            "Concepts of the reference step that can be followed to here",
+            value="followed",
+            reference="refit_followed" if refitted else None,
+            reference_label="if every checkpoint were a refit",
+            caption="A track that breaks once stays broken: the share can only fall away from the "
+            "reference step.",
+        ),
+        Curves(
+            "continued",
+            "Concepts that continue from the checkpoint before",
+            value="continued",
+            caption="Spacing of the checkpoints matters: neighbours resemble each other more where "
+            "checkpoints are denser.",
+        ),
+        Table("events", "Births, splits, deaths and merges", columns=columns),
+    ]
+
+
+def _section(of: str) -> Section:
+    return Section(
+        title=f"Lives of concepts ({of})",
+        definition="Concepts of neighbouring checkpoints are matched one-to-one by |cos|; above "
+        "the chance level of the transition they are the same concept. A newborn that resembles "
+        "one which lives on has split from it, a dying one that resembles a survivor has merged.",
+        symbol="|cos(wₜⱼ, wₜ₊₁,π₍ⱼ₎)| > q₀.₉₉(shuffled)",
+        null="Dashed: the same rule between fits and refits of one checkpoint (resampled tokens or "
+        "another seed), as often in a row as there are checkpoints.",
+        care="The threshold guards against chance, not against drift: a concept followed far can "
+        "have become another, which the colour shows. A rotation of the activations between two "
+        "checkpoints breaks tracks. Studies fit with one seed at every step, refits do not.",
+        source="Bernas 2025, Defs 49-50 (the matching)",
+    )
