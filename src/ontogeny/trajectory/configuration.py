@@ -32,7 +32,7 @@ def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None
     Raises
     ------
     CheckpointError
-        If config.json is not a JSON object.
+        If config.json is not a JSON object, or is deleted while it is looked for.
     """
     if isinstance(source, Path):
         path = source / "config.json"
@@ -40,6 +40,8 @@ def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None
             return None
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CheckpointError(f"{path} is gone.") from None
         except ValueError as error:
             raise CheckpointError(f"{path} is not JSON: {error}.") from None
         if not isinstance(raw, dict):

@@ -281,14 +281,22 @@ def _ask_listing(revision: HubRevision) -> dict[str, HubFile]:
 
 
 def _cached_files(folder: Path) -> dict[str, HubFile]:
-    """Return what a snapshot folder holds; the cache names its blobs by the Hub's digests."""
-    if not folder.is_dir():
-        return {}
-    found = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_file():
-            name = path.readlink().name if path.is_symlink() else _file_digest(path)
-            found[path.name] = HubFile(path.stat().st_size, name)
+    """Return what a snapshot folder holds; the cache names its blobs by the Hub's digests.
+
+    What another process deletes meanwhile is not there.
+    """
+    found: dict[str, HubFile] = {}
+    try:
+        paths = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    for path in paths:
+        try:
+            if path.is_file():
+                name = path.readlink().name if path.is_symlink() else _file_digest(path)
+                found[path.name] = HubFile(path.stat().st_size, name)
+        except FileNotFoundError:
+            continue
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,17 +74,21 @@ class Repository:
                 f"{self.repo} is not in the cache {self.cache}, and the Hub is not to be asked "
                 "(HF_HUB_OFFLINE or local_files_only)."
             )
-        refs = folder / "refs"
-        found = {
-            path.relative_to(refs).as_posix(): path.read_text().strip()
-            for path in sorted(refs.rglob("*"))
-            if path.is_file()
-        }
         return {
             name: commit
-            for name, commit in found.items()
+            for name, commit in sorted(_refs(folder / "refs"))
             if self.revision(name, commit).is_downloaded()
         }
+
+
+def _refs(folder: Path) -> Iterator[tuple[str, str]]:
+    """Give ``(branch or tag, commit)``; what another process deletes meanwhile is passed over."""
+    for place, _, files in os.walk(folder):  # Path.rglob raises where a folder has just gone
+        for path in (Path(place, file) for file in files):
+            try:
+                yield path.relative_to(folder).as_posix(), path.read_text().strip()
+            except FileNotFoundError:
+                continue
 
 
 @dataclass(frozen=True)

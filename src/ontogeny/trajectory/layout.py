@@ -72,7 +72,8 @@ def scan(folder: Path) -> tuple[Catalogue, dict[int, tuple[Path, WeightFiles]]]:
             weights.check()
             found[step] = (path, weights)
         except CheckpointError as error:
-            incomplete.append((step, str(error)))
+            if path.is_dir():  # else deleted meanwhile, as the Trainer does with old checkpoints
+                incomplete.append((step, str(error)))
     if not found:
         raise _nothing(folder, incomplete)
     temporary = sorted(p.name for p in folder.iterdir() if _LEFT_BEHIND.fullmatch(p.name))
@@ -132,12 +133,12 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         If the note is damaged.
     """
     path = folder / RECORD
-    if not path.is_file():
-        return None
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         record["class"], [(s["from"], s["every"], s["total"]) for s in record["schedules"]]
         {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CheckpointError(f"{path} is not a recorder's note; delete or restore it.") from None
     return record

@@ -50,12 +50,21 @@ _STATE = {
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return ``{file name: digest}`` of the tokenizer files in `folder`."""
+    """Return ``{file name: digest}`` of the tokenizer files in `folder`.
+
+    Raises
+    ------
+    CheckpointError
+        If one of them is deleted while it is looked at.
+    """
     return {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
 
 
 def _digest(path: Path) -> str:
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is gone.") from None
     if path.suffix == ".json":
         try:
             data = json.loads(content)

@@ -237,6 +237,8 @@ def find_weights(folder: Path) -> WeightFiles:
 def _shards(index: Path) -> tuple[Path, ...]:
     try:
         names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except FileNotFoundError:
+        raise CheckpointError(f"{index} is gone.") from None
     except (ValueError, KeyError, AttributeError, TypeError):
         raise CheckpointError(f"{index} is not an index of weight files.") from None
     outside = [name for name in names if Path(name).name != name]
