@@ -86,6 +86,9 @@ def matrix(name: str, value: Array, *, ndim: int = 2, finite: bool = True) -> Ar
     dtype('float64')
     """
     array = value if is_array(value) else _from_list(name, value)
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise ArgumentError(f"{name} must be dense; got {layout}. Use '.to_dense()'.")
     xp = namespace(array)
     if not xp.isdtype(array.dtype, "real floating"):
         if not xp.isdtype(array.dtype, ("integral", "bool")):

@@ -329,7 +329,11 @@ def along_path(
     if factor.penalty is not None:
         slope -= factor.penalty[:, :, None] * X.sign()
     tiny = torch.finfo(X.dtype).tiny
-    step = (slope * direction).sum(1) / (direction * (G @ direction)).sum(1).clamp(min=tiny)
+    curvature = (direction * (G @ direction)).sum(1)
+    # Along concepts that cancel the curvature is rounding: a step by it could go anywhere.
+    noise = 4 * torch.finfo(X.dtype).eps * G.diagonal(dim1=1, dim2=2).amax(1)
+    known = curvature > noise[:, None] * direction.square().sum(1)
+    step = torch.where(known, (slope * direction).sum(1) / curvature.clamp(min=tiny), 0.0)
     shrinks = direction * X < 0
     limit = torch.where(shrinks, X.abs() / direction.abs().clamp(min=tiny), torch.inf).amin(1)
     step = torch.minimum(step.clamp(min=0), limit) * going

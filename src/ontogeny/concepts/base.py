@@ -8,6 +8,8 @@ back as NumPy arrays.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -22,7 +24,7 @@ from torch import Tensor
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, check_whole
 
-__all__ = ["Extractor", "Solution", "as_tensor", "give"]
+__all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
 
 NORM_ROWS = 512
 SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
@@ -125,9 +127,10 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Array:
         """Fit to `X` and return its codes U (n, r); see ``fit``."""
         A = self._check(X, reset=True)
-        start = None if init_dictionary is None else self._check_start(init_dictionary, A)
-        solution = self._fit_stack(A[None], None if start is None else start[None])
-        self._keep(solution, A[None], 0, like=X)
+        start = None if init_dictionary is None else self._check_start(init_dictionary, A)[None]
+        with plain_tensors():
+            solution = self._fit_stack(A[None], start)
+            self._keep(solution, A[None], 0, like=X)
         self._warn_unconverged([self])
         return give(solution.codes[0], X)
 
@@ -135,7 +138,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Return the codes (n, r) of `X` (n, m) in the fitted dictionary."""
         check_is_fitted(self, "components_")
         A = self._check(X, reset=False)
-        return give(self._encode_scaled(A), X)
+        with plain_tensors():
+            return give(self._encode_scaled(A), X)
 
     def inverse_transform(self, U: Array) -> Array:
         """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r)."""
@@ -175,6 +179,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return as_tensor(matrix("X", X))
         X = matrix("X", X.detach())
         if reset:
+            vars(self).pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:
             raise ArgumentError(
@@ -184,7 +189,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return X
 
     def _check_start(self, W: Array, A: Tensor) -> Tensor:
-        W = as_tensor(matrix("init_dictionary", W)).to(A)
+        W = as_tensor(matrix("init_dictionary", W)).detach().to(A)
         wanted = (A.shape[-1], self._check_n_concepts())
         if tuple(W.shape) != wanted:
             hint = " Give components_.T." if tuple(W.shape) == wanted[::-1] else ""
@@ -192,7 +197,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"init_dictionary must have shape (m, r) = {wanted}; "
                 f"its shape is {tuple(W.shape)}.{hint}"
             )
-        return W
+        return matrix("init_dictionary", W)  # again: a cast to the dtype of A may overflow
 
     def _check_n_concepts(self) -> int:
         r = self.n_concepts
@@ -206,8 +211,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _fit_stack(self, A: Tensor, start: Tensor | None) -> Solution:
         """Solve at a moderate scale and give the scale back; A is (K, n, m)."""
-        self._check_n_concepts()
-        self._check_options()
+        self._check_arguments()
         scale = _power_of_two(A)
         self._set_scale(scale)
         moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
@@ -221,6 +225,10 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             solution.offset = solution.offset * scale[:, None, None]
         solution.state["scale"] = scale
         return solution
+
+    def _check_arguments(self) -> None:
+        self._check_n_concepts()
+        self._check_options()
 
     def _check_options(self) -> None:
         """Check the options of the subclass; raise ArgumentError."""
@@ -245,10 +253,14 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         W, U = solution.dictionary[k], solution.codes[k]
         zero = torch.zeros(W.shape[0], dtype=W.dtype, device=W.device)
         offset = zero if solution.offset is None else solution.offset[k, 0]
-        self.components_ = give(W.mT.contiguous(), like)
-        self.offset_ = give(offset, like)
+        # Copies: what is kept must not hold the whole stack in memory, nor in a pickle.
+        self.components_ = give(W.mT.clone(memory_format=torch.contiguous_format), like)
+        self.offset_ = give(offset.clone(), like)
+        for name in vars(self).pop("_state", ()):  # an earlier fit may have had other ones
+            del vars(self)[f"_{name}"]
         for name, value in solution.state.items():
-            setattr(self, f"_{name}", give(value[k], like))
+            setattr(self, f"_{name}", give(value[k].clone(), like))
+        self._state = tuple(solution.state)
         scale = float(solution.state["scale"][k])
         residual, norm = _norms(A[k], U, W, offset, scale)
         self.reconstruction_error_ = residual * scale
@@ -282,11 +294,20 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return tags
 
 
+@contextmanager
+def plain_tensors() -> Iterator[None]:
+    """Compute without gradients, and with ordinary tensors also in a caller's inference mode."""
+    with torch.inference_mode(False), torch.no_grad():
+        yield
+
+
 def as_tensor(array: Array) -> Tensor:
     """Wrap without a copy where memory may be shared (read-only memory is copied)."""
     if isinstance(array, torch.Tensor):
         return array
     array = np.asarray(array)
+    if array.dtype.kind == "f" and array.dtype not in (np.float64, np.float32):
+        array = array.astype(np.float64)  # other byte orders and widths, which PyTorch lacks
     shared = array.flags.writeable and all(s >= 0 for s in array.strides)
     return torch.from_numpy(array if shared else array.copy())
 

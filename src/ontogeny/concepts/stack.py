@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ..arrays import Array, matrix
 from ..errors import ArgumentError
-from .base import Extractor, as_tensor, give
+from .base import Extractor, as_tensor, give, plain_tensors
 
 __all__ = ["fit_stack"]
 
@@ -58,11 +58,12 @@ def fit_stack(
     >>> len(fitted), codes.shape
     (3, (3, 40, 2))
     """
-    A = as_tensor(matrix("stack", stack, ndim=3))
+    A = as_tensor(matrix("stack", stack, ndim=3)).detach()
     wanted = (len(A), A.shape[2], extractor.n_concepts)
     start = None
     if init_dictionary is not None:
-        start = as_tensor(matrix("init_dictionary", init_dictionary, ndim=3)).to(A)
+        start = as_tensor(matrix("init_dictionary", init_dictionary, ndim=3)).detach().to(A)
+        start = matrix("init_dictionary", start, ndim=3)
         if tuple(start.shape) != wanted:
             raise ArgumentError(
                 f"init_dictionary must have shape (K, m, r) = {wanted}; "
@@ -78,11 +79,12 @@ def fit_stack(
     for group in groups:
         part = A[group.start : group.stop]
         first = None if start is None else start[group.start : group.stop]
-        solution = extractor._fit_stack(part, first)
-        for k in range(len(part)):
-            one = clone(extractor)
-            one._keep(solution, part, k, like=stack)
-            fitted.append(one)
+        with plain_tensors():
+            solution = extractor._fit_stack(part, first)
+            for k in range(len(part)):
+                one = clone(extractor)
+                one._keep(solution, part, k, like=stack)
+                fitted.append(one)
         codes.append(solution.codes)
     extractor._warn_unconverged(fitted)
     return fitted, give(torch.cat(codes), stack)
