@@ -13,7 +13,7 @@ from ontogeny.concepts.alternating import Factor, alternate
 from ontogeny.concepts.convex import ConvexNMF
 from ontogeny.concepts.nonnegative import nonnegative_codes
 from ontogeny.concepts.sparse import sparse_codes
-from ontogeny.errors import ArgumentError
+from ontogeny.errors import ArgumentError, NonFiniteError
 
 RNG = np.random.default_rng(0)
 A = RNG.laplace(size=(120, 8)) @ (RNG.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None])
@@ -177,6 +177,21 @@ def test_the_printed_rule_of_convex_nmf_raises_its_objective():
         for i in (4, 8, 20)
     ]
     assert not all(b <= a for a, b in pairwise(errors))
+
+
+def test_the_printed_rule_says_when_it_overflows():
+    est = ConvexNMF(5, variant="report", strict_convex=False, max_iter=2000, random_state=0)
+    with pytest.raises(NonFiniteError, match=r"left the range of float32.*variant='multi"):
+        est.fit(A.astype(np.float32))
+
+
+def test_multiplicative_concepts_come_in_the_order_of_their_exact_codes():
+    rng = np.random.default_rng(0)
+    M = rng.laplace(size=(400, 20)) @ (rng.normal(size=(20, 60)) * np.linspace(3, 0.3, 20)[:, None])
+    M = M + 0.3 * rng.normal(size=M.shape) + 0.5
+    est = ConvexNMF(12, variant="multiplicative", random_state=0)
+    energy = (est.fit_transform(M) ** 2).sum(0) * (est.components_**2).sum(1)
+    assert (np.diff(energy) <= 1e-3 * energy[0]).all()
 
 
 def test_the_multiplicative_rule_is_the_published_one():

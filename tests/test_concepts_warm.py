@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
+from ontogeny import concepts
 from ontogeny.concepts import NMF, SAE, ConvexNMF, SemiNMF, convex
 
 
@@ -69,3 +70,52 @@ def test_a_sparse_autoencoder_takes_up_overlapping_concepts():
     tied = np.maximum((A - A.mean(0)) @ W, 0)
     size = (tied @ W.T * (A - A.mean(0))).sum() / np.square(tied @ W.T).sum()
     assert sae.relative_error_ < 0.8 * relative(A, A.mean(0) + size * tied @ W.T)
+
+
+EVERY = [(name, {}) for name in concepts.names() if name not in ("svd", "pca")]
+EVERY += [("sparse-pca", {"sparse": "codes"}), ("convex-nmf", {"strict_convex": False})]
+EVERY += [("convex-nmf", {"landmarks": 90}), ("nmf", {"nonnegative": "split"})]
+
+
+def activations(name: str) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    A = rng.laplace(size=(120, 6)) @ (rng.normal(size=(6, 12)) * np.arange(6, 0, -1)[:, None])
+    return np.abs(A) if name == "nmf" else A + 0.3 * rng.normal(size=A.shape)
+
+
+def make(name: str, **options):
+    options = {"sae": {"epochs": 8}, "ica": {"max_iter": 2000}}.get(name, {}) | options
+    return concepts.make(name, 4, **options)
+
+
+@pytest.mark.parametrize("sparse", ["dictionary", "codes"])
+def test_sparse_pca_continues_the_given_concepts_in_their_order(sparse):
+    A = activations("sparse-pca")
+    W = make("sparse-pca", sparse=sparse).fit(A).components_.T[:, [2, 0, 3, 1]]
+    V = make("sparse-pca", sparse=sparse).fit(A + 1e-3, init_dictionary=W).components_.T
+    assert (np.abs(W.T @ V).argmax(axis=1) == np.arange(4)).all()
+
+
+@pytest.mark.parametrize(("name", "options"), EVERY)
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_a_dictionary_of_any_size_is_a_start_in_single_precision(name, options, size):
+    """Squares of such entries vanish or overflow in float32."""
+    A = activations(name).astype(np.float32)
+    W = (make(name, **options).fit(A).components_.T * size).astype(np.float32)
+    est = make(name, **options)
+    U = est.fit_transform(A, init_dictionary=W)
+    assert np.isfinite(U).all() and est.relative_error_ < 1
+
+
+@pytest.mark.parametrize(("name", "options"), EVERY)
+def test_concepts_missing_in_a_start_come_to_use(name, options):
+    """A dictionary may hold zero columns, such as of concepts that a penalty removed."""
+    A = activations(name)
+    cold = make(name, **options).fit(A)
+    for missing in ([1], [0, 1, 2, 3]):
+        W = cold.components_.T.copy()
+        W[:, missing] = 0
+        est = make(name, **options)
+        U = est.fit_transform(A, init_dictionary=W)
+        assert (np.abs(U).max(axis=0) > 0).all() and (np.abs(est.components_).max(1) > 0).all()
+        assert est.relative_error_ < 1.3 * cold.relative_error_

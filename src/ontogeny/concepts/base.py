@@ -27,6 +27,7 @@ from ..errors import ArgumentError, check_whole
 __all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
 
 NORM_ROWS = 512
+START_EXPONENT = 40  # a start that is larger or smaller by more is brought nearer to A
 SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
 
 
@@ -95,6 +96,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # Which factor carries the scale of A: "codes", "dictionary" or "both" (a square root each).
     _scale_in: ClassVar[str] = "codes"
+
+    _on_overflow: ClassVar[str] = "; give float64 activations"  # what then helps
 
     n_concepts: int
     random_state: Any
@@ -217,13 +220,19 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
         in_dictionary, in_codes = self._split_scale(scale)
         if start is not None:
-            start = start / in_dictionary[:, None, None]
+            start = _within_reach(start / in_dictionary[:, None, None])
         solution = self._solve(moderate, start)
         solution.dictionary = solution.dictionary * in_dictionary[:, None, None]
         solution.codes = solution.codes * in_codes[:, None, None]
         if solution.offset is not None:
             solution.offset = solution.offset * scale[:, None, None]
         solution.state["scale"] = scale
+        for factor in (solution.dictionary, solution.codes):
+            if not bool(torch.isfinite(factor).all()):
+                raise NonFiniteError(
+                    f"{type(self).__name__} left the range of {str(A.dtype).removeprefix('torch.')}"
+                    f" within {max(solution.n_iter)} iterations{self._on_overflow}."
+                )
         return solution
 
     def _check_arguments(self) -> None:
@@ -335,3 +344,11 @@ def _power_of_two(A: Tensor) -> Tensor:
     exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
     exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
     return torch.ldexp(torch.ones_like(largest), exponent)
+
+
+def _within_reach(start: Tensor) -> Tensor:
+    """Return the starts with a largest entry between 2^-40 and 2^40, so that squares are finite."""
+    largest = start.abs().amax((1, 2))
+    exponent = torch.where(largest > 0, torch.frexp(largest).exponent, 0)
+    excess = exponent - exponent.clamp(-START_EXPONENT, START_EXPONENT)
+    return torch.ldexp(start, -excess[:, None, None]) if bool(excess.any()) else start

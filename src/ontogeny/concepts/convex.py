@@ -102,6 +102,11 @@ class ConvexNMF(Extractor):
     def _scale_in(self) -> str:  # type: ignore[override]
         return "dictionary" if self.strict_convex else "codes"
 
+    @property
+    def _on_overflow(self) -> str:  # type: ignore[override]
+        printed = "; the printed rule does that, variant='multiplicative' does not"
+        return printed if self.variant == "report" else Extractor._on_overflow
+
     def _check_options(self) -> None:
         check_choice("variant", self.variant, ("accelerated", "multiplicative", "report"))
         check_stopping(self.max_iter, 0 if self.tol is None else self.tol)
@@ -127,9 +132,10 @@ class ConvexNMF(Extractor):
         if start is None:
             order, _ = solution.canonical(signed=False)
             H = torch.take_along_dim(H, order[:, :, None], 1)
+            if self.variant == "multiplicative":  # its last codes are far from exact ones
+                solution.codes = _exact_codes(A, W)
         if self.variant != "report":
-            pairs = zip(A, solution.dictionary, strict=True)
-            solution.codes = torch.stack([nonnegative_codes(a, w) for a, w in pairs])
+            solution.codes = _exact_codes(A, solution.dictionary)
         # W carries the scale of A under strict convexity, H then has none; else the other way.
         solution.state["coefficients"] = H
         solution.state["objective"] = A.new_tensor([f[5] for f in fits], dtype=torch.float64)
@@ -179,6 +185,10 @@ class ConvexNMF(Extractor):
 
 def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
     """Return H (r, l): means of k-means clusters, or an approximation of a given dictionary."""
+def _exact_codes(A: Tensor, W: Tensor) -> Tensor:
+    return torch.stack([nonnegative_codes(a, w) for a, w in zip(A, W, strict=True)])
+
+
     count = len(Z)
     if start is None:
         centers, _, _ = cluster(Z, min(r, count), seed, max_iter=10)
@@ -190,7 +200,23 @@ def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
     empty = torch.nonzero(size[:, 0] == 0)[:, 0]
     H[empty, (empty * 7919) % count] = 1.0
     H = H / size.clamp(min=1)
-    return H if start is None else _reproduce(H, centers, Z)
+    if start is None:
+        return H
+    return _without_gaps(_reproduce(H, centers, Z), Z, (centers == 0).all(1))
+
+
+def _without_gaps(H: Tensor, Z: Tensor, gaps: Tensor) -> Tensor:
+    """Return `H` with its rows `gaps` (r,) at means of clusters far from all other rows."""
+    if not bool(gaps.any()):
+        return H
+    clusters = _start(Z, len(H), 0, None)
+    centers, others = clusters @ Z, H[~gaps] @ Z
+    if len(others):
+        centers = centers - others[nearest(centers, others)]
+    far = torch.topk(centers.square().sum(1), int(gaps.sum())).indices
+    H = H.clone()
+    H[gaps] = clusters[far]
+    return H
 
 
 def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
@@ -226,6 +252,9 @@ def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
             sweep(U, G, B, NONNEGATIVE)
         sweeps = 2
         H, W = _gradient_steps(H, W, U[0] @ U[0].mT, U[0] @ A, Z, largest, steps=STEPS)
+        if sweeps > 2:
+            H = _without_gaps(H, Z, (U[0] == 0).all(1))
+            W = H @ Z
         yield U[0], H, norm2 / 2 + _quadratic(U[0] @ U[0].mT, U[0] @ A, W)
 
 

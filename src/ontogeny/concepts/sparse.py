@@ -228,16 +228,16 @@ class SparsePCA(Extractor):
         fit = alternate(S, U, W, BALL, rule, max_iter=self.max_iter, tol=self.tol)
         tau = fit.W.abs().sum((1, 2)).double()
         residual = (S - fit.U.mT @ fit.W).square().sum((1, 2)).double()
-        solution = Solution(fit.U.mT, fit.W.mT, None, fit.n_iter, fit.converged)
+        W = _unit(fit.W).mT
+        codes = torch.stack([_least_squares(a, w) for a, w in zip(A, W, strict=True)])
+        solution = Solution(codes, W, None, fit.n_iter, fit.converged)
         solution.state["tau"] = tau
         solution.state["objective"] = residual / 2 + self._penalty[:, 0].double() * tau
         solution.canonical(signed=True, ordered=start is None)
-        solution.dictionary = _unit(solution.dictionary.mT).mT
-        pairs = zip(A, solution.dictionary, strict=True)
-        solution.codes = torch.stack([_least_squares(a, w) for a, w in pairs])
         return solution
 
     def _sparse_codes(self, A: Tensor, start: Tensor | None) -> Solution:
+        ordered = start is None
         if start is None:
             start = torch.stack([thin_svd(a, self.n_concepts)[2] for a in A])
         fits = [
@@ -250,7 +250,7 @@ class SparsePCA(Extractor):
         residual = (A - U @ W.mT).square().sum((1, 2)).double()
         solution.state["tau"] = tau
         solution.state["objective"] = residual / 2 + self._penalty[:, 0].double() * tau
-        solution.canonical(signed=True)
+        solution.canonical(signed=True, ordered=ordered)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
