@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from ..arrays import Array, matrix
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, NonFiniteError, check_whole
 
 __all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
 

@@ -130,10 +130,10 @@ class ConvexNMF(Extractor):
         W = torch.stack([f[2] for f in fits])
         solution = Solution(U, W, None, [f[3] for f in fits], [f[4] for f in fits])
         if start is None:
-            order, _ = solution.canonical(signed=False)
-            H = torch.take_along_dim(H, order[:, :, None], 1)
             if self.variant == "multiplicative":  # its last codes are far from exact ones
                 solution.codes = _exact_codes(A, W)
+            order, _ = solution.canonical(signed=False)
+            H = torch.take_along_dim(H, order[:, :, None], 1)
         if self.variant != "report":
             solution.codes = _exact_codes(A, solution.dictionary)
         # W carries the scale of A under strict convexity, H then has none; else the other way.
@@ -183,12 +183,12 @@ class ConvexNMF(Extractor):
         return self._landmarks
 
 
-def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
-    """Return H (r, l): means of k-means clusters, or an approximation of a given dictionary."""
 def _exact_codes(A: Tensor, W: Tensor) -> Tensor:
     return torch.stack([nonnegative_codes(a, w) for a, w in zip(A, W, strict=True)])
 
 
+def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
+    """Return H (r, l): means of k-means clusters, or an approximation of a given dictionary."""
     count = len(Z)
     if start is None:
         centers, _, _ = cluster(Z, min(r, count), seed, max_iter=10)
@@ -250,11 +250,11 @@ def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
         G, B = (W @ W.mT)[None], (W @ A.mT)[None]
         for _ in range(sweeps):
             sweep(U, G, B, NONNEGATIVE)
-        sweeps = 2
-        H, W = _gradient_steps(H, W, U[0] @ U[0].mT, U[0] @ A, Z, largest, steps=STEPS)
         if sweeps > 2:
             H = _without_gaps(H, Z, (U[0] == 0).all(1))
             W = H @ Z
+        sweeps = 2
+        H, W = _gradient_steps(H, W, U[0] @ U[0].mT, U[0] @ A, Z, largest, steps=STEPS)
         yield U[0], H, norm2 / 2 + _quadratic(U[0] @ U[0].mT, U[0] @ A, W)
 
 

@@ -208,8 +208,8 @@ class _Autoencoder:
         codes, penalty = self.gate.train(self.pre(X), self.extra)
         return codes, codes @ self.W.mT + self.b, penalty
 
-@torch.enable_grad()
 
+@torch.enable_grad()
 def _train(
     model: _Autoencoder,
     X: Tensor,
