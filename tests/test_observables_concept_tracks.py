@@ -155,6 +155,17 @@ def test_refits_in_a_row_multiply_away_from_the_reference():
     assert "100 % of the reference step's" in words[0] and "in 0 of 2 layers" in words[1]
 
 
+def test_what_became_another_concept_on_its_way_is_said_to_be_so():
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 2)))[0]
+    angles = np.linspace(0, np.pi / 2, 9)
+    W = np.stack([(np.cos(a) * Q[:, 0] + np.sin(a) * Q[:, 1])[:, None] for a in angles])
+    tracks = og.observables.ConceptTracks("of")
+    one = tracks.observe(reading(W, range(9), 8), None).expand_dims(layer=["a"])
+    data = tracks.summarise(one.assign_attrs(reference_step=8), {"of": xr.Dataset()})
+    (words,) = json.loads(data.attrs["statements"])
+    assert "100 % of the reference step's" in words and "they became is 0.00" in words
+
+
 def test_layers_that_lose_more_than_refits_do_are_counted():
     data = node_of(0.9, [0.2, 0.2, 1.0, 1.0, 1.0], (0, 1, 2, 3, 4), 4)
     assert data.all_births.values.tolist() == [8, 8]

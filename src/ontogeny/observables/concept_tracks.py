@@ -13,6 +13,7 @@ from .. import distances
 from ..errors import ArgumentError
 from ..figures import Column, Curves, Figure, Heatmap, Section, Table, attach
 from ..needs import Need, Series
+from .arguments import check_node
 from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_figures import filled_steps
@@ -68,23 +69,27 @@ class ConceptTracks(Observable):
         "splits": ("concepts that split from one which lives on", "concepts"),
         "deaths": ("concepts that resemble none afterwards", "concepts"),
         "merges": ("concepts that merge into one which lives on", "concepts"),
-        "line": ("concept of the reference step, the longest followed first", ""),
+        "line": ("concepts of the reference step, the longest followed first", ""),
         "line_concept": ("number of the concept at the reference step", ""),
         "similarity": ("|cos| with its form at the reference step", "1"),
         "followed": ("share of the reference step's concepts followed to here", "1"),
         "refit_continued": ("share of concepts that a refit of the same step finds again", "1"),
         "refit_followed": ("share followed if every checkpoint were a refit", "1"),
+        "first_similarity": ("|cos| of the first form with the reference's, median", "1"),
+        "chance_similarity": ("|cos| that chance matches stay below, median", "1"),
         "followed_first": ("share followed back to the first checkpoint", "1"),
         "refit_first": ("share followed back if checkpoints were refits", "1"),
         "median_continued": ("continued per transition, median", "1"),
         "median_refit": ("found again by refits, median", "1"),
-        "all_births": ("births", "concepts"),
-        "all_splits": ("splits", "concepts"),
-        "all_deaths": ("deaths", "concepts"),
-        "all_merges": ("merges", "concepts"),
+        "all_births": ("births", "1"),
+        "all_splits": ("splits", "1"),
+        "all_deaths": ("deaths", "1"),
+        "all_merges": ("merges", "1"),
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_node("of", self.of)
         blank = np.eye(2)[None].repeat(2, axis=0)
         distances.tracks(
             blank,
@@ -205,6 +210,8 @@ def _totals(data: xr.Dataset, refitted: bool) -> dict[str, xr.DataArray]:
     known = data.continued.notnull().any("step")
     totals = {f"all_{n}": data[n].sum("step").where(known) for n in _EVENTS.values()}
     totals["followed_first"] = data.followed.isel(step=0, drop=True)
+    totals["first_similarity"] = data.similarity.isel(step=0, drop=True).median("line")
+    totals["chance_similarity"] = data.threshold.median("step")
     totals["median_continued"] = data.continued.median("step")
     if refitted:
         totals["median_refit"] = data.refit_continued.median("step")
@@ -224,6 +231,11 @@ def _words(data: xr.Dataset, refitted: bool) -> list[str]:
         f"and {percent('followed_first')} of the reference step's can be followed back to step "
         f"{int(data.step[0])} (medians over layers)."
     )
+    if data.first_similarity.notnull().any():
+        first += (
+            f" There |cos| with what they became is {float(data.first_similarity.median()):.2f}; "
+            f"a match by chance stays below {float(data.chance_similarity.median()):.2f}."
+        )
     words = [first]
     if refitted and data.median_refit.notnull().any():
         both = data.followed_first.notnull() & data.refit_first.notnull()
@@ -238,13 +250,14 @@ def _words(data: xr.Dataset, refitted: bool) -> list[str]:
 
 def _figures(refitted: bool) -> list[Figure]:
     columns = [
-        Column("followed_first", "followed back to the first"),
-        Column("median_continued", "continued per transition"),
+        Column("followed_first", "share", over="followed back to the first"),
+        Column("first_similarity", "|cos|", over="followed back to the first"),
+        Column("median_continued", "continue", over="per transition"),
         *(Column(f"all_{name}", name) for name in _EVENTS.values()),
     ]
     if refitted:
-        columns.insert(1, Column("refit_first", "if checkpoints were refits"))
-        columns.insert(3, Column("median_refit", "found again by a refit"))
+        columns.insert(1, Column("refit_first", "refits", over="followed back to the first"))
+        columns.insert(4, Column("median_refit", "refits", over="per transition"))
     return [
         Heatmap(
             "lines",
@@ -253,8 +266,9 @@ def _figures(refitted: bool) -> list[Figure]:
             x="step",
             y="line",
             facet="layer",
-            caption="One row a concept, the longest followed on top; empty where its track is "
-            "broken. Dark: as at the reference step.",
+            caption="One row a concept, the longest followed at the bottom; hatched where its "
+            "track is broken. A concept that is followed may still have become another: 1 is its "
+            "form at the reference step.",
         ),
         Curves(
             "followed",
