@@ -14,7 +14,16 @@ from ontogeny.observables import (
     SaeProbe,
     WeightRank,
 )
-from ontogeny.reproduce import MarkerRecipe, Scale, Verdict, judges, update_judges
+from ontogeny.reproduce import (
+    MarkerRecipe,
+    Scale,
+    Verdict,
+    attention_judges,
+    comparison_judges,
+    evidence,
+    judges,
+    update_judges,
+)
 from ontogeny.reproduce.execution import RECIPES
 from ontogeny.tasks import MarkerTask
 from ontogeny.training import MarkerRun
@@ -78,14 +87,14 @@ def ranks(growing, shuffled=3.0):
     series = np.broadcast_to(np.asarray(growing, float), (4, 11)).T
     null = np.broadcast_to(np.asarray(shuffled, float), (4, 11)).T
     dims = ("steps_so_far", "kind")
-    whole = ["variance_rank", "shuffled_from", "shuffled_to"]
+    whole = ["variance_rank", "shuffled_from", "shuffled_to", "walk_from", "walk_to"]
+    ends = [f"growing_{each}_{end}" for each in ("shuffled", "walk") for end in ("from", "to")]
+    ones = dict.fromkeys(("net_drift_ratio", "matrices"), ("kind", np.ones(4)))
     return xr.Dataset(
         dict.fromkeys(whole, ("kind", series[-1]))
-        | {
-            "growing": (dims, series),
-            "growing_shuffled_from": (dims, null),
-            "growing_shuffled_to": (dims, null),
-        },
+        | dict.fromkeys(ends, (dims, null))
+        | ones
+        | {"growing": (dims, series), "below_chance": ("kind", np.zeros(4))},
         coords={"steps_so_far": ARANGE, "kind": KINDS},
     )
 
@@ -115,7 +124,7 @@ SETTLES_AT_90 = [1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5]
 
 
 def of_figure_2(entropy, growing, seeds=2):
-    return judges.attention_and_rank(
+    return attention_judges.attention_and_rank(
         {
             "readout-attention": {"mixed": [attention(entropy)] * seeds},
             "weight-rank": {"mixed": [ranks(growing)] * seeds},
@@ -128,11 +137,14 @@ def test_entropy_and_rank_that_move_together_are_told_from_those_that_do_not():
     assert [v.holds for v in of_figure_2(FALL, SETTLES_AT_30)] == [True, True, True]
     late = of_figure_2(FALL, SETTLES_AT_90)
     assert [v.holds for v in late] == [True, True, False]
-    assert "fallen at step 20, 20" in late[2].measured and "settles at 90, 90" in late[2].measured
+    assert (
+        "fallen at step 20 and 20" in late[2].measured
+        and "settles at 90 and 90" in late[2].measured
+    )
     assert "too few" in late[2].beside
     back = np.r_[FALL[:-1], 1.6]
     smooth = of_figure_2(back, SETTLES_AT_30)[1]
-    assert not smooth.holds and "50 %" in smooth.measured and "step 40" in smooth.beside
+    assert not smooth.holds and "50 ± 0 %" in smooth.measured and "step 40" in smooth.beside
 
 
 def test_with_many_seeds_the_correlation_over_seeds_counts():
@@ -141,7 +153,7 @@ def test_with_many_seeds_the_correlation_over_seeds_counts():
     settle = [np.r_[np.full(k, 1.0), np.full(11 - k, 5.0)] for k in (1, 2, 3, 4, 5, 6)]
 
     def verdict(order):
-        return judges.attention_and_rank(
+        return attention_judges.attention_and_rank(
             {
                 "readout-attention": {"mixed": [attention(e) for e in fell]},
                 "weight-rank": {"mixed": [ranks(settle[i]) for i in order]},
@@ -164,15 +176,18 @@ def test_at_equal_loss_the_run_that_is_ahead_is_read_where_it_had_the_others_los
         },
         "weight-rank": {"addition": [ranks(np.full(11, 3.5))], "multiplication": [ranks(rising)]},
     }
-    at_step, at_loss = judges.equal_loss(found)[:2]
+    at_step, at_loss = comparison_judges.equal_loss(found)[:2]
     assert at_step.holds and not at_loss.holds
-    assert "multiplication 3.50, addition 3.50" in at_loss.measured and "step 50" in at_loss.beside
+    assert "multiplication 3.5, addition 3.5" in at_loss.measured and "step 50" in at_loss.beside
     found["weight-rank"]["addition"] = [ranks(np.full(11, 2.0))]
-    assert judges.equal_loss(found)[1].holds
+    assert comparison_judges.equal_loss(found)[1].holds
 
 
 def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
-    settled = [judges._settled(ranks(r).growing.mean("kind")) for r in (SETTLES_AT_90, [5.0] * 11)]
+    settled = [
+        attention_judges._settled(ranks(r).growing.mean("kind"))
+        for r in (SETTLES_AT_90, [5.0] * 11)
+    ]
     assert settled == [90.0, 0.0]
 
 
@@ -194,36 +209,39 @@ def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_d
     assert untold.holds is None and "10" in untold.beside
 
 
+def projected(commutator, gradient, seeds=2):
+    """Return shares inside over steps, of seeds that are alike, in both bases."""
+    rho = np.array([commutator, gradient, gradient], float)
+    run = xr.Dataset(
+        {
+            "rho_median": (("setting", "vector", "step"), np.stack([rho, rho])),
+            "control": (("setting", "step"), np.full((2, rho.shape[1]), 0.013)),
+        },
+        coords={
+            "vector": ["commutator", "gradient", "difference of gradients"],
+            "setting": [update_judges._SO_FAR, update_judges._WHOLE],
+        },
+    )
+    return {"projection": {"mixed": [run] * seeds}}
+
+
 def test_commutators_that_project_like_gradients_are_nothing_special():
-    def found(commutator):
-        return {
-            "projection": {
-                "mixed": [
-                    xr.Dataset(
-                        {
-                            "rho_median": (
-                                ("setting", "vector", "step"),
-                                [[[commutator], [0.05], [0.05]]],
-                            ),
-                            "control": (("setting", "step"), [[0.013]]),
-                        },
-                        coords={"vector": ["commutator", "gradient", "difference of gradients"]},
-                    )
-                ]
-            }
-        }
-
-    assert [v.holds for v in update_judges.avoidance(found(0.05))] == [False, False]
-    assert [v.holds for v in update_judges.avoidance(found(0.001))] == [True, True]
-    assert [v.holds for v in update_judges.outside(found(0.05))] == [True, False]
+    alike = projected([np.nan, 0.05, 0.05], [np.nan, 0.05, 0.05])
+    assert [v.holds for v in update_judges.avoidance(alike)] == [False] * 3
+    avoiding = projected([np.nan, 0.05, 0.001], [np.nan, 0.05, 0.05])
+    assert [v.holds for v in update_judges.avoidance(avoiding)] == [True] * 3
+    assert [v.holds for v in update_judges.outside(alike)] == [True, False]
 
 
-def figure_1(growing):
-    run = ranks(growing)
-    four = xr.DataArray(np.ones(4), dims="kind")
-    others = ("net_drift_ratio", "walk_from", "walk_to", "below_chance")
-    run = run.assign(dict.fromkeys(others, four))
-    return judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})
+def test_nearly_all_outside_tells_commutators_apart_only_where_gradients_are_inside():
+    few = projected([0.05, 0.05], [0.5, 0.5])
+    for run in few["projection"]["mixed"]:
+        run.control[:] = 0.4
+    assert [v.holds for v in update_judges.outside(few)] == [True, True]
+
+
+def figure_1(growing, null=3.0, seeds=2):
+    return judges.low_ranks({"weight-rank": {"mixed": [ranks(growing, null)] * seeds}})
 
 
 @pytest.mark.parametrize(
@@ -252,19 +270,148 @@ def test_times_that_coincide_with_those_of_random_order_show_nothing():
         "weight-rank": {"mixed": [ranks(SETTLES_AT_90, SETTLES_AT_90)] * 2},
         "readout-accuracy": {"mixed": [accuracy(40.0)] * 2},
     }
-    assert judges.attention_and_rank(runs)[2].holds is None
+    assert attention_judges.attention_and_rank(runs)[2].holds is None
     runs["weight-rank"]["mixed"] = [ranks(SETTLES_AT_90)] * 2
-    assert judges.attention_and_rank(runs)[2].holds is True
+    assert attention_judges.attention_and_rank(runs)[2].holds is True
+
+
+def scaled(ranks_by_label, right=None):
+    """Return runs of `sizes` with given ranks of their seeds, solved unless `right` says less."""
+    labels = {"m up to 1": [3.0, 3.0], "m up to 2": [3.0, 3.0]} | ranks_by_label
+    known = {label: accuracy(40.0) for label in labels}
+    for label, value in (right or {}).items():
+        known[label] = known[label].assign(accuracy=known[label].accuracy * value)
+    return {
+        "weight-rank": {k: [ranks([r] * 11) for r in each] for k, each in labels.items()},
+        "readout-accuracy": {k: [one] * len(labels[k]) for k, one in known.items()},
+    }
+
+
+def verdict_on(what, found):
+    return next(v for v in judges.sizes(found) if what in v.claim)
 
 
 def test_sizes_without_a_comparison_show_nothing():
+    assert [v.holds for v in judges.sizes(scaled({}))] == [None, None, None]
+    three = scaled({"m up to 3": [3.1, 3.2]})
+    assert verdict_on("stable over m", three).holds
+    assert not verdict_on("stable over m", scaled({"m up to 3": [5.0, 5.0]})).holds
+
+
+@pytest.mark.parametrize(
+    ("rank", "right", "grows"),
+    [
+        ([4.0, 4.2], 1.0, True),
+        ([3.2, 3.3], 1.0, False),  # no more than half a dimension
+        ([2.9, 5.0], 1.0, None),  # seeds disagree
+        ([4.0, 4.2], 0.4, None),  # an unfinished run
+    ],
+)
+def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(rank, right, grows):
+    found = scaled({"C = 16": rank}, {"C = 16": right})
+    assert verdict_on("modulus", found).holds is grows
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "grows"),
+    [
+        ([2.0, 2.0], [4.0, 4.0], True),
+        ([4.0, 4.0], [2.0, 2.0], False),
+        ([2.0, 2.0], [3.1, 3.1], None),
+    ],
+)
+def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(shallow, deep, grows):
+    depths = {"2 layers instead of 3": shallow, "4 layers instead of 3": deep}
+    assert verdict_on("depth", scaled(depths)).holds is grows
+
+
+@pytest.mark.parametrize(
+    ("below", "holds"), [(0.0, False), (0.25, False), (0.75, None), (1.0, True)]
+)
+def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds):
+    run = ranks([3.0] * 11)
+    run["below_chance"] = ("kind", [below, 0.0, 0.0, 0.0] if below < 1 else np.ones(4))
+    run["matrices"] = ("kind", np.full(4, 4.0))  # 16 in each of two seeds
+    confined = judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[1]
+    assert confined.holds is holds, confined
+    assert f"{round(8 * below) if below < 1 else 32} of 32" in confined.measured
+
+
+@pytest.mark.parametrize(("seeds", "holds"), [(1, False), (2, True)])
+def test_the_order_of_four_ranks_in_one_seed_is_chance(seeds, holds):
+    run = ranks([3.0] * 11)
+    run["variance_rank"] = ("kind", [5.0, 5.0, 3.0, 4.0])
+    assert judges.low_ranks({"weight-rank": {"mixed": [run] * seeds}})[2].holds is holds
+
+
+def test_a_fall_that_random_paths_show_too_is_no_collapse():
+    falling = [1, 6, 5, 3, 3, 3, 3, 3, 3, 3, 3]
+    assert figure_1(falling)[3].holds is True
+    assert figure_1(falling, null=falling)[3].holds is None
+
+
+def test_entropy_that_falls_late_does_not_drop_sharply():
+    late = np.r_[np.linspace(2.7, 2.4, 9), 0.5, 0.4]
+    assert of_figure_2(late, SETTLES_AT_30)[0].holds is False
+
+
+@pytest.mark.parametrize(
+    ("right", "learned"), [(0.95, True), (0.5, None), (0.12, False), (np.nan, None)]
+)
+def test_a_task_is_learned_where_nearly_all_is_right(right, learned):
+    one = accuracy(0.0)
     found = {
-        "weight-rank": {"m up to 2": [ranks([3.0] * 11)]},
-        "readout-accuracy": {"m up to 2": [accuracy(40.0)]},
+        "readout-accuracy": {"SGD": [one.assign(accuracy=one.accuracy * right)] * 2},
+        "weight-rank": {"SGD": [ranks([3.0] * 11)] * 2},
     }
-    assert [v.holds for v in judges.sizes(found)] == [None, None, None]
-    found["weight-rank"]["C = 16"] = [ranks([3.2] * 11)]  # no more than half a dimension
-    assert judges.sizes(found)[1].holds is False
+    assert comparison_judges.stated(found)[0].holds is learned
+
+
+def test_seeds_that_disagree_show_nothing():
+    assert evidence.more([3.0, 4.0], [2.0, 2.0], 0.5) is True
+    assert evidence.more([2.2, 2.2], [2.0, 2.0], 0.5) is False
+    assert evidence.more([1.9, 6.0], [2.0, 2.0], 0.5) is None
+    assert evidence.more([np.nan, 6.0], [2.0, 2.0], 0.5) is None
+    assert evidence.agreed([True, False]) is None
+    assert evidence.agreed([True, True], [np.nan]) is None
+
+
+def of_figure_6(lost, followed=4.0, random=0.0):
+    """Return verdicts where removal costs `lost` (share of accuracy) at four steps."""
+    ablations = {"count": lost, "random": np.full(4, random), "matched": lost, "largest": lost}
+    run = xr.Dataset(
+        {
+            "accuracy_lost": (
+                ("step", "variant", "ablation"),
+                np.stack(list(ablations.values()), axis=-1)[:, None],
+            ),
+            "latents_above_null": (("step", "variant"), np.full((4, 1), followed)),
+            "accuracy": ("step", [0.1, 0.5, 0.9, 0.9]),
+        },
+        coords={"step": [0, 1, 2, 3], "variant": ["topk"], "ablation": list(ablations)},
+    )
+    return [v.holds for v in update_judges.latents({"sae-probe": {"mixed": [run] * 2}})]
+
+
+def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
+    assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
+    assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
+    assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
+
+
+def test_commutators_whose_norm_falls_do_not_stay_large_though_their_defect_does():
+    fall = np.exp(-ARANGE / 20)
+    run = xr.Dataset(
+        {
+            "norm": ("step", fall**2),
+            "gradient_norm": ("step", fall),
+            "defect": ("step", np.ones(11)),
+            "training_loss": ("step", fall),
+        },
+        coords={"step": ARANGE},
+    )
+    norm, defect, *_ = update_judges.commuting({"commutators": {"mixed": [run] * 2}})
+    assert norm.holds is False and defect.holds is True
 
 
 @pytest.mark.parametrize(
@@ -277,7 +424,7 @@ def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
         "readout-accuracy": {"mixed": [learned] * 2, "curriculum": [forgotten] * 2},
         "weight-rank": {label: [ranks([3.0] * 11)] * 2 for label in ("mixed", "curriculum")},
     }
-    assert judges.forgetting(found)[0].holds is forgets
+    assert comparison_judges.forgetting(found)[0].holds is forgets
 
 
 @pytest.mark.parametrize(
@@ -292,9 +439,9 @@ def test_an_explosion_after_convergence_is_measured_from_convergence(defect, exp
     names = ("defect", "norm", "gradient_norm")
     run = xr.Dataset(dict.fromkeys(names, ("step", defect)), coords={"step": ARANGE})
     run = run.assign(training_loss=("step", loss))
-    assert update_judges.commuting({"commutators": {"mixed": [run]}})[1].holds is explodes
+    assert update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds is explodes
     late = run.assign(training_loss=("step", np.r_[np.full(10, 2.0), 0.1]))
-    assert update_judges.commuting({"commutators": {"mixed": [late]}})[1].holds is None
+    assert update_judges.commuting({"commutators": {"mixed": [late]}})[2].holds is None
 
 
 def test_a_weak_correlation_needs_runs_that_could_show_a_strong_one():
@@ -322,6 +469,6 @@ def test_a_correlation_that_chance_gives_too_is_neither_weak_nor_shown(monkeypat
     def verdict(p):
         found = SimpleNamespace(joint_pearson=0.4, joint_p=p, pearson=0.4, n=11)
         monkeypatch.setattr(update_judges, "compare_signals", lambda *_: found)
-        return update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds
+        return update_judges.commuting({"commutators": {"mixed": [run]}})[3].holds
 
     assert verdict(0.3) is None and verdict(0.01) is False

@@ -16,7 +16,7 @@ from ..observables import (
 )
 from ..tasks import MarkerTask
 from ..training import MarkerRun, OptimizerSettings
-from . import judges, update_judges
+from . import attention_judges, comparison_judges, judges, update_judges
 from .marker_recipe import MarkerRecipe, Scale
 
 __all__ = ["RECIPES"]
@@ -94,7 +94,11 @@ def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
     runs["C = 16"] = replace(run, task=wide)
-    runs |= {f"{n} layers": replace(run, layers=n) for n in depths if n != run.layers}
+    runs |= {
+        f"{n} layers instead of {run.layers}": replace(run, layers=n)
+        for n in depths
+        if n != run.layers
+    }
     return runs
 
 
@@ -123,7 +127,7 @@ _ALL = (
         "the weights' rank.",
         "Xu 2026, sec. 4.2, Fig. 2",
         **_scales((_ATTENTION, _ACCURACY, _RANK), (_ATTENTION, _ACCURACY, _QUICK_RANK)),
-        judge=judges.attention_and_rank,
+        judge=attention_judges.attention_and_rank,
         limits="a correlation over seeds needs five; two of an easy task show only whether times "
         "coincide.",
     ),
@@ -175,7 +179,7 @@ _ALL = (
             _curriculum(_FULL),
             _curriculum(_QUICK),
         ),
-        judge=judges.forgetting,
+        judge=comparison_judges.forgetting,
         limits="forgetting over more than two stages of 250 steps.",
     ),
     MarkerRecipe(
@@ -184,7 +188,7 @@ _ALL = (
         "MLPs disrupt the low-dimensional structure and generalise worse.",
         "Xu 2026, sec. 4.5",
         **_scales((_ACCURACY, _RANK), (_ACCURACY, _QUICK_RANK), _mlp(_FULL), _mlp(_SMALL), seeds=5),
-        judge=judges.architecture,
+        judge=comparison_judges.architecture,
         limits="width 64 and 500 steps: the models end at different losses, and ranks go with the "
         "loss.",
     ),
@@ -201,7 +205,7 @@ _ALL = (
             checkpoints=(None, 11),
             seeds=5,
         ),
-        judge=judges.equal_loss,
+        judge=comparison_judges.equal_loss,
         limits="width 64, 11 snapshots and 500 steps: at equal loss the ranks are those of few "
         "snapshots.",
     ),
@@ -237,7 +241,7 @@ _ALL = (
             seeds=3,
             quick_texts=256,
         ),
-        judge=judges.stated,
+        judge=comparison_judges.stated,
         limits="whether it learns later: 200 of 20,000 steps.",
     ),
 )

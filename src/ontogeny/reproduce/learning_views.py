@@ -19,7 +19,8 @@ def _ranks(data: xr.Dataset) -> xr.Dataset:
     names = ["variance_rank", "increment_participation_ratio", "net_drift_ratio"]
     names += ["walk_low", "walk_high", "shuffled_low", "shuffled_high", "learned_rank"]
     whole = data[names].assign(below_chance=(data.p_lower < 0.05).astype(float))
-    whole = whole.assign_coords(block=kinds).groupby("block").mean().rename(block="kind")
+    by_kind = whole.assign_coords(block=kinds).groupby("block")
+    whole = by_kind.mean().assign(matrices=by_kind.count().variance_rank).rename(block="kind")
     growing = {
         "growing": "growing_rank_by_kind",
         "growing_walk_from": "growing_walk_low_by_kind",

@@ -21,7 +21,7 @@ from ..tasks import MarkerTask
 from ..training import MarkerRun, record_marker_runs
 from ..trajectory import Trajectory
 from .averages import over_seeds
-from .judges import Found
+from .evidence import Found
 from .pages import check_own, publish
 from .verdicts import Verdict, verdict_view
 from .views import VIEWS

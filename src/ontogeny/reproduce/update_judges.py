@@ -9,44 +9,74 @@ import xarray as xr
 
 from ..dynamics import compare_signals
 from ..errors import ArgumentError, NonFiniteError
-from .judges import Found, told
+from .evidence import LEVEL, Found, agreed, more, named, spread
 from .verdicts import Verdict
 
 __all__ = ["avoidance", "commuting", "latents", "outside"]
 
-_LEVEL = 0.05
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
 _CONVERGED = 0.1  # of the loss's way down that may be left
+_EXPLODED = 10
+_STAYS = 0.5  # of the first value
+_FALLEN = 0.5  # of the highest value, or of that of gradients
 _LESS = 0.8  # of chance
+_OUTSIDE = 95.0  # % of the norm
+_LITTLE = 2.0  # points of accuracy
+_SO_FAR = "basis of the run so far, all parameters"
+_WHOLE = "basis of the whole run, all parameters"
 
 
 def commuting(found: Found) -> list[Verdict]:
     """Judge Figure 3: whether commutators stay large, spike after convergence and with the loss."""
     (runs,) = found["commutators"].values()
-    first, middle, last = (_over_steps(runs, "defect", at) for at in (0.0, 0.5, 1.0))
-    explosion = float(np.mean([_explosion(run) for run in runs]))
-    norms = [_over_steps(runs, "norm", at) for at in (0.0, 1.0)]
-    gradients = [_over_steps(runs, "gradient_norm", at) for at in (0.0, 1.0)]
+    explosion = np.array([_explosion(run) for run in runs])
+    known = np.isfinite(explosion).all()
+    gradients = np.array([_first_lowest_last(run, "gradient_norm") for run in runs]).T
     return [
-        Verdict(
-            "the normalised defect stays as large as before training",
-            told(last >= first, first, last),
-            f"{first:.2g} at first, {middle:.2g} half-way, {last:.2g} in the end",
+        _stays(
+            "the norm of commutators stays large throughout training",
+            [_first_lowest_last(run, "norm") for run in runs],
+            f"that of gradients goes from {_short(gradients[0])} to {_short(gradients[2])}",
+        ),
+        _stays(
+            "the normalised defect stays large throughout training",
+            [_first_lowest_last(run, "defect") for run in runs],
             "0 where steps commute; float64, so that rounding adds nothing",
         ),
         Verdict(
             "commutators explode after convergence",
-            told(explosion > 10, explosion),
-            f"largest normalised defect after convergence {explosion:.1f} times that at it"
-            if np.isfinite(explosion)
+            agreed(explosion > _EXPLODED, explosion),
+            f"largest normalised defect after convergence {spread(explosion)} times that at it"
+            if known
             else "the loss converges at the last checkpoint or not at all",
-            f"before training to the end {last / first:.1f} times; their norm goes from "
-            f"{norms[0]:.2g} to {norms[1]:.2g}, that of gradients from "
-            f"{gradients[0]:.2g} to {gradients[1]:.2g}",
+            f"medians of a few pairs vary by themselves: {_EXPLODED} times counts",
         ),
         _with_the_loss(runs),
     ]
+
+
+def _first_lowest_last(run: xr.Dataset, name: str) -> tuple[float, float, float]:
+    """Return a series' first, lowest and last known value."""
+    known = run[name].dropna("step").values
+    return float(known[0]), float(known.min()), float(known[-1])
+
+
+def _stays(claim: str, series: Sequence[tuple[float, float, float]], beside: str) -> Verdict:
+    """Judge whether a series never falls below half of its first value, seed by seed."""
+    first, lowest, last = np.array(series).T
+    return Verdict(
+        claim,
+        agreed(lowest > _STAYS * first, first, lowest),
+        f"{_short(first)} at first, {_short(lowest)} at the lowest, {_short(last)} in the end",
+        f"{beside}; half of the first counts as large",
+    )
+
+
+def _short(values: np.ndarray) -> str:
+    """Return a mean and SD over seeds with two digits, of numbers of any size."""
+    mean = f"{np.mean(values):.2g}"
+    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
 
 
 def _explosion(run: xr.Dataset) -> float:
@@ -83,7 +113,7 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     reach = 1.96 / np.sqrt(max(count, 1.0))
     largest = float(np.tanh(np.arctanh(min(size, 0.999)) + reach))
     weak = bool(size < _WEAK and largest < _EXCLUDED and np.isfinite(found.joint_p))
-    shown = bool(size >= _WEAK and found.joint_p <= _LEVEL)
+    shown = bool(size >= _WEAK and found.joint_p <= LEVEL)
     return Verdict(
         claim,
         size < _WEAK if weak or shown else None,
@@ -96,85 +126,117 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
 
 def avoidance(found: Found) -> list[Verdict]:
     """Judge Figure 4: whether commutators avoid the trajectory's directions, beside gradients."""
-    commutator, gradient, chance = _inside(found)
+    (runs,) = found["projection"].values()
+    commutator, gradient, chance = _inside(runs)
+    so_far = [run.rho_median.sel(setting=_SO_FAR) for run in runs]
+    falls = [_first_highest_last(rho.sel(vector="commutator")) for rho in so_far]
+    plain = [_first_highest_last(rho.sel(vector="gradient")) for rho in so_far]
+    _, highest, last = np.array(falls).T
     return [
         Verdict(
+            "the share of a commutator inside falls towards zero in training",
+            agreed(last < _FALLEN * highest, highest, last),
+            f"share of the norm inside the directions of the run so far: {_course(falls)}",
+            f"plain gradients: {_course(plain)}; half of the highest counts as fallen",
+        ),
+        Verdict(
             "commutators project less on the trajectory's directions than on random ones",
-            told(commutator < _LESS * chance, commutator, chance),
-            f"share of the norm inside, last step, whole run: {commutator:.3f}",
-            f"random subspaces of the same dimension {chance:.3f}; a fifth less counts as less",
+            agreed(commutator < _LESS * chance, commutator, chance),
+            f"share of the norm inside, last step, {_WHOLE}: {spread(commutator, 3)}",
+            f"random subspaces of the same dimension {spread(chance, 3)}; a fifth less counts",
         ),
         Verdict(
             "commutators project less on them than plain gradients do",
-            told(commutator < 0.5 * gradient, commutator, gradient),
-            f"share of the norm inside {commutator:.3f}",
-            f"plain gradients {gradient:.3f}; half of that counts as less",
+            agreed(commutator < _FALLEN * gradient, commutator, gradient),
+            f"share of the norm inside {spread(commutator, 3)}",
+            f"plain gradients {spread(gradient, 3)}; half of that counts as less",
         ),
     ]
+
+
+def _first_highest_last(rho: xr.DataArray) -> tuple[float, float, float]:
+    """Return a share over steps: its first known value, the highest, the last."""
+    known = rho.dropna("step").values
+    return float(known[0]), float(known.max()), float(known[-1])
+
+
+def _course(series: Sequence[tuple[float, float, float]]) -> str:
+    first, highest, last = np.array(series).T
+    return (
+        f"{spread(first, 3)} at first, {spread(highest, 3)} at the highest, "
+        f"{spread(last, 3)} in the end"
+    )
 
 
 def outside(found: Found) -> list[Verdict]:
     """Judge Figure 5: whether nearly all of a commutator is outside, and what else is."""
+    (runs,) = found["projection"].values()
     names = ("commutators", "plain gradients", "random directions")
-    inside = dict(zip(names, _inside(found), strict=True))
-    outer = {name: np.sqrt(1 - share**2) for name, share in inside.items()}
-    shown = ", ".join(f"{name} {100 * value:.1f} %" for name, value in outer.items())
+    outer = [100 * np.sqrt(1 - share**2) for share in _inside(runs)]
+    shown = ", ".join(f"{n} {spread(each)} %" for n, each in zip(names, outer, strict=True))
     return [
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
-            told(outer["commutators"] > 0.95, outer["commutators"]),
+            agreed(outer[0] > _OUTSIDE, outer[0]),
             shown,
-            "√(1 − ρ²), not 1 − ρ",
+            f"last step, {_WHOLE}; √(1 − ρ²), not 1 − ρ",
         ),
         Verdict(
             "that tells commutators apart from other vectors",
-            told(outer["commutators"] > outer["plain gradients"] + 0.01, list(outer.values())),
+            agreed((outer[0] > _OUTSIDE) & (outer[1] <= _OUTSIDE) & (outer[2] <= _OUTSIDE), *outer),
             shown,
-            "one point more than plain gradients counts as apart",
+            "no more than 95 % of plain gradients and of random directions may be outside",
         ),
     ]
+
+
+def _inside(runs: Sequence[xr.Dataset]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return shares inside, one of each seed: of commutators, gradients and random directions."""
+    last = [run.sel(setting=_WHOLE).isel(step=-1) for run in runs]
+    commutator, gradient = (
+        np.array([float(each.rho_median.sel(vector=vector)) for each in last])
+        for vector in ("commutator", "gradient")
+    )
+    return commutator, gradient, np.array([float(each.control) for each in last])
 
 
 def latents(found: Found) -> list[Verdict]:
     """Judge Figure 6: how many latents follow m, and what their removal costs and when."""
     (runs,) = found["sae-probe"].values()
-    data = xr.concat(runs, dim="seed", coords="minimal", compat="override").mean("seed")
-    lost, count = data.accuracy_lost, data.latents_above_null
-    followed = [float(value) for value in count.isel(step=-1).values.ravel()]
-    mine, random = (100 * lost.sel(ablation=name) for name in ("count", "random"))
+    data = xr.concat(runs, dim="seed", coords="minimal", compat="override")
+    count = data.latents_above_null.transpose("seed", "step", "variant")
+    lost = 100 * data.accuracy_lost.mean("variant").transpose("seed", "step", "ablation")
+    mine, random, equal, largest = (
+        lost.sel(ablation=name) for name in ("count", "random", "matched", "largest")
+    )
     second = min(1, data.sizes["step"] - 1)  # before training there is nothing to lose
-    early, late = (float(mine.isel(step=i).mean()) for i in (second, -1))
+    early, late = (mine.isel(step=i).values for i in (second, -1))
+    worst = int(np.argmax(mine.mean("seed").values))
+    followed = count.isel(step=-1).values
+    right = data.accuracy.transpose("seed", "step")
     return [
         Verdict(
             "3 to 5 latents follow the task's structure",
-            told(all(3 <= value <= 5 for value in followed), followed),
-            "latents that correlate with m, by variant: "
-            + ", ".join(f"{value:.0f}" for value in followed),
+            agreed(((followed >= 3) & (followed <= 5)).all(axis=1), followed),
+            f"latents that correlate with m: {named(data.variant.values, followed, 0)}",
             "beyond the best of shuffled texts; before training "
-            + ", ".join(f"{float(v):.0f}" for v in count.isel(step=0).values.ravel()),
+            + named(data.variant.values, count.isel(step=0).values, 0),
+        ),
+        Verdict(
+            "removing them costs little at all stages",
+            agreed((mine < _LITTLE).all("step"), mine),
+            f"at most {spread(mine.isel(step=worst))} points of accuracy, at step "
+            f"{int(data.step[worst]):,}",
+            f"there random latents {spread(random.isel(step=worst))}, of equal energy "
+            f"{spread(equal.isel(step=worst))}, the largest {spread(largest.isel(step=worst))}; "
+            f"under {_LITTLE} points count as little",
         ),
         Verdict(
             "removing them costs most early in training",
-            told(early > late + 1, early, late),
-            f"points of accuracy lost: {early:.1f} at step {int(data.step[second]):,}, "
-            f"{late:.1f} in the end",
-            f"random latents in the end {float(random.isel(step=-1).mean()):.1f}; one point counts",
+            more(early, late, 1.0),
+            f"points of accuracy lost: {spread(early)} at step {int(data.step[second]):,} "
+            f"(accuracy {spread(right[:, second], 2)}), {spread(late)} in the end",
+            f"random latents {spread(random.isel(step=second))} and "
+            f"{spread(random.isel(step=-1))}; one point counts",
         ),
     ]
-
-
-def _over_steps(runs: Sequence[xr.Dataset], name: str, share: float) -> float:
-    """Return the mean over seeds of a series at a share of the way through its known steps."""
-    values = []
-    for run in runs:
-        known = run[name].dropna("step")
-        values.append(float(known[round(share * (known.sizes["step"] - 1))]))
-    return float(np.mean(values))
-
-
-def _inside(found: Found) -> tuple[float, float, float]:
-    """Return the share inside of a commutator, of a plain gradient, and of random directions."""
-    (runs,) = found["projection"].values()
-    last = [run.isel(step=-1, setting=-1) for run in runs]
-    rho = np.mean([each.rho_median.values for each in last], axis=0)
-    return float(rho[0]), float(rho[1]), float(np.mean([each.control for each in last]))

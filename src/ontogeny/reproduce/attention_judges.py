@@ -1,0 +1,110 @@
+"""Verdicts on attention at the read-out beside the rank of the weights: Figure 2."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..observables.readout_attention import settling_step
+from ..semantics import first_crossing, learning_order
+from .evidence import LEVEL, Found, agreed, listed, spread, told
+from .verdicts import Verdict
+
+__all__ = ["attention_and_rank"]
+
+_SEEDS = 5  # below this many no correlation over seeds is tested
+_TOGETHER = 1.5  # times that differ by less than this factor coincide
+_EARLY = 0.2  # of training, within which a sharp fall is half done
+
+
+def attention_and_rank(found: Found) -> list[Verdict]:
+    """Judge Figure 2: how entropy falls, and when, beside when the rank stops moving.
+
+    Entropy has fallen at the step where 90 % of the way to its lowest value is done; the rank of
+    the run so far has settled at the first step from which on it stays within 10 % of its last.
+    The largest m counts, and the last layer.
+    """
+    (attention,), (ranks,) = (found[n].values() for n in ("readout-attention", "weight-rank"))
+    (accuracy,) = found["readout-accuracy"].values()
+    entropy = [run.entropy.isel(set=-1).dropna("step") for run in attention]
+    fell = np.array([settling_step(e.step.values, e.values) for e in entropy])
+    half = np.array([settling_step(e.step.values, e.values, 0.5) for e in entropy])
+    settled = np.array([_settled(run.growing.mean("kind")) for run in ranks])
+    shuffled = np.array([_settled(_shuffled(run)) for run in ranks])
+    low, first, last = (np.array([f(e.values) for e in entropy]) for f in (min, _first, _last))
+    back = (last - low) / np.maximum(first - low, 1e-12)
+    steps = float(entropy[0].step[-1])
+    solved = listed([_solved(run) for run in accuracy])
+    fallen = agreed((low < 0.5 * first) & (half <= _EARLY * steps), low, first)
+    name = str(attention[0].set.values[-1])
+    return [
+        Verdict(
+            "entropy drops sharply",
+            fallen,
+            f"{name}: {spread(first, 2)} nats at first, lowest {spread(low, 2)}; half of the fall "
+            f"is done at step {listed(half)} of {steps:,.0f}",
+            f"equal attention {float(attention[0].uniform.isel(set=-1).max()):.2f}; to less than "
+            "half, and half of the fall within a fifth of training, counts as sharp",
+        ),
+        Verdict(
+            "entropy drops smoothly, without rising again",
+            agreed(back < 0.1, back) if fallen else None,  # else there is nothing to regain
+            f"{name}: {spread(last, 2)} nats in the end, {spread(100 * back, 0)} % of the fall is "
+            "taken back",
+            f"a tenth counts; task solved (.95) at step {solved}",
+        ),
+        _of_timing(fell, settled, shuffled),
+    ]
+
+
+def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> Verdict:
+    """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
+    measured = f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
+    beside = f"rank of the same increments in random order settles at {listed(shuffled)}"
+    together = agreed(_apart(fell, settled) <= _TOGETHER, fell, settled)
+    # A rank so far settles late whatever happens: where that of increments in random order does so
+    # at the same time, coinciding shows nothing.
+    always = bool((_apart(fell, shuffled) <= _TOGETHER).all())
+    coincide = None if together and always else together
+    if len(fell) < _SEEDS:
+        beside += f"; {len(fell)} seeds are too few for a correlation over seeds"
+        return Verdict(
+            "entropy's fall goes with the rank's stabilisation", coincide, measured, beside
+        )
+    order = learning_order(-fell, settled)
+    correlated = bool(order.p_value <= LEVEL and order.spearman > 0)
+    return Verdict(
+        "entropy's fall goes with the rank's stabilisation",
+        told(True, order.spearman) if correlated else coincide,
+        f"{measured}; rank correlation over seeds {order.spearman:.2f}",
+        f"{beside}; random pairings p = {order.p_value:.2g}",
+    )
+
+
+def _apart(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return how many times later the later of two steps is."""
+    return np.asarray(np.maximum(some, others) / np.maximum(np.minimum(some, others), 1))
+
+
+def _settled(rank: xr.DataArray) -> float:
+    """Return the first step from which on a rank stays within 10 % of its last value."""
+    away = np.abs(rank.values - rank.values[-1]) > 0.1 * rank.values[-1]
+    there = int(np.flatnonzero(away)[-1]) + 1 if away.any() else 0
+    return float(rank.steps_so_far.values[there])
+
+
+def _shuffled(run: xr.Dataset) -> xr.DataArray:
+    return ((run.growing_shuffled_from + run.growing_shuffled_to) / 2).mean("kind")
+
+
+def _solved(run: xr.Dataset) -> float:
+    one = run.accuracy.isel(set=-1)
+    return float(first_crossing(one.step, one.transpose("step"), 0.95))
+
+
+def _first(values: np.ndarray) -> float:
+    return float(values[0])
+
+
+def _last(values: np.ndarray) -> float:
+    return float(values[-1])

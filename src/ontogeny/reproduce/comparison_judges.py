@@ -1,0 +1,181 @@
+"""Verdicts where runs are compared: MLPs, multiplication, a curriculum, the stated training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from .evidence import LEVEL, Found, agreed, listed, more, named, spread, told
+from .judges import MORE, below_random_order, span, whole_ranks
+from .verdicts import Verdict
+
+__all__ = ["architecture", "equal_loss", "forgetting", "stated"]
+
+_FORGOTTEN = 0.1  # of the accuracy, since the best of many evaluations lies a few points too high
+_WORSE = 0.02  # of the accuracy
+_LEARNED = 0.9  # accuracy of every m
+
+
+# ---- multiplication -----------------------------------------------------------------------------
+
+
+def equal_loss(found: Found) -> list[Verdict]:
+    """Judge whether multiplication needs more dimensions: at the same step, and at the same loss.
+
+    For each seed the run with the lower last loss is looked at where it first has the other's
+    last loss; its rank is that of the run so far, of the nearest window.
+    """
+    ranks = found["weight-rank"]
+    add, multiply = labels = list(ranks)
+    pairs = [_at_equal_loss(found, labels, seed) for seed in range(len(ranks[add]))]
+    losses = {label: _loss(found, label).isel(step=-1).values for label in labels}
+    steps = [step for *_, step in pairs]
+    mine, other = np.array([pair[:2] for pair in pairs]).T
+    whole = {label: whole_ranks(ranks[label]) for label in labels}
+    nulls = ", ".join(f"{label} {span(ranks[label], 'shuffled')}" for label in labels)
+    return [
+        Verdict(
+            "multiplication needs more dimensions than addition, at the same step",
+            more(whole[multiply], whole[add], MORE),
+            f"rank {spread(whole[multiply])} against {spread(whole[add])}; last losses "
+            f"{spread(losses[multiply], 3)} and {spread(losses[add], 3)}",
+            f"shuffled increments: {nulls}; half a dimension in every seed counts as more",
+        ),
+        Verdict(
+            "multiplication needs more dimensions than addition, at the same loss",
+            more(mine, other, MORE),
+            f"rank of the run so far: multiplication {spread(mine)}, addition {spread(other)}",
+            f"the run that is ahead, at step {listed(steps)}; half a dimension counts as more",
+        ),
+        *_solves(found),
+    ]
+
+
+def _loss(found: Found, label: str) -> xr.DataArray:
+    """Return the loss of each seed of a run, mean over the numbers of markers: (seed, step)."""
+    runs = [run.loss.mean("set").dropna("step") for run in found["readout-accuracy"][label]]
+    return xr.concat(runs, dim="seed")
+
+
+def _at_equal_loss(found: Found, labels: Sequence[str], seed: int) -> tuple[float, float, float]:
+    """Return the ranks of the second and the first run at equal loss, and the leader's step."""
+    losses = {label: _loss(found, label).isel(seed=seed) for label in labels}
+    leader, behind = sorted(labels, key=lambda label: float(losses[label][-1]))
+    ahead = losses[leader]
+    step = float(ahead.step[int(np.argmax(ahead.values <= float(losses[behind][-1])))])
+    growing = {label: found["weight-rank"][label][seed].growing.mean("kind") for label in labels}
+    rank = {
+        leader: float(growing[leader].sel(steps_so_far=step, method="nearest")),
+        behind: float(growing[behind][-1]),
+    }
+    return rank[labels[1]], rank[labels[0]], step
+
+
+def _solves(found: Found) -> list[Verdict]:
+    """Return for each run whether it solves the task, beside the most frequent label."""
+    rows = []
+    for label, runs in found["readout-accuracy"].items():
+        right, majority = _last(runs, "accuracy"), _last(runs, "majority")
+        solved = agreed((right >= _LEARNED).all(axis=1), right)
+        begun = bool((right > majority + 0.1).any())
+        names = runs[0].set.values
+        rows.append(
+            Verdict(
+                f"{label}: the task is learned",
+                None if begun and not solved else solved,
+                named(names, right, 2),
+                f"most frequent label {named(names, majority, 2)}; .9 of every m counts as learned",
+            )
+        )
+    return rows
+
+
+# ---- MLPs ---------------------------------------------------------------------------------------
+
+
+def architecture(found: Found) -> list[Verdict]:
+    """Judge whether MLPs raise the rank and generalise worse."""
+    ranks = found["weight-rank"]
+    without, with_mlp = ranks
+    rank = {label: whole_ranks(runs) for label, runs in ranks.items()}
+    right = {
+        label: _last(runs, "accuracy")[:, -1] for label, runs in found["readout-accuracy"].items()
+    }
+    name = str(found["readout-accuracy"][without][0].set.values[-1])
+    # Where a rank is that of the same increments in random order, nothing is there to disrupt.
+    below, tested, p = below_random_order(ranks[without])
+    higher = more(rank[with_mlp], rank[without], MORE)
+    return [
+        Verdict(
+            "MLPs disrupt the low rank of attention matrices",
+            higher and p <= LEVEL,
+            f"{with_mlp} {spread(rank[with_mlp])}, {without} {spread(rank[without])}",
+            f"without MLP {below} of {tested} matrices lie below shuffled increments "
+            f"(p = {p:.2g}); half a dimension counts",
+        ),
+        Verdict(
+            "MLPs generalise worse",
+            more(right[without], right[with_mlp], _WORSE),
+            f"fresh examples of {name}: {with_mlp} {spread(right[with_mlp], 2)}, {without} "
+            f"{spread(right[without], 2)}",
+            "two points count as worse; all batches are fresh, so there is no other test set",
+        ),
+    ]
+
+
+# ---- curriculum, stated training ----------------------------------------------------------------
+
+
+def forgetting(found: Found) -> list[Verdict]:
+    """Judge whether a curriculum forgets the smallest m, and mixed training does not."""
+    runs, ranks = found["readout-accuracy"], found["weight-rank"]
+    kept = {label: _last(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
+    best = {
+        label: np.array([float(run.accuracy.isel(set=0).max()) for run in seeds])
+        for label, seeds in runs.items()
+    }
+    mixed, curriculum = runs
+    # What was never learned cannot be forgotten, and the best of many looks back at luck.
+    majority = float(_last(runs[curriculum], "majority")[:, 0].mean())
+    learned = bool((best[curriculum] > majority + 0.2).all())
+    lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
+    rank = {label: whole_ranks(seeds) for label, seeds in ranks.items()}
+    higher = [more(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
+    return [
+        Verdict(
+            "a curriculum forgets the smallest m, mixed training does not",
+            agreed(lost[curriculum] & ~lost[mixed], *kept.values()) if learned else None,
+            f"in the end {spread(kept[curriculum], 2)} after {spread(best[curriculum], 2)} at best",
+            f"mixed {spread(kept[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
+            f"{majority:.2f}, a tenth counts as forgotten",
+        ),
+        Verdict(
+            "the rank tells the two apart",
+            None if None in higher else any(higher),
+            f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
+            f"shuffled increments {span(ranks[curriculum], 'shuffled')} and "
+            f"{span(ranks[mixed], 'shuffled')}; one dimension counts",
+        ),
+    ]
+
+
+def stated(found: Found) -> list[Verdict]:
+    """Judge whether the training that the paper states learns the task at all."""
+    ranks: Mapping[str, np.ndarray] = {
+        label: whole_ranks(runs) for label, runs in found["weight-rank"].items()
+    }
+    straight = Verdict(
+        "(not claimed) the weights move along more than a line",
+        told(min(each.mean() for each in ranks.values()) > 1.5, *ranks.values()),
+        ", ".join(f"{label}: rank {spread(each)}" for label, each in ranks.items()),
+        "1 is a straight line; 1.5 of every run counts as more",
+    )
+    return [*_solves(found), straight]
+
+
+def _last(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    """Return the last value of every set, of each seed: (seeds, sets)."""
+    last = [run[name].isel(step=-1) if "step" in run[name].dims else run[name] for run in runs]
+    return np.array([each.values for each in last])

@@ -1,0 +1,131 @@
+"""When numbers of a few seeds tell something: comparisons, counts, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+from scipy.stats import binomtest
+
+__all__ = ["LEVEL", "Found", "agreed", "listed", "more", "more_often", "named", "spread", "told"]
+
+Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
+"""What was taken of each seed, by node and label of the run."""
+
+LEVEL = 0.05
+_LISTED = 4  # more seeds than this are written as mean ± SD
+
+
+def told(holds: Any, *numbers: ArrayLike) -> bool | None:
+    """Return whether a claim holds, None where a number that it rests on is missing.
+
+    Examples
+    --------
+    >>> told(3.0 > 2.0, 3.0), told(float("nan") > 2.0, float("nan"))
+    (True, None)
+    """
+    known = all(np.isfinite(np.asarray(each, dtype=np.float64)).all() for each in numbers)
+    return bool(holds) if known else None
+
+
+def agreed(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
+    """Return whether a claim holds in all seeds or in none, None where they differ or lack numbers.
+
+    Examples
+    --------
+    >>> agreed([True, True]), agreed([False, False]), agreed([True, False])
+    (True, False, None)
+    """
+    each = np.asarray(holds, dtype=bool)
+    return told(each.all(), *numbers) if each.all() or not each.any() else None
+
+
+def more(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
+    """Return whether the seeds of one run lie above those of another, seed by seed.
+
+    Parameters
+    ----------
+    here, there
+        One number of each seed, (seeds,); the same seeds in both.
+    by
+        Above 0: how far the means must be apart.
+
+    Returns
+    -------
+    bool or None
+        False where the means are less than `by` apart; True where they are more and every seed
+        agrees on the direction; None where seeds disagree or a number is missing.
+
+    Examples
+    --------
+    >>> more([3.0, 4.0], [2.0, 2.0], by=0.5), more([2.1, 2.2], [2.0, 2.0], by=0.5)
+    (True, False)
+    >>> more([2.0, 6.0], [2.1, 2.1], by=0.5) is None
+    True
+    """
+    apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)
+    if not np.isfinite(apart).all():
+        return None
+    if apart.mean() <= by:
+        return False
+    return True if (apart > 0).all() else None
+
+
+def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:
+    """Return whether a count is above chance at 5 %, and its p-value (binomial, one-sided).
+
+    Examples
+    --------
+    >>> more_often(1, 16, 0.05)[0], more_often(4, 16, 0.05)[0]
+    (False, True)
+    """
+    p = float(binomtest(count, trials, chance, alternative="greater").pvalue)
+    return p <= LEVEL, p
+
+
+def spread(values: ArrayLike, digits: int = 1) -> str:
+    """Return ``"2.4 ± 0.1"``, mean and sample SD over seeds; the number alone where there is one.
+
+    Examples
+    --------
+    >>> spread([2.0, 3.0]), spread([2.0]), spread([2.0, float("nan")])
+    ('2.5 ± 0.7', '2.0', 'unknown')
+    """
+    each = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if not np.isfinite(each).all():
+        return "unknown"
+    mean = f"{each.mean():.{digits}f}"
+    return mean if len(each) == 1 else f"{mean} ± {each.std(ddof=1):.{digits}f}"
+
+
+def listed(values: ArrayLike) -> str:
+    """Return steps of seeds: each where they are few, else their median and range.
+
+    Examples
+    --------
+    >>> listed([40, 1200.0]), listed([10, 20, 30, 40, float("nan")])
+    ('40 and 1,200', '25 (10 to 40; never in 1 of 5)')
+    """
+    each = np.asarray(values, dtype=np.float64)
+    if len(each) <= _LISTED:
+        return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in each)
+    known = each[np.isfinite(each)]
+    if not len(known):
+        return f"never in {len(each)}"
+    never = f"; never in {len(each) - len(known)} of {len(each)}" if len(known) < len(each) else ""
+    return f"{np.median(known):,.0f} ({known.min():,.0f} to {known.max():,.0f}{never})"
+
+
+def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:
+    """Return every name with mean and SD of its seeds; `values` is (seeds, names).
+
+    Examples
+    --------
+    >>> named(["Q", "V"], np.array([[3.0, 2.0], [5.0, 2.0]]))
+    'Q 4.0 ± 1.4, V 2.0 ± 0.0'
+    """
+    columns = zip(np.asarray(names), np.asarray(values).T, strict=True)
+    return ", ".join(f"{name} {spread(column, digits)}" for name, column in columns)
