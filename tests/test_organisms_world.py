@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ontogeny import semantics, tasks, training
 from ontogeny.errors import ArgumentError
+from ontogeny.semantics.coarse_to_fine import _random_classes
 
 WORLD = tasks.organism_world()
 
@@ -132,6 +133,45 @@ def test_without_a_hierarchy_the_p_value_is_no_smaller_than_chance():
         found = semantics.coarse_before_fine(time, logits, WORLD.S, draws=99)
         small += found.p_value <= 0.05
     assert small <= 4  # 1 expected; more than 4 has probability 0.3 %
+
+
+def words_ruled_out(seed, steps=40):
+    """Logits in which every word is ruled out at one random time in all contexts: no class is."""
+    rng, time = np.random.default_rng(seed), np.arange(steps)
+    at = np.clip(rng.normal(17, 7, (len(WORLD.S), 1)), 1, steps - 2)
+    rises, falls = (1 / (1 + np.exp(-(time[:, None, None] - t) / 2)) for t in (20.0, at))
+    return time, 6 * WORLD.S * rises - 6 * (1 - WORLD.S) * falls
+
+
+def test_the_level_holds_where_all_pairs_share_their_classes_and_words():
+    """With classes drawn for each pair alone the null is half as wide as chance (18 of 100)."""
+    found = [
+        semantics.coarse_before_fine(*words_ruled_out(seed), WORLD.S, draws=99, random_state=seed)
+        for seed in range(100)
+    ]
+    assert sum(each.p_value <= 0.05 for each in found) <= 11  # 5 expected; 12 or more: 0.4 %
+    off = [each.advantage - each.null.mean() for each in found]
+    assert np.std(off) < 1.4 * np.mean([each.null.std() for each in found])
+
+
+def test_contexts_that_come_twice_change_nothing():
+    time, logits = words_ruled_out(0)
+    once = semantics.coarse_before_fine(time, logits, WORLD.S, draws=49)
+    twice = semantics.coarse_before_fine(
+        time, np.repeat(logits, 2, axis=2), np.repeat(WORLD.S, 2, axis=1), draws=49
+    )
+    np.testing.assert_allclose(twice.null, once.null, rtol=1e-12)
+    assert twice.p_value == once.p_value
+
+
+def test_random_classes_hold_the_contexts_words_and_any_other_equally_often():
+    rng = np.random.default_rng(0)
+    own, coarse = np.repeat([1.0, 0], [2, 6]), np.repeat([1.0, 0], [5, 3])
+    renamed = rng.permuted(np.tile(np.arange(8), (4000, 1)), axis=1)
+    sets = _random_classes(own, coarse, renamed, rng.random(renamed.shape))
+    assert np.array_equal(np.unique(sets), [0, 1]) and (sets.sum(axis=0) == 5).all()
+    assert (sets[:2] == 1).all()
+    assert np.abs(sets[2:].mean(axis=1) - 0.5).max() < 5 * 0.5 / np.sqrt(4000)
 
 
 def test_sets_without_nesting_have_nothing_coarse():

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import ontogeny as og
 from ontogeny.capture import tcav_against_random
 from ontogeny.capture.random_concepts import RandomConcepts, _tested, random_draws
 from ontogeny.concepts import CAV
 from ontogeny.errors import ArgumentError, LayerMatchError
+from ontogeny.inputs import stratified_split
 from study_examples import developing, tiny_inputs
 
 LAYERS = "model.layers.*.mlp"
@@ -78,6 +80,51 @@ def test_a_concept_larger_than_the_pool_keeps_the_level():
     assert np.mean(np.array(found) <= 0.05) <= 0.2
 
 
+class HalfSquare(nn.Module):
+    """Its gradient at x is x: what a text's activations share with its gradient is everything."""
+
+    def forward(self, x):
+        return x**2 / 2
+
+
+def squares(seed, texts=30, pool=60, width=24):
+    """Return a model, and texts of a concept that are like all others."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(
+        nn.Embedding(50, width), nn.Identity(), HalfSquare(), nn.Linear(width, 50)
+    )
+    with torch.no_grad():
+        model[0].weight -= model[0].weight.mean(0)
+        model[3].weight.fill_(1.0)
+    ids = np.random.default_rng(seed).integers(0, 50, (texts + pool, 3))
+    return model, og.Inputs.from_tokens(ids[:texts]), og.Inputs.from_tokens(ids[texts:])
+
+
+def test_texts_that_found_the_direction_are_scored_only_if_asked_for():
+    """Scored on their own texts, most concepts that are like all others would be significant."""
+    cav, held, own = CAV(solver="mean-difference"), [], []
+    for seed in range(20):
+        model, concept, pool = squares(seed)
+        for p, examples in ((held, None), (own, concept)):
+            data = tcav_against_random(
+                model, concept, pool, "1", cav, target="causal", n_runs=19, examples=examples
+            )
+            p.append(float(data.p_value[0]))
+    assert np.sum(np.array(held) <= 0.05) <= 4  # 1 expected; 5 or more have probability 0.3 %
+    assert np.sum(np.array(own) <= 0.05) >= 10
+
+
+def test_by_default_two_thirds_find_the_directions_and_the_others_are_scored():
+    model, concept, pool = squares(0)
+    found_on, held_out = stratified_split(np.zeros(30, int), random_state=3)
+    assert (len(found_on), len(held_out)) == (20, 10)
+    options = {"target": "causal", "n_runs": 5, "random_state": 3}
+    expected = tcav_against_random(
+        model, concept.subset(found_on), pool, "1", examples=concept.subset(held_out), **options
+    )
+    assert tcav_against_random(model, concept, pool, "1", **options).identical(expected)
+
+
 def test_draws_are_disjoint_seeded_and_not_all_the_same():
     draws = random_draws(20, 7, 5, random_state=3)
     assert all(len(set(run.ravel())) == 14 for run in draws)
@@ -105,5 +152,9 @@ def test_bad_arguments_are_refused():
         tcav_against_random(model, few, few, LAYERS, n_runs=1)
     with pytest.raises(ArgumentError, match="size must be a positive whole number"):
         tcav_against_random(model, few, og.Inputs.from_tokens([[4, 5]]), LAYERS)
+    with pytest.raises(ArgumentError, match="concept must hold at least two texts"):
+        tcav_against_random(model, og.Inputs.from_tokens([[4, 5]]), few, LAYERS)
+    with pytest.raises(ArgumentError, match="fraction must lie between 0 and 1; got 1"):
+        tcav_against_random(model, few, few, LAYERS, fraction=1)
     with pytest.raises(LayerMatchError):
         tcav_against_random(model, few, few, "nothing.*")

@@ -16,7 +16,7 @@ from ..concepts import CAV
 from ..dynamics import permutation_test
 from ..dynamics.multiple import holm
 from ..errors import ArgumentError, check_choice, check_whole
-from ..inputs import Inputs
+from ..inputs import Inputs, stratified_split
 from ..needs import Activations
 from .concept_directions import GRANULARITIES
 from .directional import directional_derivatives
@@ -35,6 +35,7 @@ def tcav_against_random(
     cav: CAV | None = None,
     *,
     examples: Inputs | None = None,
+    fraction: float = 2 / 3,
     target: Target | str = "auto",
     tokens: str = "mean",
     size: int | None = None,
@@ -47,7 +48,9 @@ def tcav_against_random(
     In each run the concept's direction parts its texts from a random draw of other texts, and a
     random concept parts another draw, disjoint from it, from the same one (B. Kim et al., *TCAV*,
     ICML 2018, sec. 3.4). Unlike shuffled labels (`tcav`), random concepts of other texts hold
-    nothing of the concept's own axis.
+    nothing of the concept's own axis. Directions are found on `fraction` of the concept's texts,
+    and the others are scored: what a text's activations share with its gradient would otherwise
+    pass for an effect of the concept (numbers in the guide).
 
     Three two-sided tests are given. The authors' t-tests take runs for independent draws; all runs
     share the concept's texts, so that both find far too much (numbers in the guide). The
@@ -63,15 +66,18 @@ def tcav_against_random(
     layers, cav, target, tokens, settings
         As in `tcav`.
     examples
-        The texts that are scored (of one class, say); the concept's own by default.
+        Other texts to score, of one class, say; all the concept's texts then find the directions.
+        ``examples=concept`` scores the texts that the directions were found on.
+    fraction
+        Share of the concept's texts that find the directions where no `examples` are given.
     size
-        Texts of each draw, at most half the pool; by default as many as the concept has, or half
-        the pool where that is less. The concept gives as many, since classes of unequal size by
-        themselves turn a direction that has no intercept.
+        Texts of each draw, at most half the pool; by default as many as find the concept's
+        directions, or half the pool where that is less. The concept gives as many, since classes
+        of unequal size by themselves turn a direction that has no intercept.
     n_runs
         Runs; the permutation test's p-value cannot be smaller than 1 / (n_runs + 1).
     random_state
-        Seed of the draws.
+        Seed of the split and the draws.
 
     Returns
     -------
@@ -85,7 +91,8 @@ def tcav_against_random(
     Raises
     ------
     ArgumentError
-        If `size` is more than the concept or half the pool has, or there are fewer than two runs.
+        If `size` is more than the concept or half the pool has, there are fewer than two runs, or
+        the concept has too few texts to split.
     LayerMatchError
         If a pattern matches no module.
 
@@ -102,6 +109,14 @@ def tcav_against_random(
     """
     check_choice("tokens", tokens, GRANULARITIES)
     concept, random = Inputs.coerce(concept), Inputs.coerce(random)
+    if examples is None:
+        if len(concept) < 2:
+            raise ArgumentError(
+                "concept must hold at least two texts, to find a direction and to be scored; got "
+                f"{len(concept)}. Give other texts to score as examples."
+            )
+        found_on, held_out = stratified_split(np.zeros(len(concept), int), fraction, random_state)
+        concept, examples = concept.subset(found_on), concept.subset(held_out)
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
@@ -113,8 +128,8 @@ def tcav_against_random(
         for path, A in with_concept.items()
     }
     data = directional_derivatives(
-        model, concept if examples is None else examples, list(directions), directions, target,
-        along=ALONG_OF[tokens], settings=settings,
+        model, examples, list(directions), directions, target, along=ALONG_OF[tokens],
+        settings=settings,
     )  # fmt: skip
     for path in directions:
         zeros = (data.derivative.sel(layer=path) == 0).mean()

@@ -147,8 +147,9 @@ def coarse_before_fine(
     distinction is the probability of Q, the fine one that of S_j given Q. Neither bounds the
     other. Each counts as learned from when on it stays half-way from chance (``|Q|/V`` and
     ``|S_j|/|Q|``) to 1.
-    The null puts a random set of the same size that contains S_j in the place of Q: it has the
-    same sizes, and none of the hierarchy.
+    The null puts other words in the place of those that Q has besides S_j: the sets keep their
+    sizes, and nothing of the hierarchy. Pairs share classes, and words may be learned alike in all
+    contexts, so each draw renames the words once, and all pairs are measured with the new names.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def coarse_before_fine(
     S
         Support matrix (V, m).
     draws, random_state
-        Random coarse sets for each pair, and their seed.
+        Random renamings of the words, and their seed.
     words
         The V words, for labels.
 
@@ -171,7 +172,8 @@ def coarse_before_fine(
     Notes
     -----
     The test of what Zhao and Thrampoulidis 2025 show in Fig. 3. Distinctions never learned count
-    as learned at the last step.
+    as learned at the last step. A renamed Q rarely contains S_j: S_j then takes the place of some
+    of its words, those that come last in a random order, one for all pairs too.
 
     Examples
     --------
@@ -205,14 +207,14 @@ def coarse_before_fine(
         raise ArgumentError("no support set lies in a larger one, so nothing is coarse or fine.")
     probabilities = _softmax(values)
     rng = np.random.default_rng(random_state)
+    renamed = rng.permuted(np.tile(np.arange(len(sets)), (draws, 1)), axis=1)
+    last = rng.random(renamed.shape)
     times = np.asarray(steps, dtype=np.float64)
     rows, null = [], np.empty((len(nested), draws))
     for i, (j, q) in enumerate(nested):
         own, of_context = support[:, j], probabilities[:, :, j]
         coarse, fine = _learned(times, of_context, own, sets[:, [q]])
-        chance = _learned(
-            times, of_context, own, _supersets(own, int(sets[:, q].sum()), draws, rng)
-        )
+        chance = _learned(times, of_context, own, _random_classes(own, sets[:, q], renamed, last))
         null[i] = np.log2((chance[1] + 1) / (chance[0] + 1))
         rows.append((float(coarse[0]), float(fine[0])))
     found = np.array(rows)
@@ -231,7 +233,7 @@ def coarse_before_fine(
             "coarse": ("pair", [labels[q] for _, q in nested]),
         }
     )
-    p_value = float((1 + (means >= advantage).sum()) / (1 + draws))
+    p_value = float((1 + (means >= advantage - 1e-9).sum()) / (1 + draws))  # ties round apart
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 
@@ -253,10 +255,18 @@ def _learned(
     return coarse_step, fine_step
 
 
-def _supersets(own: np.ndarray, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return random sets of `size` words that contain `own`, (V, count)."""
-    order = np.where(own[:, None] > 0, -1.0, rng.random((len(own), count)))
-    return (np.argsort(np.argsort(order, axis=0), axis=0) < size).astype(np.float64)
+def _random_classes(
+    own: np.ndarray, coarse: np.ndarray, renamed: np.ndarray, last: np.ndarray
+) -> np.ndarray:
+    """Return `coarse` under new names (draws, V), with `own` in it: sets of its size (V, draws).
+
+    Words leave for `own` in the order of `last` (draws, V), numbers from 0 to 1, largest first.
+    """
+    rank = np.where(own > 0, -1.0, last + (coarse[renamed] == 0))
+    chosen = np.argsort(rank, axis=1)[:, : int(coarse.sum())]
+    sets = np.zeros(renamed.shape)
+    np.put_along_axis(sets, chosen, 1.0, axis=1)
+    return sets.T
 
 
 def _distinct(support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
