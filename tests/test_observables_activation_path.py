@@ -46,7 +46,7 @@ def test_only_the_seed_changes_the_directions():
 def test_silent_layers_and_no_coordinates_are_refused():
     status = ActivationPath("a").observe(Reading(values=torch.zeros(5, 3)), None).status
     assert "all activations are 0" in str(status.values[0])
-    with pytest.raises(ArgumentError, match="coordinates must be at least 1; got 0"):
+    with pytest.raises(ArgumentError, match="coordinates must be a whole number of at least 1"):
         ActivationPath("a", coordinates=0)
 
 

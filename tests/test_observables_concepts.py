@@ -90,8 +90,8 @@ def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
     [
         ({"extractor": "icaa"}, "Did you mean 'ica'"),
         ({"extractor": "ica", "distances": ("procustes",)}, "Did you mean 'procrustes'"),
-        ({"extractor": "ica", "distances": "procrustes"}, "list of names"),
-        ({"extractor": "ica", "distances": ()}, "at least one distance"),
+        ({"extractor": "ica", "distances": ()}, "distances must name at least 1"),
+        ({"extractor": "ica", "distances": ("bures",) * 2}, "must not name anything twice"),
         ({"extractor": "ica", "init": "chained"}, "init must be one of"),
         ({"extractor": "ica", "options": {"funn": "exp"}}, "Did you mean 'fun'"),
         ({"extractor": "ica", "tokens": "some"}, "tokens must be one of"),
@@ -339,7 +339,7 @@ def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"correlations": "optimal"}, "must be a list"),
+        ({"correlations": ("optimal", "optimal")}, "must not name anything twice"),
         ({"correlations": ("optimum",)}, "optimal"),
         ({"correlations": ("internal",), "n_concepts": 1}, "two concepts"),
     ],

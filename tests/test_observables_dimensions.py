@@ -157,7 +157,7 @@ def test_activations_of_all_steps_are_measured(result):
     [
         ({"windows": "thirds"}, "windows"),
         ({"windows": ((0, 1),)}, "two pairs"),
-        ({"averages": "aligned"}, "averages must be a list"),
+        ({"averages": ()}, "averages must name at least 1"),
         ({"methods": ("mle",)}, "methods"),
         ({"draws": 1}, "draws"),
         ({"draws": 2.5}, "draws must be a whole number"),

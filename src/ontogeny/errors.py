@@ -14,8 +14,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 __all__ = [
     "ArgumentError",
@@ -26,6 +27,7 @@ __all__ = [
     "OntogenyError",
     "StoreError",
     "check_choice",
+    "check_number",
     "check_whole",
     "suggestion",
 ]
@@ -109,3 +111,49 @@ def check_whole(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ArgumentError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     return int(value)
+
+
+def check_number(
+    name: str,
+    value: object,
+    least: float = 0.0,
+    most: float = math.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
+) -> float:
+    """Return `value` as a finite number from `least` to `most`, or `above` and `below` them.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number, not finite, or out of range.
+
+    Examples
+    --------
+    >>> check_number("ridge", 0)
+    0.0
+    >>> check_number("fraction", 1, 0, 1, above=True, below=True)
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: fraction must be a finite number above 0 and below 1; got 1.
+    """
+    number = _finite(value)
+    low = number is not None and (number > least if above else number >= least)
+    if number is not None and low and (number < most if below else number <= most):
+        return number
+    wanted = f"above {least:g}" if above else f"of at least {least:g}"
+    wanted = "" if least == -math.inf else f" {wanted}"
+    if most < math.inf:
+        wanted += f"{' and' * bool(wanted)} {'below' if below else 'at most'} {most:g}"
+    raise ArgumentError(f"{name} must be a finite number{wanted}; got {value!r}.")
+
+
+def _finite(value: object) -> float | None:
+    """Return a number as a float, None where it is none, NaN or too large for one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

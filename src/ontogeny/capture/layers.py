@@ -119,7 +119,7 @@ def match_paths(
     >>> match_paths(["h.0.fc", "h.1.fc", "h.2.fc"], "h[1:].fc", "blocks", "tensor")
     ['h.1.fc', 'h.2.fc']
     """
-    patterns = _check_patterns(patterns, argument)
+    patterns = check_patterns(patterns, argument)
     search = _Search(paths, parts)
     aliases = aliases or Aliases()
     kept: set[str] = set()
@@ -164,7 +164,7 @@ def _label(path: str, part: str) -> str:
     return f"{path}#{part}" if part else path
 
 
-def _check_patterns(patterns: str | Sequence[str], argument: str) -> tuple[str, ...]:
+def check_patterns(patterns: str | Sequence[str], argument: str) -> tuple[str, ...]:
     patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     if not patterns or not all(isinstance(p, str) and p.strip("!") for p in patterns):
         raise ArgumentError(

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import Array, to_numpy
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from .directions import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 
@@ -233,10 +233,8 @@ class CAV(ClassifierMixin, BaseEstimator):
 
     def _check_options(self) -> None:
         check_choice("solver", self.solver, SOLVERS)
-        for name, least in (("l2", 0.0), ("tol", 0.0), ("learning_rate", 0.0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not least <= value < np.inf:
-                raise ArgumentError(f"{name} must be a finite number of at least 0; got {value!r}.")
+        for name in ("l2", "tol", "learning_rate"):
+            check_number(name, getattr(self, name))
         if self.max_iter is not None:
             check_whole("max_iter", self.max_iter)
 

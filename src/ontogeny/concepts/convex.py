@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from .alternating import Factor, sweep
 from .base import Extractor, Solution
 from .checks import check_stopping
@@ -109,9 +109,11 @@ class ConvexNMF(Extractor):
 
     def _check_options(self) -> None:
         check_choice("variant", self.variant, ("accelerated", "multiplicative", "report"))
+        if not isinstance(self.strict_convex, bool):
+            raise ArgumentError(f"strict_convex must be True or False; got {self.strict_convex!r}.")
         check_stopping(self.max_iter, 0 if self.tol is None else self.tol)
-        if self.landmarks is not None and not self.landmarks >= 1:
-            raise ArgumentError(f"landmarks must be None or at least 1; got {self.landmarks!r}.")
+        if self.landmarks is not None:
+            check_whole("landmarks", self.landmarks)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         generator = self._generator()

@@ -48,7 +48,7 @@ def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any
     Raises
     ------
     ArgumentError
-        If the name or an option is unknown.
+        If the name or an option is unknown, or a value is not what it must be.
 
     Examples
     --------
@@ -65,4 +65,6 @@ def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any
                 f"{name} has no option {option!r}; it has {', '.join(allowed) or 'none'}."
                 f"{suggestion(option, allowed)}"
             )
-    return kind(n_concepts=n_concepts, random_state=random_state, **options)
+    made = kind(n_concepts=n_concepts, random_state=random_state, **options)
+    made._check_arguments()  # fit() does so too, but here nothing has been computed yet
+    return made

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..errors import check_choice, check_whole
+from ..errors import check_choice, check_number, check_whole
 from .base import Extractor, Solution
-from .checks import check_positive
 from .gates import Gate, gate_of
 
 __all__ = ["SAE"]
@@ -96,8 +95,8 @@ class SAE(Extractor):
 
     def _check_options(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
-        check_positive("alpha", self.alpha)
-        check_positive("learning_rate", self.learning_rate)
+        check_number("alpha", self.alpha, above=True)
+        check_number("learning_rate", self.learning_rate, above=True)
         for name in ("k", "epochs", "batch_size"):
             check_whole(name, getattr(self, name))
 

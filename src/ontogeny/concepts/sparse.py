@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..errors import check_choice
+from ..errors import check_choice, check_number
 from .alternating import Factor, alternate, solve_rows
 from .base import Extractor, Solution
-from .checks import check_positive, check_stopping
+from .checks import check_stopping
 from .linalg import thin_svd
 
 __all__ = ["DictionaryLearning", "SparsePCA", "sparse_codes"]
@@ -82,7 +82,7 @@ class DictionaryLearning(Extractor):
         self.random_state = random_state
 
     def _check_options(self) -> None:
-        check_positive("alpha", self.alpha)
+        check_number("alpha", self.alpha, above=True)
         check_stopping(self.max_iter, self.tol)
 
     def _set_scale(self, scale: Tensor) -> None:
@@ -199,7 +199,7 @@ class SparsePCA(Extractor):
 
     def _check_options(self) -> None:
         check_choice("sparse", self.sparse, ("dictionary", "codes"))
-        check_positive("alpha", self.alpha)
+        check_number("alpha", self.alpha, above=True)
         check_stopping(self.max_iter, self.tol)
 
     def _set_scale(self, scale: Tensor) -> None:

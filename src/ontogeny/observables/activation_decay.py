@@ -61,6 +61,10 @@ class ActivationDecay(Observable):
         "high": ("distance after rotation, upper end", "1"),
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.needs()
+
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
         own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)

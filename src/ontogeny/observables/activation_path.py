@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..figures import Curves, Section, attach
 from ..needs import Activations, Need
 from .attributes import Names
@@ -63,8 +63,8 @@ class ActivationPath(Observable):
     }
 
     def __post_init__(self) -> None:
-        if self.coordinates < 1:
-            raise ArgumentError(f"coordinates must be at least 1; got {self.coordinates}.")
+        super().__post_init__()
+        check_whole("coordinates", self.coordinates)
         self.needs()
 
     def needs(self) -> Sequence[Need]:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..capture.layers import check_patterns
+from ..errors import ArgumentError, check_choice, check_whole
 
-__all__ = ["as_fields", "check_kind"]
+__all__ = [
+    "as_fields",
+    "check_kind",
+    "check_labels",
+    "check_names",
+    "check_node",
+    "check_wholes",
+    "is_node_name",
+]
 
+_LARGEST_SEED = 2**31 - 1  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
+_LARGEST = 2**63 - 1  # of a 64-bit whole number, as results and study files hold them
+_LONGEST_NAME = 100  # bytes: names of nodes become names of folders
+
+_PATTERNS = str | tuple[str, ...]
+_MANY = {int: "whole numbers", float: "numbers", str: "texts"}
 _WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -23,34 +41,42 @@ _WORDS = {
 }
 
 
-def as_fields(where: str, cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as a dataclass's annotations want them: lists, and lone values, as tuples.
+def as_fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as a dataclass's annotations want them.
+
+    Sequences, and lone values where several are wanted, become tuples; NumPy's numbers become
+    Python's.
 
     Raises
     ------
     ArgumentError
-        If one is of another kind, a number is NaN, or a seed is negative.
+        If one is of another kind, a number is NaN or has more than 64 bits, a text is empty, or a
+        seed or a label is not what it must be.
 
     Examples
     --------
     >>> from ontogeny.observables import Loss, SaeProbe
-    >>> as_fields("sae-probe", SaeProbe, {"marker_ids": 8, "k": 4})
+    >>> as_fields(SaeProbe, {"marker_ids": 8, "k": 4})
     {'marker_ids': (8,), 'k': 4}
-    >>> as_fields("loss:", Loss, {"random_state": "8"})
+    >>> as_fields(Loss, {"random_state": "8"})
     Traceback (most recent call last):
-    ontogeny.errors.ArgumentError: loss: random_state must be a whole number; got '8'.
+    ontogeny.errors.ArgumentError: random_state must be a whole number; got '8'.
     """
-    try:
-        hints = typing.get_type_hints(cls)
-    except (NameError, TypeError):  # annotations of somebody else that cannot be resolved
-        hints = {}
+    hints = _hints(cls)
+    empty = {f.name for f in dataclasses.fields(cls) if f.default == ""}
     result = {}
     for name, value in values.items():
         hint = hints.get(name, Any)
-        value = tuple(value) if isinstance(value, list) else value
+        value = _plain(value) if hint is not Any else value
         if typing.get_origin(hint) is tuple and typing.get_args(hint)[-1:] == (...,):
             value = (value,) if _fits(value, typing.get_args(hint)[0]) else value
-        check_kind(where, name, value, hint)
+        check_kind("", name, value, hint)
+        if name not in empty and _has_empty_text(value):
+            raise ArgumentError(f"{name} must not be empty; got {value!r}.")
+        if name in ("layers", "blocks") and hint == _PATTERNS:
+            check_patterns(value, name)
+        if name == "label" and value is not None:
+            check_node(name, value)
         result[name] = value
     return result
 
@@ -61,16 +87,142 @@ def check_kind(where: str, name: str, value: Any, hint: Any) -> None:
     Raises
     ------
     ArgumentError
-        If it is of another kind, NaN, or a negative seed.
+        If it is of another kind, NaN, longer than 64 bits, or no seed.
 
     Examples
     --------
     >>> check_kind("[inputs]", "max_length", 128, int)
     """
+    where = f"{where} " if where else ""
     if not _fits(value, hint):
-        raise ArgumentError(f"{where} {name} must be {_words(hint)}; got {value!r}.")
-    if name == "random_state" and value < 0:
-        raise ArgumentError(f"{where} {name} must be a whole number of at least 0; got {value!r}.")
+        bits = " of at most 64 bits" if isinstance(value, int) and abs(value) > _LARGEST else ""
+        raise ArgumentError(f"{where}{name} must be {_words(hint)}{bits}; got {value!r}.")
+    if name == "random_state" and not 0 <= value <= _LARGEST_SEED:
+        raise ArgumentError(
+            f"{where}{name} must be a whole number of at least 0 and at most {_LARGEST_SEED}; "
+            f"got {value!r}."
+        )
+
+
+def check_names(
+    name: str, values: Sequence[str], allowed: Collection[str] | None = None, least: int = 1
+) -> None:
+    """Check a list of names: at least so many, none of them twice, all of them `allowed`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not such a list.
+
+    Examples
+    --------
+    >>> check_names("methods", ["likelihood"], ["regression", "likelihood"])
+    """
+    for value in values:
+        if allowed is not None:
+            check_choice(name, value, allowed)
+    if len(values) < least:
+        raise ArgumentError(f"{name} must name at least {least}; got {values!r}.")
+    if len(set(values)) < len(values):
+        raise ArgumentError(f"{name} must not name anything twice; got {values!r}.")
+
+
+def check_wholes(name: str, values: Sequence[int], *, least: int = 1, fewest: int = 0) -> None:
+    """Check a list of `fewest` or more whole numbers, each of at least `least`, none twice.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not such a list.
+
+    Examples
+    --------
+    >>> check_wholes("top", (1, 2, 4))
+    """
+    for value in values:
+        check_whole(f"each of {name}", value, least)
+    if len(values) < fewest:
+        raise ArgumentError(f"{name} must hold at least {fewest} whole number; got {values!r}.")
+    if len(set(values)) < len(values):
+        raise ArgumentError(f"{name} must not hold a number twice; got {values!r}.")
+
+
+def check_labels(name: str, values: Mapping[str, Any]) -> None:
+    """Check a table of one label for each of some dimensions.
+
+    Raises
+    ------
+    ArgumentError
+        If a label is neither text nor a number.
+
+    Examples
+    --------
+    >>> check_labels("select", {"distance": "procrustes", "head": 3})
+    """
+    for dim, label in values.items():
+        number = isinstance(label, int | float) and math.isfinite(label)
+        if not number and not (isinstance(label, str) and label):
+            raise ArgumentError(f"{name}[{dim!r}] must be text or a number; got {label!r}.")
+
+
+def check_node(name: str, value: str) -> None:
+    """Check what is to be, or to be found under, the name of a node.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no name of a node.
+
+    Examples
+    --------
+    >>> check_node("of", "concepts-ica")
+    """
+    if not is_node_name(value):
+        raise ArgumentError(
+            f"{name} must be a name of letters, digits, '-', '_' and '.', of at most "
+            f"{_LONGEST_NAME} bytes; got {value!r}."
+        )
+
+
+def is_node_name(value: object) -> bool:
+    """Return whether an observable may be called so.
+
+    Examples
+    --------
+    >>> is_node_name("concepts-ica"), is_node_name("../ica")
+    (True, False)
+    """
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w.-]*", value):
+        return False
+    return len(value.encode()) <= _LONGEST_NAME
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except (NameError, TypeError):  # annotations of somebody else that cannot be resolved
+        return {}
+
+
+def _plain(value: Any) -> Any:
+    """Return sequences, also inner ones, as tuples, and NumPy's numbers as Python's."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim):
+        value = value.tolist()
+    return tuple(_plain(each) for each in value) if _is_list(value) else value
+
+
+def _is_list(value: Any) -> bool:
+    text = isinstance(value, str | bytes | bytearray | memoryview)
+    return isinstance(value, Sequence) and not text
+
+
+def _has_empty_text(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(_has_empty_text(each) for each in value)
+    return isinstance(value, str) and not value.strip()
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -80,16 +232,27 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, part) for part in parts)
     if origin is tuple:
-        if isinstance(value, str) or not isinstance(value, Sequence):
+        if not _is_list(value):
             return False
         inner = parts[:1] * len(value) if parts[-1:] == (...,) else parts
         return len(inner) == len(value) and all(map(_fits, value, inner))
     if hint is int or hint is float:
-        numbers = (int, np.integer) if hint is int else (int, float, np.number)
-        whole = isinstance(value, numbers) and not isinstance(value, bool)
-        return whole and not (hint is float and math.isnan(value))
+        return _fits_number(value, hint)
     known = origin if isinstance(origin, type) else hint
-    return not isinstance(known, type) or isinstance(value, known)
+    if not isinstance(known, type):
+        return True
+    if not isinstance(value, known):
+        return False
+    return not isinstance(value, Mapping) or all(isinstance(key, str) and key for key in value)
+
+
+def _fits_number(value: Any, hint: type) -> bool:
+    numbers = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, numbers):
+        return False
+    if isinstance(value, int | np.integer):
+        return -_LARGEST <= int(value) <= _LARGEST
+    return not math.isnan(value)
 
 
 def _words(hint: Any) -> str:
@@ -98,7 +261,13 @@ def _words(hint: Any) -> str:
         return " or ".join(_words(part) for part in parts)
     if origin is tuple:
         several = parts[-1:] == (...,)
-        return f"a list of {_words(parts[0])}" if several else f"{len(parts)} values in a list"
+        return f"a list of {_many(parts[0])}" if several else f"a list of {len(parts)} values"
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return "a table"
+        return "a table of named values"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _many(hint: Any) -> str:
+    if typing.get_origin(hint) is tuple:
+        return f"lists of {len(typing.get_args(hint))} values"
+    return _MANY.get(hint, _words(hint))

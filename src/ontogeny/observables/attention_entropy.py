@@ -50,6 +50,10 @@ class AttentionEntropy(Observable):
         "query_tokens": ("query tokens of the text", "tokens"),
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.needs()
+
     def needs(self) -> Sequence[Need]:
         """Return the reduced attention maps."""
         return [Attention(self.layers, self.on)]

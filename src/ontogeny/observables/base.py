@@ -17,6 +17,7 @@ import xarray as xr
 
 from ..errors import NonFiniteError
 from ..needs import Need, Series, Weights
+from .arguments import as_fields
 from .attributes import Names
 
 __all__ = ["BlockReading", "Observable", "Reading", "Run", "SeriesReading", "by_layer"]
@@ -87,7 +88,9 @@ class Run(Protocol):
 class Observable(abc.ABC):
     """A function of one checkpoint, sometimes relative to a reference checkpoint.
 
-    Subclass it as a frozen dataclass, set ``kind``, and give ``needs`` and ``observe``.
+    Subclass it as a frozen dataclass, set ``kind``, and give ``needs`` and ``observe``. When one
+    is made, its fields are checked against their annotations, and lists become tuples; a class
+    with a ``__post_init__`` of its own calls this one's first.
 
     Examples
     --------
@@ -120,6 +123,11 @@ class Observable(abc.ABC):
     A name that is given no words here, or by `summarise`, stands in the result without them;
     ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
     """
+
+    def __post_init__(self) -> None:
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        for name, value in as_fields(type(self), given).items():
+            object.__setattr__(self, name, value)
 
     @property
     def name(self) -> str:

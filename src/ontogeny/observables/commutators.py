@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from .. import updates
-from ..errors import ArgumentError, check_choice, check_whole
+from .. import capture, updates
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from ..figures import Curves, Figure, Section, attach
 from ..needs import Gradients, Need
 from .attributes import Names
@@ -79,8 +79,10 @@ class Commutators(Observable):
     }
 
     def __post_init__(self) -> None:
-        if not 0 < self.lr < float("inf"):
-            raise ArgumentError(f"lr must be a positive finite number; got {self.lr}.")
+        super().__post_init__()
+        if self.loss is not None:
+            check_choice("loss", self.loss, [n for n in capture.loss_names() if n != "none"])
+        check_number("lr", self.lr, above=True)
         for name in ("pairs", "batch_size"):
             check_whole(name, getattr(self, name))
         check_choice("method", self.method, updates.METHODS)

@@ -13,6 +13,7 @@ from .. import distances
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import Need, Series
+from .arguments import check_names, check_node
 from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_figures import filled_steps
@@ -56,8 +57,9 @@ class ConceptDistances(Observable):
     }
 
     def __post_init__(self) -> None:
-        if isinstance(self.measures, str) or not self.measures:
-            raise ArgumentError(f"measures must be a list of names; got {self.measures!r}.")
+        super().__post_init__()
+        check_node("of", self.of)
+        check_names("measures", self.measures)
         distances.pairwise(np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures)
 
     @property

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 import xarray as xr
 
-from .. import distances
+from .. import concepts, distances
 from ..errors import ArgumentError
 
-__all__ = ["SIDES", "code_coordinates", "dictionary_array", "layer_state", "matched", "rotation"]
+__all__ = [
+    "SIDES",
+    "code_coordinates",
+    "dictionary_array",
+    "layer_state",
+    "make_extractor",
+    "matched",
+    "rotation",
+]
 
 SIDES = ("reference", "here")
+
+
+def make_extractor(
+    extractor: str, n_concepts: int, random_state: int, options: Mapping[str, Any]
+) -> Any:
+    """Return an unfitted extractor; `options` are its further arguments.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not what it must be, or `options` holds one that has a place of its own.
+
+    Examples
+    --------
+    >>> make_extractor("ica", 4, 0, {"fun": "exp"})
+    ICA(fun='exp', n_concepts=4, random_state=0)
+    """
+    for name in ("n_concepts", "random_state", "name"):
+        if name in options:
+            own = "extractor" if name == "name" else name
+            raise ArgumentError(f"options must not hold {name!r}; give {own}= itself.")
+    return concepts.make(extractor, n_concepts, random_state, **options)
 
 
 def rotation(A: torch.Tensor, A_ref: torch.Tensor) -> torch.Tensor:

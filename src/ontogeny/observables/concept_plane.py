@@ -13,6 +13,7 @@ from .. import distances
 from ..errors import ArgumentError
 from ..figures import Scatter, Section, attach
 from ..needs import Need, Series
+from .arguments import check_node
 from .attributes import Names
 from .base import Observable, SeriesReading
 
@@ -55,6 +56,10 @@ class ConceptPlane(Observable):
         "direction": ("direction of a component, of length 1", "1"),
         "centre": ("mean of all concepts", "dictionary units"),
     }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_node("of", self.of)
 
     @property
     def name(self) -> str:

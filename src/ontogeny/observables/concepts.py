@@ -14,10 +14,18 @@ from .. import concepts, distances
 from ..distances.correlations import CORRELATIONS
 from ..errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ..needs import Activations, Need, Reference
+from .arguments import check_names
 from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_figures import VARIABLES, summarise_concepts
-from .concept_fits import code_coordinates, dictionary_array, layer_state, matched, rotation
+from .concept_fits import (
+    code_coordinates,
+    dictionary_array,
+    layer_state,
+    make_extractor,
+    matched,
+    rotation,
+)
 from .concept_noise import Pair, noise_floors, refits
 
 __all__ = ["ALIGNMENTS", "Concepts"]
@@ -93,20 +101,11 @@ class Concepts(Observable):
     variables: ClassVar[Names] = VARIABLES
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("extractor", self.extractor, concepts.names())
         check_choice("init", self.init, ("seeded", "reference", "chain"))
-        if isinstance(self.distances, str):
-            raise ArgumentError(f"distances must be a list of names; got {self.distances!r}.")
-        if not self.distances:
-            raise ArgumentError("distances must name at least one distance; got none.")
-        object.__setattr__(self, "distances", tuple(self.distances))
-        for name in self.distances:
-            check_choice("distances", name, distances.names())
-        if isinstance(self.correlations, str):
-            raise ArgumentError(f"correlations must be a list of names; got {self.correlations!r}.")
-        object.__setattr__(self, "correlations", tuple(self.correlations))
-        for name in self.correlations:
-            check_choice("correlations", name, CORRELATIONS)
+        check_names("distances", self.distances, distances.names())
+        check_names("correlations", self.correlations, CORRELATIONS, least=0)
         if "internal" in self.correlations and self.n_concepts < 2:
             raise ArgumentError("correlations: 'internal' needs at least two concepts; got 1.")
         self._estimator(self.random_state)
@@ -307,9 +306,7 @@ class Concepts(Observable):
         return found
 
     def _estimator(self, seed: int) -> Any:
-        return concepts.make(
-            self.extractor, n_concepts=self.n_concepts, random_state=seed, **self.options
-        )
+        return make_extractor(self.extractor, self.n_concepts, seed, self.options)
 
     def _labelled(self, dim: str, values: np.ndarray) -> xr.DataArray:
         names = self.distances if dim == "distance" else self.correlations

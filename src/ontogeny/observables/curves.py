@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError, suggestion
+from ..errors import ArgumentError, check_whole, suggestion
 from ..needs import Need
+from .arguments import check_labels, check_node
 from .base import Observable
 from .rows import MEASURABLE, reference_index
 
@@ -53,10 +54,14 @@ class OfCurve(Observable):
     label: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_node("of", self.of)
+        for name in ("first", "last"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=0)
         if self.first is not None and self.last is not None and self.first >= self.last:
             raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
-        if not isinstance(self.select, Mapping):
-            raise ArgumentError(f"select must map dimensions to labels; got {self.select!r}.")
+        check_labels("select", self.select)
 
     @property
     def name(self) -> str:

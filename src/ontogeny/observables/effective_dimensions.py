@@ -66,6 +66,7 @@ class EffectiveDimensions(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.needs()
 
     def needs(self) -> Sequence[Need]:

@@ -11,11 +11,11 @@ import torch
 import xarray as xr
 
 from .. import concepts, dynamics
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_number
 from ..needs import Activations, Need
 from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
-from .concept_fits import layer_state
+from .concept_fits import layer_state, make_extractor
 from .encoder_figures import METRICS, summarise_encoders
 
 __all__ = ["CODES", "EncoderDynamics"]
@@ -95,15 +95,12 @@ class EncoderDynamics(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("extractor", self.extractor, concepts.names())
         check_choice("norm", self.norm, dynamics.ENCODER_NORMS)
-        if not 0 < self.test_fraction < 1:
-            raise ArgumentError(
-                f"test_fraction must lie between 0 and 1; got {self.test_fraction}."
-            )
-        for name, least in (("ridge", 0.0), ("temperature", 1e-12)):
-            if not getattr(self, name) >= least:
-                raise ArgumentError(f"{name} must be at least {least}; got {getattr(self, name)}.")
+        check_number("test_fraction", self.test_fraction, 0, 1, above=True, below=True)
+        check_number("ridge", self.ridge)
+        check_number("temperature", self.temperature, 1e-12)
         self._estimator()
         self.needs()
 
@@ -223,12 +220,7 @@ class EncoderDynamics(Observable):
         return xr.DataArray(table, dims=("metric", "codes"), coords=coords)
 
     def _estimator(self) -> Any:
-        return concepts.make(
-            self.extractor,
-            n_concepts=self.n_concepts,
-            random_state=self.random_state,
-            **self.options,
-        )
+        return make_extractor(self.extractor, self.n_concepts, self.random_state, self.options)
 
 
 _SPLITS = ("train", "test")

@@ -11,9 +11,10 @@ import numpy as np
 import xarray as xr
 
 from .. import dynamics, geometry
-from ..errors import ArgumentError, NonFiniteError, check_choice, check_whole
+from ..errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
 from ..needs import Need, Series
+from .arguments import check_names, check_node
 from .attributes import Names
 from .base import Observable, SeriesReading
 
@@ -94,17 +95,15 @@ class IntrinsicDimension(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_node("of", self.of)
         if isinstance(self.windows, str):
             check_choice("windows", self.windows, WINDOWS)
         else:
-            object.__setattr__(self, "windows", _pairs(self.windows))
-        for name in ("averages", "methods"):
-            if isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise ArgumentError(f"{name} must be a list of names; got {getattr(self, name)!r}.")
-        for how in self.averages:
-            check_choice("averages", how, dynamics.AVERAGES)
-        for method in self.methods:
-            check_choice("methods", method, ("regression", "origin", "likelihood"))
+            _check_windows(self.windows)
+        check_names("averages", self.averages, dynamics.AVERAGES)
+        check_names("methods", self.methods, ("regression", "origin", "likelihood"))
+        check_number("discard", self.discard, 0, 0.5, below=True)
         check_whole("draws", self.draws, least=2)
 
     @property
@@ -288,17 +287,12 @@ def _boundary_index(steps: np.ndarray, W: np.ndarray, reference: np.ndarray) -> 
     return index if 0 < index < len(steps) else None
 
 
-def _pairs(windows: Any) -> tuple[tuple[float, float], ...]:
-    try:
-        pairs = tuple((float(low), float(high)) for low, high in windows)
-    except (TypeError, ValueError):
-        pairs = ()
-    if len(pairs) != 2:
+def _check_windows(windows: tuple[tuple[float, float], ...]) -> None:
+    if len(windows) != 2 or not all(-np.inf < low <= high < np.inf for low, high in windows):
         raise ArgumentError(
-            f"windows must be one of {', '.join(WINDOWS)} or two pairs of steps such as "
-            f"[[0, 100], [200, 400]]; got {windows!r}."
+            f"windows must be one of {', '.join(WINDOWS)} or two pairs of steps, first and last, "
+            f"such as [[0, 100], [200, 400]]; got {windows!r}."
         )
-    return pairs
 
 
 def _section(of: str) -> Section:

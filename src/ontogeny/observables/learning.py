@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import LearningProgress, Recurrence, learning_progress, recurrence
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_number
 from ..figures import Column, Curves, Section, Table, attach
 from .attributes import Names
 from .curves import OfCurve, curve_reference, floor_of, short
@@ -63,8 +63,8 @@ class LearningDynamics(OfCurve):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.noise is not None and not 0 <= self.noise < np.inf:
-            raise ArgumentError(f"noise must be 0 or more, or None; got {self.noise}.")
+        if self.noise is not None:
+            check_number("noise", self.noise)
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add verdicts and the fitted map of each layer, figures and sentences."""

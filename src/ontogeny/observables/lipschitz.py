@@ -11,11 +11,12 @@ import torch
 import xarray as xr
 
 from .. import capture, concepts, distances, dynamics
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_number
 from ..needs import Activations, Gradients, Need, Reference
+from .arguments import check_node
 from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
-from .concept_fits import dictionary_array, layer_state, matched
+from .concept_fits import dictionary_array, layer_state, make_extractor, matched
 from .lipschitz_figures import summarise_lipschitz
 
 __all__ = ["Lipschitz"]
@@ -125,12 +126,11 @@ class Lipschitz(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("extractor", self.extractor, concepts.names())
         check_choice("distance", self.distance, distances.names())
-        if not 0 < self.relative_radius < 1:
-            raise ArgumentError(
-                f"relative_radius must lie between 0 and 1; got {self.relative_radius}."
-            )
+        check_node("of", self.of)
+        check_number("relative_radius", self.relative_radius, 0, 1, above=True, below=True)
         self._estimator()
         self.needs()
 
@@ -252,12 +252,7 @@ class Lipschitz(Observable):
         return self._estimator().fit(A).components_.T
 
     def _estimator(self) -> Any:
-        return concepts.make(
-            self.extractor,
-            n_concepts=self.n_concepts,
-            random_state=self.random_state,
-            **self.options,
-        )
+        return make_extractor(self.extractor, self.n_concepts, self.random_state, self.options)
 
 
 def _apart(A: torch.Tensor, A_ref: torch.Tensor) -> tuple[float, float]:

@@ -53,6 +53,10 @@ class Loss(Observable):
         "predicted_tokens": ("predicted tokens of the text", "tokens"),
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.needs()
+
     def needs(self) -> Sequence[Need]:
         """Return the losses of every text."""
         return [Losses(self.on, self.objective, self.mask_fraction, self.random_state)]

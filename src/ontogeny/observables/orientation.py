@@ -70,6 +70,7 @@ class Orientation(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("k", "draws"):
             check_whole(name, getattr(self, name))
 

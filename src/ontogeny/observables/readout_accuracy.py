@@ -16,6 +16,7 @@ from ..capture.forward import run
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import Gradients, Need
+from .arguments import check_names, check_wholes
 from .attributes import Names
 from .base import Observable
 from .rows import development_rows, statement
@@ -59,13 +60,9 @@ class ReadoutAccuracy(Observable):
     }
 
     def __post_init__(self) -> None:
-        for name in ("on", "cut"):
-            value = getattr(self, name)
-            object.__setattr__(
-                self, name, (value,) if isinstance(value, str | int) else tuple(value)
-            )
-        if any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in self.cut):
-            raise ArgumentError(f"cut must hold numbers of keys, each at least 1; got {self.cut}.")
+        super().__post_init__()
+        check_names("on", self.on, least=0)
+        check_wholes("cut", self.cut)
 
     def needs(self) -> Sequence[Need]:
         """Return the model with each input set."""

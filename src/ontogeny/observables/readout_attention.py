@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError
 from ..figures import Band, Curves, Section, attach
 from ..needs import Attention, Need
+from .arguments import check_names, check_wholes
 from .attributes import Names
 from .base import Observable
 from .rows import development_rows, statement
@@ -57,13 +57,10 @@ class ReadoutAttention(Observable):
     }
 
     def __post_init__(self) -> None:
-        for name in ("on", "top"):
-            value = getattr(self, name)
-            object.__setattr__(
-                self, name, (value,) if isinstance(value, str | int) else tuple(value)
-            )
-        if not self.top:
-            raise ArgumentError("top must hold at least one number of keys; got none.")
+        super().__post_init__()
+        check_names("on", self.on, least=0)
+        check_wholes("top", self.top, fewest=1)
+        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the reduced maps of each input set."""

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..dynamics import Regimes as Found
 from ..dynamics import holm, regimes
-from ..errors import ArgumentError
+from ..errors import check_number, check_whole
 from ..figures import Boundary, Column, Curves, Section, Table, attach
 from .attributes import Names
 from .curves import OfCurve, curve_reference, short
@@ -73,11 +73,8 @@ class Regimes(OfCurve):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.alpha < 1 or self.draws < 19:
-            raise ArgumentError(
-                f"alpha must lie between 0 and 1 and draws be at least 19; got {self.alpha} and "
-                f"{self.draws}."
-            )
+        check_number("alpha", self.alpha, 0, 1, above=True, below=True)
+        check_whole("draws", self.draws, least=19)
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add boundaries of each layer and of all, noise on both sides, figures and sentences."""

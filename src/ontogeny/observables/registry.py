@@ -102,7 +102,8 @@ def make(kind: str, **arguments: Any) -> Observable:
     Raises
     ------
     ArgumentError
-        If the kind or an argument is unknown, a required one is missing, or a value is not what it must be.
+        If the kind or an argument is unknown, a required one is missing, or a value is not what it
+        must be.
 
     Examples
     --------

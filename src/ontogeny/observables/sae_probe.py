@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from ..capture.layers import check_patterns
 from ..concepts import SAE
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_number, check_whole
 from ..figures import Band, Curves, Section, attach
 from ..inputs import Inputs
 from ..needs import Gradients, Need
+from .arguments import check_names, check_wholes
 from .attributes import Names
 from .base import Observable
 from .latent_correlations import Correlations, correlations
@@ -100,19 +102,13 @@ class SaeProbe(Observable):
     }
 
     def __post_init__(self) -> None:
-        for name in ("marker_ids", "variants"):
-            value = getattr(self, name)
-            object.__setattr__(
-                self, name, (value,) if isinstance(value, str | int) else tuple(value)
-            )
-        if not self.marker_ids or not self.variants:
-            raise ArgumentError("marker_ids and variants must each name at least one.")
-        for variant in self.variants:
-            check_choice("variants", variant, ("vanilla", "topk"))
+        super().__post_init__()
+        check_patterns(self.layer, "layer")
+        check_wholes("marker_ids", self.marker_ids, least=0, fewest=1)
+        check_names("variants", self.variants, ("vanilla", "topk"))
         for name in ("n_latents", "k", "epochs", "removed", "draws"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number above 0; got {value!r}.")
+            check_whole(name, getattr(self, name))
+        check_number("alpha", self.alpha, above=True)
         if self.removed > self.n_latents // 2:
             raise ArgumentError(
                 f"removed must be at most half of n_latents={self.n_latents}; got {self.removed}."

@@ -110,9 +110,12 @@ class WordSemantics(Observable):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
             raise ArgumentError("give the corpus as an input set (on) or as a file (support).")
+        if self.support is not None and not Path(self.support).is_file():
+            raise ArgumentError(f"support must be a file; there is none at {self.support!r}.")
         least_of = {
             "n_concepts": 5, "draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
         }  # fmt: skip

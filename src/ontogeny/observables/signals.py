@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..figures import Column, Curves, Section, Table, attach
+from .arguments import check_labels, check_node
 from .attributes import Names
 from .curves import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 from .rows import MEASURABLE
@@ -85,11 +86,10 @@ class Signals(OfCurve):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.half_window < 0 or self.surrogates < 19:
-            raise ArgumentError(
-                f"half_window must be 0 or more and surrogates at least 19; got "
-                f"{self.half_window} and {self.surrogates}."
-            )
+        check_node("against", self.against)
+        check_labels("against_select", self.against_select)
+        check_whole("half_window", self.half_window, least=0)
+        check_whole("surrogates", self.surrogates, least=19)
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -19,9 +19,10 @@ from ..capture.concept_directions import (
 from ..concepts import CAV
 from ..concepts.cav import SOLVERS
 from ..dynamics import permutation_test
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from ..inputs import Inputs
 from ..needs import Activations
+from .arguments import check_names
 from .base import Observable
 from .rows import development_rows, paired_floor, statement
 
@@ -78,18 +79,15 @@ class LabelledConcepts(Observable):
     label: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("layers", "on"):
-            value = getattr(self, name)
-            if isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
+        super().__post_init__()
+        if isinstance(self.on, tuple):
+            check_names("on", self.on)
         check_choice("tokens", self.tokens, GRANULARITIES)
         for name in ("n_random", "n_refits"):
             check_whole(name, getattr(self, name))
-        if not 0 < self.fraction < 1:
-            raise ArgumentError(f"fraction must lie between 0 and 1; got {self.fraction}.")
+        check_number("fraction", self.fraction, 0, 1, above=True, below=True)
         check_choice("solver", self.solver, SOLVERS)
-        if not 0 <= self.l2 < np.inf:
-            raise ArgumentError(f"l2 must be a finite number of at least 0; got {self.l2}.")
+        check_number("l2", self.l2)
 
     @property
     def sets(self) -> tuple[str | None, ...]:

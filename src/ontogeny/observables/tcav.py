@@ -120,14 +120,15 @@ class TCAV(LabelledConcepts):
         check_choice("evaluate", self.evaluate, EVALUATED)
         for name in ("early", "late"):
             window = getattr(self, name)
-            if window is not None and (len(window) != 2 or not window[0] < window[1]):
-                raise ArgumentError(f"{name} must be a first and a last step; got {window}.")
+            if window is not None and not 0 <= window[0] < window[1] < np.inf:
+                raise ArgumentError(
+                    f"{name} must be a first and a later last step, both at least 0; got {window}."
+                )
         if self.random is not None:
             self._check_random()
+        self.needs()
 
     def _check_random(self) -> None:
-        if isinstance(self.random, list):
-            object.__setattr__(self, "random", tuple(self.random))
         if len(self.pools) != len(self.sets):
             raise ArgumentError(
                 f"random must be one input set, or one for each of {self.concepts}; "

@@ -11,8 +11,9 @@ import xarray as xr
 
 from .. import dynamics
 from ..distances import align
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_number
 from ..needs import Need, Series
+from .arguments import check_node
 from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_noise import MATCHINGS, SHARES
@@ -72,8 +73,9 @@ class TransformDynamics(Observable):
     }
 
     def __post_init__(self) -> None:
-        if not self.max_condition >= 1:
-            raise ArgumentError(f"max_condition must be at least 1; got {self.max_condition!r}.")
+        super().__post_init__()
+        check_node("of", self.of)
+        check_number("max_condition", self.max_condition, 1)
 
     @property
     def name(self) -> str:

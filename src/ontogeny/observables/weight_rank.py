@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .. import geometry
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, check_number, check_whole
 from ..figures import attach
 from ..needs import Need, Weights
 from .attributes import Names
@@ -94,8 +94,8 @@ class WeightRank(Observable):
     }
 
     def __post_init__(self) -> None:
-        if not 0 < self.variance <= 1:
-            raise ArgumentError(f"variance must lie in (0, 1]; got {self.variance}.")
+        super().__post_init__()
+        check_number("variance", self.variance, 0, 1, above=True)
         check_whole("draws", self.draws, least=4)
         check_whole("max_snapshots", self.max_snapshots, least=3)
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
-from .checks import check_number
+from ..errors import ArgumentError, check_number
 from .concepts import ConceptBasis
 
 __all__ = ["Orthant", "RefinementTree", "orthants", "refinement_tree", "signatures"]

@@ -11,8 +11,7 @@ import xarray as xr
 from scipy.optimize import minimize
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError, OntogenyError, check_whole
-from .checks import check_number
+from ..errors import ArgumentError, OntogenyError, check_number, check_whole
 from .objectives import Objective, check_centred, make_objective
 
 __all__ = ["MaxMargin", "max_margin_logits", "ridge_path"]

@@ -9,8 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import Array, namespace
-from ..errors import ArgumentError, check_choice, check_whole
-from .checks import check_number
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, suggestion
 from ..inputs import Inputs
 from ..observables import Observable
+from ..observables.arguments import check_node
 from ..trajectory import Trajectory
 
 __all__ = ["check_observables", "check_trajectory", "named_inputs"]
@@ -44,11 +44,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
             raise ArgumentError(
                 f"observables must hold Observable instances; got {type(observable).__name__}."
             )
-        if not re.fullmatch(r"\w[\w.-]*", observable.name):
-            raise ArgumentError(
-                f"an observable is called {observable.name!r}; letters, digits, '-', '_' and '.' "
-                "make a name."
-            )
+        check_node("the name of an observable", observable.name)
         if observable.name in names:
             raise ArgumentError(
                 f"two observables are called {observable.name!r}; give one of them label=."
