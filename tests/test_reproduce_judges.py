@@ -397,6 +397,8 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
+    untrained = np.array([0.5, 0.015, 0.001, 0.001])  # before training nothing can be lost
+    assert of_figure_6(untrained) == [True, True, True]
 
 
 def test_commutators_whose_norm_falls_do_not_stay_large_though_their_defect_does():
@@ -412,6 +414,8 @@ def test_commutators_whose_norm_falls_do_not_stay_large_though_their_defect_does
     )
     norm, defect, *_ = update_judges.commuting({"commutators": {"mixed": [run] * 2}})
     assert norm.holds is False and defect.holds is True
+    low_once = run.assign(defect=("step", np.r_[np.ones(8), 0.1, 1, 1]))
+    assert update_judges.commuting({"commutators": {"mixed": [low_once]}})[1].holds is True
 
 
 @pytest.mark.parametrize(
