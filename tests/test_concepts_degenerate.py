@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
 from ontogeny import concepts
-from ontogeny.errors import ArgumentError
+from ontogeny.errors import ArgumentError, NonFiniteError
 
 X = np.random.default_rng(0).normal(size=(40, 12))
 COLUMN, ROW = np.arange(12) % 3 == 0, (np.arange(40) % 4 == 0)[:, None]
@@ -88,3 +89,61 @@ def test_no_concept_is_left_dead_where_each_has_a_use(name):
 def test_float16_gives_float32():
     est = concepts.make("pca", 2)
     assert est.fit_transform(X.astype(np.float16)).dtype == np.float32
+
+
+@pytest.mark.parametrize("size", [1e-43, 1e-35, 3e38])
+def test_sizes_that_leave_no_room_for_products_are_refused(size):
+    tiny_or_huge = (X / np.abs(X).max() * size).astype(np.float32)
+    for name in concepts.names():
+        with pytest.raises(ArgumentError, match="largest entry of X must lie between 1e-30 and"):
+            make(name, 2).fit(tiny_or_huge)
+
+
+@pytest.mark.parametrize("name", concepts.names())
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_a_dictionary_without_a_place_in_float32_says_so(name, size):
+    est = make(name, 2)
+    if name in ("dictionary", "sparse-pca"):
+        est.set_params(alpha=size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        est.fit(X * size)
+    with pytest.raises(NonFiniteError, match="too large or small for float32; give X in float64"):
+        est.transform(X.astype(np.float32))
+
+
+def test_codes_that_overflow_are_said_to():
+    est = make("pca", 2).fit(X.astype(np.float32))
+    with pytest.raises(NonFiniteError, match="codes of X leave the range of float32"):
+        est.transform(3e38 * np.sign(est.components_[:1]))
+
+
+@pytest.mark.parametrize("size", [1e-20, 1e20])
+def test_variances_in_single_precision_neither_overflow_nor_vanish(size):
+    A = (X * size).astype(np.float32)
+    expected = concepts.make("pca", 3).fit(A.astype(np.float64)).explained_variance_
+    streamed = concepts.make("pca", 3).partial_fit(A[:20]).partial_fit(A[20:])
+    for est in (concepts.make("pca", 3).fit(A), streamed):
+        np.testing.assert_allclose(est.explained_variance_, expected, rtol=1e-4)
+    tensor = concepts.make("pca", 3).fit(torch.tensor(A)).explained_variance_
+    np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("nonnegative", ["codes", "dictionary"])
+@pytest.mark.parametrize("r", [13, 20, 30])
+def test_semi_nmf_in_single_precision_survives_more_concepts_than_features(nonnegative, r):
+    """Rounding fills the null space of second moments; it must not be taken for a direction."""
+    A = np.random.default_rng(0).laplace(size=(40, 12)).astype(np.float32)
+    assert concepts.make("semi-nmf", r, nonnegative=nonnegative).fit(A).relative_error_ < 2e-3
+
+
+@pytest.mark.parametrize("name", ["nmf", "convex-nmf", "semi-nmf"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_codes_that_are_not_unique_are_found_again(name, strict):
+    options = {"strict_convex": strict} if name == "convex-nmf" else {}
+    for A in (np.outer(X[:, 0], X[0]), np.repeat(X[:, :1], 12, axis=1)):
+        est = make(name, 3).set_params(**options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            U = est.fit_transform(A)
+        np.testing.assert_allclose(est.transform(A), U, atol=1e-6 * np.abs(U).max())

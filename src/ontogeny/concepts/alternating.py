@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from .linalg import least_squares
+
 __all__ = ["Factor", "Fit", "alternate", "shift_step", "solve_rows", "sweep", "vanishing"]
 
 BLOCK = 20  # rows whose right-hand sides are kept up to date together
@@ -120,11 +122,13 @@ def shift_step(X: Tensor, B: Tensor, null: Tensor, value: Tensor) -> Tensor:
     return X.addcmul_(step, along.mT).clamp_(min=0)
 
 
-def update(X: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int) -> Tensor:
-    """Return `X` improved: the exact solution for a free factor, `sweeps` sweeps for others."""
+def update(X: Tensor, F: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: int) -> Tensor:
+    """Return `X` improved: the exact solution for a free factor, `sweeps` sweeps for others.
+
+    `F` is the other factor, ``G = F F^T`` and ``B = F A^T``.
+    """
     if factor.kind == "free":
-        inverse = torch.linalg.pinv(G.double(), hermitian=True, rtol=1e-10)
-        return inverse.to(B.dtype) @ B
+        return least_squares(F, B, G)
     X = X.clone()
     if factor.shift:
         shift_step(X, B, *vanishing(G, 4 * torch.finfo(G.dtype).eps))
@@ -214,12 +218,13 @@ def alternate(
 
 
 def _iterate(s: _State, codes: Factor, dictionary: Factor, sweeps: int, *, revive: bool) -> None:
-    U = update(s.U_ahead, s.W_ahead @ s.W_ahead.mT, s.W_ahead @ s.A.mT, codes, sweeps)
+    G, B = s.W_ahead @ s.W_ahead.mT, s.W_ahead @ s.A.mT
+    U = update(s.U_ahead, s.W_ahead, G, B, codes, sweeps)
     if revive:
         _revive(s, U)
     U_ahead = _ahead(U, s.U, s.beta, codes)
     G, B = U_ahead @ U_ahead.mT, U_ahead @ s.A
-    W = update(s.W_ahead, G, B, dictionary, sweeps)
+    W = update(s.W_ahead, U_ahead, G, B, dictionary, sweeps)
     fitted = (B * W).sum(2).double().sum(1)
     square = (G * (W @ W.mT)).double().sum((1, 2))
     objective = (s.norm2 / 2 - fitted + square / 2).clamp(min=0)

@@ -23,12 +23,11 @@ from torch import Tensor
 
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
+from .scale import check_range, dtype_name, power_of_two, within_reach
 
 __all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
 
 NORM_ROWS = 512
-START_EXPONENT = 40  # a start that is larger or smaller by more is brought nearer to A
-SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
 
 
 @dataclass
@@ -142,7 +141,12 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self, "components_")
         A = self._check(X, reset=False)
         with plain_tensors():
-            return give(self._encode_scaled(A), X)
+            codes = self._encode_scaled(A)
+        if not bool(torch.isfinite(codes).all()):
+            raise NonFiniteError(
+                f"codes of X leave the range of {dtype_name(A.dtype)}; multiply X by a constant."
+            )
+        return give(codes, X)
 
     def inverse_transform(self, U: Array) -> Array:
         """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r)."""
@@ -215,12 +219,13 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _fit_stack(self, A: Tensor, start: Tensor | None) -> Solution:
         """Solve at a moderate scale and give the scale back; A is (K, n, m)."""
         self._check_arguments()
-        scale = _power_of_two(A)
+        check_range(A)
+        scale = power_of_two(A)
         self._set_scale(scale)
         moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
         in_dictionary, in_codes = self._split_scale(scale)
         if start is not None:
-            start = _within_reach(start / in_dictionary[:, None, None])
+            start = within_reach(start / in_dictionary[:, None, None])
         solution = self._solve(moderate, start)
         solution.dictionary = solution.dictionary * in_dictionary[:, None, None]
         solution.codes = solution.codes * in_codes[:, None, None]
@@ -230,7 +235,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         for factor in (solution.dictionary, solution.codes):
             if not bool(torch.isfinite(factor).all()):
                 raise NonFiniteError(
-                    f"{type(self).__name__} left the range of {str(A.dtype).removeprefix('torch.')}"
+                    f"{type(self).__name__} left the range of {dtype_name(A.dtype)}"
                     f" within {max(solution.n_iter)} iterations{self._on_overflow}."
                 )
         return solution
@@ -251,9 +256,14 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _encode_scaled(self, A: Tensor) -> Tensor:
         scale = self._fitted("_scale", A)
+        if not 0 < float(scale) < float("inf"):
+            raise NonFiniteError(
+                f"the fitted dictionary is too large or small for {dtype_name(A.dtype)}; give X in "
+                f"{dtype_name(as_tensor(self.components_).dtype)}."
+            )
         self._set_scale(scale[None])
         W = self._fitted("components_", A).mT
-        moderate = (A - self._fitted("offset_", A)) / scale
+        moderate = A / scale - self._fitted("offset_", A) / scale
         in_dictionary, in_codes = self._split_scale(scale)
         return self._encode(moderate, W / in_dictionary) * in_codes
 
@@ -336,19 +346,3 @@ def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[fl
         norm += float(torch.linalg.vector_norm(rows)) ** 2
         residual += float(torch.linalg.vector_norm(rest)) ** 2
     return residual**0.5, norm**0.5
-
-
-def _power_of_two(A: Tensor) -> Tensor:
-    """Return for each matrix 1, or the power of two near its largest entry if that is extreme."""
-    largest = A.abs().amax((1, 2))
-    exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
-    exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
-    return torch.ldexp(torch.ones_like(largest), exponent)
-
-
-def _within_reach(start: Tensor) -> Tensor:
-    """Return the starts with a largest entry between 2^-40 and 2^40, so that squares are finite."""
-    largest = start.abs().amax((1, 2))
-    exponent = torch.where(largest > 0, torch.frexp(largest).exponent, 0)
-    excess = exponent - exponent.clamp(-START_EXPONENT, START_EXPONENT)
-    return torch.ldexp(start, -excess[:, None, None]) if bool(excess.any()) else start

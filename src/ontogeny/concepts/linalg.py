@@ -7,13 +7,17 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-__all__ = ["column_gram", "leading", "range_basis", "thin_svd"]
+__all__ = ["column_gram", "leading", "least_squares", "range_basis", "thin_svd"]
 
 # In float32 the second moment loses directions whose variance is below this part of the largest.
 SINGLE_SPAN = 1e-3
 # In float64 the same happens here; beyond it a thin SVD of the matrix itself is taken.
 DOUBLE_SPAN = 1e-10
 CHUNK_ROWS = 4096
+# Squared length of a direction, against the longest, that counts as vanishing in least squares.
+VANISHED = {torch.float32: 1e-9, torch.float64: 1e-10}
+# Below this part of the largest, rounding has a part in the eigenvalues of those of float32.
+ROUNDED = 3e-7
 
 
 def column_gram(A: Tensor, *, double: bool = False) -> Tensor:
@@ -69,6 +73,26 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
         return Y, sigma, V
     pad = (0, r - k)
     return tuple(torch.nn.functional.pad(x, pad) for x in (Y, sigma, V))  # type: ignore[return-value]
+
+
+def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
+    """Return the shortest ``argmin |A - X^T F|`` (K, r, q) from F (K, r, p) and ``B = F A^T``.
+
+    Directions in which F vanishes have no part in it. ``G = F F^T``, if it is at hand, is used
+    unless it is in float32 and F has directions that its rounding hides.
+    """
+    if G is None:
+        values, vectors = torch.linalg.eigh(F.double() @ F.double().mT)
+    else:
+        values, vectors = torch.linalg.eigh(G.double())
+        hidden = values[..., 0] < ROUNDED * values[..., -1]
+        if G.dtype == torch.float32 and bool(hidden.any()):
+            again = torch.linalg.eigh(F.double() @ F.double().mT)
+            values = torch.where(hidden[..., None], again[0], values)
+            vectors = torch.where(hidden[..., None, None], again[1], vectors)
+    known = values > VANISHED[B.dtype] * values[..., -1:]
+    inverse = torch.where(known, 1 / torch.where(known, values, 1.0), 0.0)[..., None, :]
+    return ((vectors * inverse) @ (vectors.mT @ B.double())).to(B.dtype)
 
 
 def range_basis(Y: Tensor) -> Tensor:

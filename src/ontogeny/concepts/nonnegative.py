@@ -11,7 +11,7 @@ from ..errors import ArgumentError, check_choice
 from .alternating import Factor, alternate, solve_rows, vanishing
 from .base import Extractor, Solution
 from .checks import check_stopping
-from .linalg import thin_svd
+from .linalg import least_squares, thin_svd
 
 __all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
 
@@ -27,6 +27,7 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
     The start is a function of each row alone, so that where the solution is not unique (more
     concepts than the rank of W) the same row still gets the same codes.
     """
+    W = W.mT.contiguous().mT  # rounding, which decides between equal codes, sees the same layout
     G, B, null = _normal_equations(A, W)
     start = _rough_codes(G, B, null[0][0])
     G = G.to(B.dtype)
@@ -261,8 +262,7 @@ class SemiNMF(Extractor):
     def _codes(self, A: Tensor, W: Tensor) -> Tensor:
         if self.nonnegative == "codes":
             return nonnegative_codes(A, W)
-        inverse = torch.linalg.pinv((W.mT @ W).double(), hermitian=True, rtol=1e-10)
-        return (A @ W) @ inverse.to(W.dtype)
+        return least_squares(W.mT, W.mT @ A.mT).mT
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return self._codes(A, W)

@@ -11,7 +11,7 @@ from ..errors import check_choice, check_number
 from .alternating import Factor, alternate, solve_rows
 from .base import Extractor, Solution
 from .checks import check_stopping
-from .linalg import thin_svd
+from .linalg import least_squares, thin_svd
 
 __all__ = ["DictionaryLearning", "SparsePCA", "sparse_codes"]
 
@@ -291,8 +291,7 @@ def _threshold_and_turn(
 
 
 def _least_squares(A: Tensor, W: Tensor) -> Tensor:
-    inverse = torch.linalg.pinv((W.mT @ W).double(), hermitian=True, rtol=1e-7)
-    return (A @ W) @ inverse.to(W.dtype)
+    return least_squares(W.mT, W.mT @ A.mT).mT
 
 
 def _unit(W: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .base import Solution
+from .base import Solution, as_tensor, give
 from .linalg import thin_svd
 from .stream import MomentExtractor, Moments
 
@@ -98,7 +98,7 @@ class PCA(MomentExtractor):
     Attributes
     ----------
     explained_variance_ : array of shape (r,)
-        Variance of each code over the samples (divided by n).
+        Variance of each code over the samples (divided by n), in float64.
 
     References
     ----------
@@ -126,7 +126,8 @@ class PCA(MomentExtractor):
         K = len(A)
         solution = Solution(codes, V, mean, n_iter=[1] * K, converged=[True] * K)
         solution.canonical(signed=True, ordered=False)
-        solution.state["variance"] = sigma.square() / A.shape[1]
+        solution.state["sigma"] = sigma
+        solution.state["rows"] = sigma.new_full((K,), A.shape[1], dtype=torch.float64)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
@@ -137,12 +138,11 @@ class PCA(MomentExtractor):
 
     def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
         codes = V.new_zeros(1, 1, self.n_concepts)
-        variance = sigma.square() / moments.count
-        return Solution(
-            codes, V[None], moments.mean[None, None], state={"variance": variance[None]}
-        )
+        state = {"sigma": sigma[None], "rows": sigma.new_full((1,), moments.count)}
+        return Solution(codes, V[None], moments.mean[None, None], state=state)
 
     @property
     def explained_variance_(self) -> Any:
-        """Variance of each code (divided by n, not n - 1)."""
-        return self._variance * self._scale**2
+        """Variance of each code (divided by n, not n - 1); in float64, where squares have room."""
+        sigma = as_tensor(self._sigma).double() * float(self._scale)
+        return give(sigma.square() / float(self._rows), self._sigma)

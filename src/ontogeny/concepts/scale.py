@@ -1,0 +1,66 @@
+"""Bringing matrices of any size to one where products neither overflow nor vanish."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError
+
+__all__ = ["check_range", "dtype_name", "power_of_two", "within_reach"]
+
+RANGES = {torch.float32: (1e-30, 1e30), torch.float64: (1e-290, 1e290)}  # of largest entries
+SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
+START_EXPONENT = 40  # a start that is larger or smaller by more is brought nearer to A
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return a dtype's name as NumPy and PyTorch share it.
+
+    Examples
+    --------
+    >>> dtype_name(torch.float32)
+    'float32'
+    """
+    return str(dtype).removeprefix("torch.")
+
+
+def check_range(A: Tensor) -> None:
+    """Refuse a stack (K, n, m) with a matrix whose answers would not be numbers of its dtype.
+
+    Raises
+    ------
+    ArgumentError
+        If the largest entry of a matrix that is not zero is too small or too large.
+    """
+    largest = A.abs().amax((1, 2))
+    low, high = RANGES[A.dtype]
+    outside = (largest > 0) & ((largest < low) | (largest > high))
+    if bool(outside.any()):
+        raise ArgumentError(
+            f"the largest entry of X must lie between {low:.0e} and {high:.0e} in "
+            f"{dtype_name(A.dtype)} (or be 0); it is {float(largest[outside][0]):.3g}. "
+            "Multiply X by a constant."
+        )
+
+
+def power_of_two(A: Tensor) -> Tensor:
+    """Return for each matrix 1, or the power of two near its largest entry if that is extreme.
+
+    Examples
+    --------
+    >>> power_of_two(torch.tensor([[[3.0]], [[3e9]]])).tolist()
+    [1.0, 2147483648.0]
+    """
+    largest = A.abs().amax((1, 2))
+    exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
+    exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
+    return torch.ldexp(torch.ones_like(largest), exponent)
+
+
+def within_reach(start: Tensor) -> Tensor:
+    """Return starts (K, m, r), each with a largest entry between 2^-41 and 2^40."""
+    largest = start.abs().amax((1, 2))
+    exponent = torch.where(largest > 0, torch.frexp(largest).exponent, 0)
+    excess = exponent - exponent.clamp(-START_EXPONENT, START_EXPONENT)
+    return torch.ldexp(start, -excess[:, None, None]) if bool(excess.any()) else start
