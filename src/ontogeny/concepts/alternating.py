@@ -23,7 +23,7 @@ from .linalg import least_squares
 
 __all__ = ["Factor", "Fit", "alternate", "shift_step", "solve_rows", "sweep", "vanishing"]
 
-BLOCK = 20  # rows whose right-hand sides are kept up to date together
+BLOCK = 20  # rows whose share of the other rows is taken off in one product
 WINDOW = 10  # iterations over which progress is measured
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample
@@ -52,41 +52,51 @@ class Factor:
             return 0.0
         return self.penalty[:, 0].double() * X.abs().sum((1, 2)).double()
 
-    def nearest(self, row: Tensor, curvature: Tensor) -> Tensor:
-        """Solve for one row (K, p) given its unconstrained solution, in place."""
+    def nearest(self, row: Tensor, width: Tensor | None) -> Tensor:
+        """Solve for one row (K, 1, p) of curvature 1 given its unconstrained solution, in place.
+
+        `width` (K, 1, 1) is the penalty over the row's curvature.
+        """
         if self.kind == "nonnegative":
-            row = row if self.penalty is None else row.sub_(self.penalty / curvature)
-            return row.clamp_(min=0)
+            return (row if width is None else row.sub_(width)).clamp_(min=0)
         if self.kind == "sparse":
-            assert self.penalty is not None
-            width = self.penalty / curvature
-            return (
-                torch.nn.functional.softshrink(row, float(width))
-                if len(row) == 1
-                else (row.sign() * (row.abs() - width).clamp_(min=0))
-            )
+            assert width is not None
+            if len(row) == 1:
+                return torch.nn.functional.softshrink(row, float(width))
+            return row.sign() * (row.abs() - width).clamp_(min=0)
         if self.kind == "ball":
-            return row.div_(torch.linalg.vector_norm(row, dim=1, keepdim=True).clamp_(min=1))
+            return row.div_(torch.linalg.vector_norm(row, dim=2, keepdim=True).clamp_(min=1))
         return row
 
 
-def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor) -> Tensor:
-    """Minimise ``1/2 <X, G X> - <X, B>`` over the rows of `X` (K, r, p) in turn, in place."""
+def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor, times: int = 1) -> Tensor:
+    """Minimise ``1/2 <X, G X> - <X, B>`` over the rows of `X` (K, r, p) in turn, in place.
+
+    All rows, `times` times.
+    """
     r = X.shape[1]
     diagonal = torch.diagonal(G, dim1=1, dim2=2)
     floor = torch.finfo(X.dtype).eps * diagonal.amax(1, keepdim=True)
-    curvature = torch.maximum(diagonal, floor.clamp(min=torch.finfo(X.dtype).tiny))
+    curvature = torch.maximum(diagonal, floor.clamp(min=torch.finfo(X.dtype).tiny))[:, :, None]
+    # Row k of X without constraints is row k of B - G X from here on.
+    G, B = G / curvature, B / curvature
+    G.diagonal(dim1=1, dim2=2).sub_(1)
+    widths = (
+        None if factor.penalty is None else (factor.penalty[:, :, None] / curvature).split(1, 1)
+    )
+    rows, blocks = X.split(1, 1), []
     for low in range(0, r, BLOCK):
-        high = min(low + BLOCK, r)
-        R = torch.baddbmm(B[:, low:high], G[:, low:high], X, alpha=-1)
-        for k in range(low, high):
-            old = X[:, k]
-            d = curvature[:, k : k + 1]
-            new = factor.nearest(torch.addcdiv(old, R[:, k - low], d), d)
-            if k + 1 < high:
-                change = (new - old)[:, None]
-                R[:, k - low + 1 :].baddbmm_(G[:, k + 1 : high, k : k + 1], change, alpha=-1)
-            X[:, k] = new
+        block = slice(low, min(low + BLOCK, r))
+        outer = G[:, block].clone()
+        outer[:, :, block] = 0
+        blocks.append((block, outer, G[:, block, block].split(1, 1)))
+    for _ in range(times):
+        for block, outer, inner in blocks:
+            rest = torch.baddbmm(B[:, block], outer, X, alpha=-1).split(1, 1)
+            near = X[:, block]
+            for k, (row, weights) in enumerate(zip(rest, inner, strict=True), block.start):
+                row.baddbmm_(weights, near, alpha=-1)
+                rows[k].copy_(factor.nearest(row, None if widths is None else widths[k]))
     return X
 
 
@@ -132,9 +142,7 @@ def update(X: Tensor, F: Tensor, G: Tensor, B: Tensor, factor: Factor, sweeps: i
     X = X.clone()
     if factor.shift:
         shift_step(X, B, *vanishing(G, 4 * torch.finfo(G.dtype).eps))
-    for _ in range(sweeps):
-        sweep(X, G, B, factor)
-    return X
+    return sweep(X, G, B, factor, sweeps)
 
 
 @dataclass
@@ -303,8 +311,7 @@ def solve_rows(
         start = Y.clone()
         if null is not None:
             shift_step(Y, rest, *null)
-        for _ in range(checks - 1):
-            sweep(Y, G[None], rest, factor)
+        sweep(Y, G[None], rest, factor, checks - 1)
         before = Y.clone()
         sweep(Y, G[None], rest, factor)
         moved = (Y - before).abs().amax(1)[0]

@@ -250,8 +250,7 @@ def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
     sweeps = 10
     while True:
         G, B = (W @ W.mT)[None], (W @ A.mT)[None]
-        for _ in range(sweeps):
-            sweep(U, G, B, NONNEGATIVE)
+        sweep(U, G, B, NONNEGATIVE, sweeps)
         if sweeps > 2:
             H = _without_gaps(H, Z, (U[0] == 0).all(1))
             W = H @ Z
