@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
+from .checks import check_seed
 from .scale import check_range, dtype_name, power_of_two, within_reach
 
 __all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
@@ -213,7 +213,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _generator(self) -> torch.Generator:
         """Return a generator on the CPU, so that every device draws the same numbers."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(check_seed(self.random_state).randint(2**31 - 1))
         return torch.Generator().manual_seed(seed)
 
     def _fit_stack(self, A: Tensor, start: Tensor | None) -> Solution:
@@ -242,6 +242,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_arguments(self) -> None:
         self._check_n_concepts()
+        check_seed(self.random_state)
         self._check_options()
 
     def _check_options(self) -> None:

@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
-from ..errors import check_number, check_whole
+from typing import Any
 
-__all__ = ["check_stopping"]
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..errors import ArgumentError, check_number, check_whole
+
+__all__ = ["check_seed", "check_stopping"]
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """Return NumPy's generator for a seed, by scikit-learn's convention.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no whole number from 0 to 2^32 - 1, no ``numpy.random.RandomState`` and not None.
+
+    Examples
+    --------
+    >>> check_seed(3).randint(10)
+    8
+    """
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ArgumentError(
+            "random_state must be a whole number from 0 to 4294967295, a numpy.random.RandomState "
+            f"or None; got {random_state!r}."
+        ) from None
 
 
 def check_stopping(max_iter: object, tol: object) -> None:

@@ -13,13 +13,15 @@ from torch import Tensor
 
 from ..arrays import Array
 from ..errors import ArgumentError, check_whole
-from .base import Extractor, Solution
+from .base import Solution, plain_tensors
 from .checks import check_stopping
+from .scale import power_of_two
+from .stream import BatchExtractor
 
 __all__ = ["KMeans", "cluster", "nearest"]
 
 
-class KMeans(Extractor):
+class KMeans(BatchExtractor):
     """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
 
     On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration.
@@ -97,24 +99,35 @@ class KMeans(Extractor):
         return solution
 
     def reset(self) -> None:
-        """Forget the batches that ``partial_fit`` took in."""
+        """Forget the rows that ``fit`` or ``partial_fit`` took in, so that batches start afresh."""
+        super().reset()
         self._batches: sklearn.cluster.MiniBatchKMeans | None = None
 
-    def fit_transform(
-        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
-    ) -> Array:
-        """Fit to `X` and return its codes U (n, r); see ``fit``."""
-        self.reset()
-        return super().fit_transform(X, y, init_dictionary=init_dictionary)
-
     def partial_fit(self, X: Array, y: Any = None) -> Self:
-        """Take in further rows `X` (n, m) as one mini-batch (Sculley 2010), on the CPU.
+        """Take in further rows `X` (n, m) as one mini-batch (Sculley 2010), on the CPU in float64.
 
-        The first batch needs at least r rows. Errors are those of the last batch.
+        The first batch needs at least r rows. Errors are those of the last batch; ``converged_``
+        is False, because a pass over batches has no stopping rule.
+
+        Raises
+        ------
+        ArgumentError
+            If the first batch is too small, `n_concepts` has changed since, or it is called after
+            ``fit``.
+        NonFiniteError
+            If `X` holds NaN or infinity; the rows seen before stay as they are.
         """
+        with plain_tensors():
+            return self._absorb(X)
+
+    def _absorb(self, X: Array) -> Self:
         solver = getattr(self, "_batches", None)
-        rows = self._check(X, reset=solver is None)
-        self._check_n_concepts()
+        rows = self._check_batch(X, first=solver is None)
+        if solver is not None and solver.n_clusters != self.n_concepts:
+            raise ArgumentError(
+                f"n_concepts was {solver.n_clusters} for the first batch and is now "
+                f"{self.n_concepts}; call reset() to start afresh."
+            )
         if solver is None:
             if len(rows) < self.n_concepts:
                 raise ArgumentError(
@@ -123,11 +136,14 @@ class KMeans(Extractor):
                 )
             seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
             solver = sklearn.cluster.MiniBatchKMeans(self.n_concepts, n_init=1, random_state=seed)
-        solver.partial_fit(rows.cpu().numpy())
+        solver.partial_fit(rows.double().cpu().numpy())
         self._batches = solver
-        W = torch.from_numpy(solver.cluster_centers_.copy()).to(rows).mT[None]
-        solution = Solution(self._one_hot(rows[None], W), W, n_iter=[int(solver.n_steps_)])
-        solution.state["scale"] = rows.new_ones(1)
+        W = torch.from_numpy(solver.cluster_centers_.copy()).to(rows.device).mT[None]
+        codes = self._one_hot(rows[None].double(), W)
+        solution = Solution(
+            codes.to(rows), W.to(rows), n_iter=[int(solver.n_steps_)], converged=[False]
+        )
+        solution.state["scale"] = power_of_two(solution.dictionary)
         self._keep(solution, rows[None], 0, like=X)
         return self
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from .base import Extractor
+from .checks import check_seed
 
 __all__ = ["LocalLipschitz", "local_lipschitz"]
+
+SMALLEST_RADIUS = 1e-12  # rounding of A to float64 is 1e-16 of it, a ten-thousandth of this
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def local_lipschitz(
     A
         Activations (n, m); they are taken in float64, so that rounding is not what is measured.
     relative_radius
-        Norm of the perturbation against that of `A`.
+        Norm of the perturbation against that of `A`; at least 1e-12, above rounding.
     n_directions
         Number of directions; the largest ratio is kept.
     directions
@@ -96,10 +98,10 @@ def local_lipschitz(
     """
     check_choice("directions", directions, ("gaussian", "rows"))
     check_choice("output", output, ("dictionary", "codes", "reconstruction"))
-    if not relative_radius > 0:
-        raise ArgumentError(f"relative_radius must be above 0; got {relative_radius!r}.")
-    if n_directions < 1:
-        raise ArgumentError(f"n_directions must be at least 1; got {n_directions!r}.")
+    check_number("relative_radius", relative_radius, SMALLEST_RADIUS)
+    check_whole("n_directions", n_directions)
+    if not isinstance(extractor, Extractor):
+        raise ArgumentError(f"extractor must be an Extractor; got {type(extractor).__name__}.")
     if not isinstance(extractor.random_state, int | np.integer | None):
         raise ArgumentError(
             "the extractor needs an integer random_state: every fit has to draw alike."
@@ -108,7 +110,7 @@ def local_lipschitz(
     radius = relative_radius * float(np.linalg.norm(base))
     if radius == 0:
         raise ArgumentError("A must not be zero.")
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     first, count = _answer(extractor, base, output)
     ratios, counts = [], [count]
     for _ in range(n_directions):

@@ -127,7 +127,7 @@ class PCA(MomentExtractor):
         solution = Solution(codes, V, mean, n_iter=[1] * K, converged=[True] * K)
         solution.canonical(signed=True, ordered=False)
         solution.state["sigma"] = sigma
-        solution.state["rows"] = sigma.new_full((K,), A.shape[1], dtype=torch.float64)
+        solution.state["samples"] = sigma.new_full((K,), A.shape[1], dtype=torch.float64)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
@@ -138,11 +138,11 @@ class PCA(MomentExtractor):
 
     def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
         codes = V.new_zeros(1, 1, self.n_concepts)
-        state = {"sigma": sigma[None], "rows": sigma.new_full((1,), moments.count)}
+        state = {"sigma": sigma[None], "samples": sigma.new_full((1,), moments.count)}
         return Solution(codes, V[None], moments.mean[None, None], state=state)
 
     @property
     def explained_variance_(self) -> Any:
         """Variance of each code (divided by n, not n - 1); in float64, where squares have room."""
         sigma = as_tensor(self._sigma).double() * float(self._scale)
-        return give(sigma.square() / float(self._rows), self._sigma)
+        return give(sigma.square() / float(self._samples), self._sigma)

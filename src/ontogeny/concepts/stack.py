@@ -58,6 +58,8 @@ def fit_stack(
     >>> len(fitted), codes.shape
     (3, (3, 40, 2))
     """
+    if not isinstance(extractor, Extractor):
+        raise ArgumentError(f"extractor must be an Extractor; got {type(extractor).__name__}.")
     A = as_tensor(matrix("stack", stack, ndim=3)).detach()
     wanted = (len(A), A.shape[2], extractor.n_concepts)
     start = None

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from ..arrays import Array, matrix
-from ..errors import ArgumentError, NonFiniteError
-from .base import Extractor, Solution, as_tensor, give
+from ..errors import ArgumentError, check_whole
+from .base import Extractor, Solution, as_tensor, give, plain_tensors
+from .checks import check_seed
 from .linalg import column_gram, leading
 
-__all__ = ["MomentExtractor", "Moments", "fit_batches", "sample_rows"]
+__all__ = ["BatchExtractor", "MomentExtractor", "Moments", "fit_batches", "sample_rows"]
+
+SQUARABLE = (1e-140, 1e140)  # largest entries whose squares, summed, are numbers of float64
 
 
 @dataclass
@@ -50,28 +52,77 @@ class Moments:
         return self.scatter + self.count * torch.outer(self.mean, self.mean)
 
 
-class MomentExtractor(Extractor):
+class BatchExtractor(Extractor):
+    """An extractor that also takes its rows in batches."""
+
+    _fitted_at_once = False
+
+    def reset(self) -> None:
+        """Forget the rows that ``fit`` or ``partial_fit`` took in, so that batches start afresh."""
+        self._fitted_at_once = False
+
+    def partial_fit(self, X: Array, y: Any = None) -> Self:
+        """Take in further rows `X` (n, m)."""
+        raise NotImplementedError
+
+    def fit_transform(
+        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
+    ) -> Array:
+        """Fit to `X` and return its codes U (n, r); see ``fit``."""
+        self.reset()
+        codes = super().fit_transform(X, y, init_dictionary=init_dictionary)
+        self._fitted_at_once = True
+        return codes
+
+    def _check_batch(self, X: Array, *, first: bool) -> Tensor:
+        """Return the rows of a batch, checked."""
+        self._check_arguments()
+        if self._fitted_at_once:
+            raise ArgumentError(
+                "partial_fit cannot go on from fit, which keeps no moments of its rows; give them "
+                "to partial_fit as well, or call reset() to forget them."
+            )
+        rows = self._check(X, reset=first)
+        largest = float(rows.abs().max())
+        if largest and not SQUARABLE[0] < largest < SQUARABLE[1]:
+            raise ArgumentError(
+                f"the largest entry of a batch must lie between {SQUARABLE[0]:.0e} and "
+                f"{SQUARABLE[1]:.0e} (or be 0); it is {largest:.3g}. Multiply X by a constant."
+            )
+        return rows
+
+
+class MomentExtractor(BatchExtractor):
     """An extractor whose dictionary is a function of the second moments of A."""
 
     _moments: Moments | None = None
+
+    def reset(self) -> None:
+        """Forget the rows that ``fit`` or ``partial_fit`` took in, so that batches start afresh."""
+        super().reset()
+        self._moments = None
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Take in further rows `X` (n, m) and refit: exact, whatever the batches.
 
         The errors are then those of all rows seen, from their second moments; codes come from
-        ``transform``. A call of ``fit`` starts afresh.
+        ``transform``. A call of ``fit`` starts afresh, and ``fit`` cannot be gone on from.
+
+        Raises
+        ------
+        ArgumentError
+            If it is called after ``fit``, or squares of `X` would overflow or vanish in float64.
+        NonFiniteError
+            If `X` holds NaN or infinity; the rows seen before stay as they are.
         """
-        self._absorb(X)
-        self._refit(X)
+        with plain_tensors():
+            self._absorb(X)
+            self._refit(X)
         return self
 
     def _absorb(self, X: Array) -> None:
-        self._check_n_concepts()
-        rows = self._check(X, reset=self._moments is None)
-        new = Moments.of(rows)
+        new = Moments.of(self._check_batch(X, first=self._moments is None))
         self._moments = new if self._moments is None else self._moments.merged(new)
-        if not bool(torch.isfinite(self._moments.scatter).all()):
-            raise NonFiniteError("X holds values whose squares overflow; divide it by a constant.")
 
     def _refit(self, like: Array) -> None:
         assert self._moments is not None
@@ -112,13 +163,6 @@ class MomentExtractor(Extractor):
         """Return a solution with one row of zero codes, from singular values and vectors."""
         raise NotImplementedError
 
-    def fit_transform(
-        self, X: Array, y: Any = None, *, init_dictionary: Array | None = None
-    ) -> Array:
-        """Fit to `X` and return its codes U (n, r); see ``fit``."""
-        self._moments = None
-        return super().fit_transform(X, y, init_dictionary=init_dictionary)
-
 
 def fit_batches(
     extractor: Extractor,
@@ -129,8 +173,9 @@ def fit_batches(
 ) -> Extractor:
     """Fit `extractor` to rows that come in batches and need never lie in memory together.
 
-    SVD and PCA are exact over all rows, k-means takes one pass of mini-batches; the others are
-    fitted to `max_tokens` rows, drawn uniformly from all of them.
+    SVD and PCA are exact over all rows, k-means takes one pass of mini-batches (small ones are
+    put together, so that each has r rows or more); the others are fitted to `max_tokens` rows,
+    drawn uniformly from all of them.
 
     Parameters
     ----------
@@ -146,7 +191,9 @@ def fit_batches(
     Raises
     ------
     ArgumentError
-        If there is no batch.
+        If there is no batch, or batches have different numbers of columns.
+    NonFiniteError
+        If a batch holds NaN or infinity.
 
     Examples
     --------
@@ -160,25 +207,53 @@ def fit_batches(
     >>> bool(np.allclose(streamed.components_, whole.components_))
     True
     """
+    if not isinstance(extractor, Extractor):
+        raise ArgumentError(f"extractor must be an Extractor; got {type(extractor).__name__}.")
+    if not isinstance(extractor, BatchExtractor):
+        return extractor.fit(sample_rows(batches, max_tokens, random_state=random_state))
+    extractor.reset()
+    last: Array | None = None
     if isinstance(extractor, MomentExtractor):
-        extractor._moments = None
-        last: Array | None = None
-        for last in batches:
-            extractor._absorb(last)
-        if last is None:
-            raise ArgumentError("batches must give at least one array; it gave none.")
-        extractor._refit(last)
+        with plain_tensors():
+            for last in _each(batches):
+                extractor._absorb(last)
+            extractor._refit(last)
         return extractor
-    if hasattr(extractor, "partial_fit"):
-        extractor.reset()
-        count = 0
-        for batch in batches:
-            extractor.partial_fit(batch)
-            count += 1
-        if count == 0:
-            raise ArgumentError("batches must give at least one array; it gave none.")
-        return extractor
-    return extractor.fit(sample_rows(batches, max_tokens, random_state=random_state))
+    for rows in _joined(batches, extractor.n_concepts):
+        extractor.partial_fit(rows)
+    return extractor
+
+
+def _each(batches: Iterable[Array]) -> Iterator[Array]:
+    """Yield the batches, of which there must be one."""
+    if hasattr(batches, "shape"):
+        raise ArgumentError("batches must be an iterable of arrays (n_i, m); got a single one.")
+    count = 0
+    for count, batch in enumerate(batches, 1):  # noqa: B007
+        yield batch
+    if count == 0:
+        raise ArgumentError("batches must give at least one array; it gave none.")
+
+
+def _joined(batches: Iterable[Array], least: int) -> Iterator[Array]:
+    """Yield the rows of `batches` in their order, at least `least` at a time but for the last."""
+    waiting: list[Tensor] = []
+    like: Array | None = None
+    for like in _each(batches):
+        waiting.append(as_tensor(matrix("batch", like)).detach().clone())
+        if sum(map(len, waiting)) >= least:
+            yield give(_stacked(waiting), like)
+            waiting = []
+    if waiting:
+        yield give(_stacked(waiting), like)
+
+
+def _stacked(parts: list[Tensor]) -> Tensor:
+    """Return the rows of all `parts`, whose numbers of columns must agree."""
+    widths = sorted({part.shape[1] for part in parts})
+    if len(widths) > 1:
+        raise ArgumentError(f"batches must have one number of columns; they have {widths}.")
+    return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
 def sample_rows(batches: Iterable[Array], max_rows: int, *, random_state: Any = 0) -> Array:
@@ -189,7 +264,10 @@ def sample_rows(batches: Iterable[Array], max_rows: int, *, random_state: Any = 
     Raises
     ------
     ArgumentError
-        If there is no batch or `max_rows` is below 1.
+        If there is no batch, `max_rows` is no whole number of at least 1, or batches have
+        different numbers of columns.
+    NonFiniteError
+        If a batch holds NaN or infinity.
 
     Examples
     --------
@@ -197,22 +275,21 @@ def sample_rows(batches: Iterable[Array], max_rows: int, *, random_state: Any = 
     >>> sample_rows([np.zeros((4, 2)), np.ones((4, 2))], 3).shape
     (3, 2)
     """
-    if max_rows < 1:
-        raise ArgumentError(f"max_rows must be at least 1; got {max_rows!r}.")
-    generator = torch.Generator().manual_seed(int(check_random_state(random_state).randint(2**31)))
+    check_whole("max_rows", max_rows)
+    generator = torch.Generator().manual_seed(int(check_seed(random_state).randint(2**31)))
     kept: Tensor | None = None
     keys = torch.empty(0, dtype=torch.float64)
     like: Array | None = None
-    for batch in batches:
+    for batch in _each(batches):
         like = matrix("batch", batch)
-        rows = as_tensor(like)
+        rows = as_tensor(like).detach()
         new = torch.rand(len(rows), generator=generator, dtype=torch.float64)
-        pool = rows if kept is None else torch.cat([kept, rows])
+        # A copy, because a stream may hand out the same memory again.
+        pool = rows.clone() if kept is None else _stacked([kept, rows])
         keys = torch.cat([keys, new])
         if len(keys) > max_rows:
             chosen = torch.topk(keys, max_rows, largest=False).indices.sort().values
             pool, keys = pool[chosen.to(pool.device)], keys[chosen]
         kept = pool
-    if kept is None or like is None:
-        raise ArgumentError("batches must give at least one array; it gave none.")
+    assert kept is not None
     return give(kept, like)
