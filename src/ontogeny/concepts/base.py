@@ -186,7 +186,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return as_tensor(matrix("X", X))
         X = matrix("X", X.detach())
         if reset:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:
             raise ArgumentError(
@@ -276,8 +276,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         # Copies: what is kept must not hold the whole stack in memory, nor in a pickle.
         self.components_ = give(W.mT.clone(memory_format=torch.contiguous_format), like)
         self.offset_ = give(offset.clone(), like)
-        for name in vars(self).pop("_state", ()):  # an earlier fit may have had other ones
-            del vars(self)[f"_{name}"]
+        for name in self.__dict__.pop("_state", ()):  # an earlier fit may have had other ones
+            delattr(self, f"_{name}")
         for name, value in solution.state.items():
             setattr(self, f"_{name}", give(value[k].clone(), like))
         self._state = tuple(solution.state)

@@ -107,13 +107,13 @@ class KMeans(BatchExtractor):
         """Take in further rows `X` (n, m) as one mini-batch (Sculley 2010), on the CPU in float64.
 
         The first batch needs at least r rows. Errors are those of the last batch; ``converged_``
-        is False, because a pass over batches has no stopping rule.
+        is False, because a pass over batches has no stopping rule. After a call of ``fit`` it
+        starts afresh, with a warning.
 
         Raises
         ------
         ArgumentError
-            If the first batch is too small, `n_concepts` has changed since, or it is called after
-            ``fit``.
+            If the first batch is too small, or `n_concepts` has changed since.
         NonFiniteError
             If `X` holds NaN or infinity; the rows seen before stay as they are.
         """

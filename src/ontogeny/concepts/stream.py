@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -78,10 +79,12 @@ class BatchExtractor(Extractor):
         """Return the rows of a batch, checked."""
         self._check_arguments()
         if self._fitted_at_once:
-            raise ArgumentError(
-                "partial_fit cannot go on from fit, which keeps no moments of its rows; give them "
-                "to partial_fit as well, or call reset() to forget them."
+            warnings.warn(
+                f"{type(self).__name__}.partial_fit starts afresh: fit keeps nothing of its rows. "
+                "Give them to partial_fit as well, or call reset() if they are to be forgotten.",
+                stacklevel=4,
             )
+            self._fitted_at_once = False
         rows = self._check(X, reset=first)
         largest = float(rows.abs().max())
         if largest and not SQUARABLE[0] < largest < SQUARABLE[1]:
@@ -106,12 +109,13 @@ class MomentExtractor(BatchExtractor):
         """Take in further rows `X` (n, m) and refit: exact, whatever the batches.
 
         The errors are then those of all rows seen, from their second moments; codes come from
-        ``transform``. A call of ``fit`` starts afresh, and ``fit`` cannot be gone on from.
+        ``transform``. A call of ``fit`` starts afresh. After one, so does ``partial_fit``, with a
+        warning: ``fit`` keeps no moments.
 
         Raises
         ------
         ArgumentError
-            If it is called after ``fit``, or squares of `X` would overflow or vanish in float64.
+            If squares of `X` would overflow or vanish in float64.
         NonFiniteError
             If `X` holds NaN or infinity; the rows seen before stay as they are.
         """
