@@ -29,5 +29,6 @@ if __name__ == "__main__":
         logger = logging.getLogger("ontogeny.study")
         logger.setLevel(logging.DEBUG)
         logger.addHandler(KillAt(sys.argv[3], int(sys.argv[4])))
+        logger.addHandler(logging.StreamHandler())
     trajectory = og.Trajectory.from_folder(run)
     og.Study(trajectory, tiny_inputs(), observables(), device="cpu").run(out)

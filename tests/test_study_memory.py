@@ -1,7 +1,7 @@
 """A study that cannot fit into memory is refused before anything is computed."""
 
 import os
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -44,9 +44,26 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
     assert study.run(tmp_path / "s", Elsewhere()).attrs["problems"] == "[]"
 
 
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
+    tmp_path, monkeypatch, kind
+):
+    study = _study(None)
+    needed = study.plan().activation_bytes
+    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 2 * needed - 1)
+    with kind(3) as pool, pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"):
+        study.run(tmp_path / "s", pool)
+    if kind is ThreadPoolExecutor:
+        with kind(1) as pool:
+            assert study.run(tmp_path / "s", pool).attrs["problems"] == "[]"
+        with kind(3) as pool:  # all is computed: nothing is held
+            assert study.run(tmp_path / "s", pool).attrs["problems"] == "[]"
+
+
 def test_exactly_the_memory_is_enough(monkeypatch):
     monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 1000)
     assert memory.too_large(1000) is None and "1e-06 GB" in memory.too_large(1001)
+    assert memory.too_large(500, 2) is None and "1e-06 GB together" in memory.too_large(501, 2)
 
 
 @pytest.mark.parametrize(

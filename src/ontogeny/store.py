@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import time
 import uuid
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import xarray as xr
@@ -28,16 +29,19 @@ from .errors import StoreError
 __all__ = [
     "Cell",
     "difference",
+    "is_gone",
     "read_cell",
     "read_header",
     "sweep",
+    "temporary",
     "write_cell",
     "write_json",
     "write_whole",
+    "writer",
 ]
 
 _FORMAT = "ontogeny-cell-1"
-_TEMPORARY = re.compile(r"\..+?\.(?:(?P<place>[0-9a-f]{8})-(?P<process>\d+)\.)?[0-9a-f]{8}\.tmp")
+_TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 _SURELY_DEAD = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 _DTYPES = {
     "F64": "<f8",
@@ -112,8 +116,9 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
     StoreError
         If the file is truncated, is no cell, or (with `verify`) its checksum does not match.
     """
-    header, layout, start = _open(path)
-    tensors = {name: _map(path, spec, start) for name, spec in layout.items()}
+    with _opened(path) as file:  # one file throughout, though another may take its name meanwhile
+        header, layout, start = _parsed(path, file)
+        tensors = {name: _map(file, spec, start) for name, spec in layout.items()}
     if verify and _checksum(tensors, header["variables"]) != header["checksum"]:
         raise StoreError(
             f"{path} is damaged: its checksum does not match. Delete it and run again."
@@ -131,7 +136,8 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
 
 def read_header(path: Path) -> dict[str, Any]:
     """Return a cell's header: status, fingerprint, provenance and checksum, without its numbers."""
-    return _open(path)[0]
+    with _opened(path) as file:
+        return _parsed(path, file)[0]
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -172,20 +178,24 @@ def write_whole(path: Path, content: bytes) -> None:
     ['page.html']
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer = f"{_place()}-{os.getpid()}.{uuid.uuid4().hex[:8]}"
-    temporary = path.with_name(f".{path.name}.{writer}.tmp")
+    half = temporary(path)
     try:
-        with temporary.open("wb") as file:
+        with half.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        half.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
+
+
+def temporary(path: Path) -> Path:
+    """Return a new name beside `path` for what is on its way there; see `sweep`."""
+    return path.with_name(f".{path.name}.{writer()}.{uuid.uuid4().hex[:8]}.tmp")
 
 
 def sweep(folder: Path, *patterns: str) -> list[Path]:
-    """Delete the temporary files in `folder` whose writers are surely dead, and return them.
+    """Delete temporary files and folders whose writers are surely dead, and return them.
 
     `patterns` are globs under `folder`; by default the files that lie in it.
     That is so where the writer was a process of this machine that is gone, or the file has not
@@ -201,22 +211,41 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     for path in [p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)]:
         name = _TEMPORARY.fullmatch(path.name)
         try:
-            if name is not None and _is_dead(path, name):
-                path.unlink()
+            if name is not None and _is_dead(path, name["writer"]):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
                 swept.append(path)
         except OSError:  # its writer has just finished, or it is not ours to delete
             continue
     return swept
 
 
-def _is_dead(path: Path, name: re.Match[str]) -> bool:
-    if name["place"] == _place() and os.name == "posix":  # elsewhere signal 0 ends a process
+def writer() -> str:
+    """Return a name for this process: that of its machine, and its number there."""
+    return f"{_place()}-{os.getpid()}"
+
+
+def is_gone(writer: str) -> bool:
+    """Return whether `writer` is a process of this machine that has ended.
+
+    Examples
+    --------
+    >>> is_gone(writer()), is_gone("00000000-1")
+    (False, False)
+    """
+    place, _, process = writer.partition("-")
+    if place == _place() and os.name == "posix":  # elsewhere signal 0 ends a process
         try:
-            os.kill(int(name["process"]), 0)
+            os.kill(int(process), 0)
         except ProcessLookupError:
             return True
         except OSError:  # somebody else's process
             pass
+    return False
+
+
+def _is_dead(path: Path, writer: str | None) -> bool:
+    if writer is not None and is_gone(writer):
+        return True
     return time.time() - path.stat().st_mtime > _SURELY_DEAD
 
 
@@ -243,12 +272,18 @@ def _checksum(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -
     return digest.hexdigest()
 
 
-def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise StoreError(f"{path} is not a readable cell: {error}") from error
+
+
+def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any], int]:
     """Return (cell header, tensor layout, offset of the first tensor byte)."""
     try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            layout = json.loads(file.read(length))
+        length = int.from_bytes(file.read(8), "little")
+        layout = json.loads(file.read(length))
         header = json.loads(layout.pop("__metadata__")["cell"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
         raise StoreError(f"{path} is not a readable cell: {error}") from error
@@ -256,19 +291,19 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
     if (
         not isinstance(header, dict)
         or header.get("format") != _FORMAT
-        or path.stat().st_size != 8 + length + end
+        or os.fstat(file.fileno()).st_size != 8 + length + end
     ):
         raise StoreError(f"{path} is not a whole cell of this version.")
     return header, layout, 8 + length
 
 
-def _map(path: Path, spec: Mapping[str, Any], start: int) -> np.ndarray:
+def _map(file: BinaryIO, spec: Mapping[str, Any], start: int) -> np.ndarray:
     dtype, shape = np.dtype(_DTYPES[spec["dtype"]]), tuple(spec["shape"])
     if int(np.prod(shape)) == 0:
         return np.empty(shape, dtype)
     offset = start + spec["data_offsets"][0]
     # Copy-on-write: PyTorch takes such an array without a warning, and the file never changes.
-    mapped = np.memmap(path, dtype=dtype, mode="c", offset=offset, shape=shape or (1,))
+    mapped = np.memmap(file, dtype=dtype, mode="c", offset=offset, shape=shape or (1,))
     return np.asarray(mapped).reshape(shape)
 
 

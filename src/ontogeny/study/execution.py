@@ -36,16 +36,15 @@ def compute(
     blocked: Counter[tuple[str, str]] = Counter()
     states, steps = _state_tasks(planner, plan), _step_tasks(planner, plan)
     blocks, series = _blocks(planner, plan), _series_tasks(planner, plan)
-    groups = -(-len(blocks) // _BLOCKS_PER_TASK)
+    groups = sum(any(e.to_do for e in group) for _, group in _groups(blocks))
     progress.start(len(states) + len(steps) + groups + len(series), plan.to_do)
     order = [job.settings.reference_step] * len(states) + [task.step for task in steps]
-    revisions = Revisions(
-        planner.trajectory, max_revisions, [str(e.key) for e in blocks], job.folder / "retained"
-    )
+    to_read = [str(e.key) for e in blocks if e.to_do]
+    revisions = Revisions(planner.trajectory, max_revisions, to_read, job.folder / "retained")
 
     def stage(tasks: Sequence[Task]) -> None:
-        for done in map_tasks(job, tasks, executor, revisions):
-            progress.advance(done.label, done.done, done.seconds)
+        for done in map_tasks(job, tasks, executor, revisions, progress.note):
+            progress.advance(done.label, done.done + done.found, done.seconds)
             problems.extend(done.problems)
             blocked.update(done.blocked)
 
@@ -55,7 +54,7 @@ def compute(
         if states:
             steps = _step_tasks(planner, planner.plan())
         stage(steps)
-        if blocks:
+        if to_read:
             stage(_block_tasks(planner, blocks, revisions.trajectory_of_blocks()))
     if series or any(o.source for o in planner.observables):
         stage(_series_tasks(planner, planner.plan()))
@@ -82,19 +81,31 @@ def _step_tasks(planner: Planner, plan: Plan) -> list[StepTask]:
 
 def _blocks(planner: Planner, plan: Plan) -> list[Entry]:
     over_blocks = {o.name for o in planner.observables if o.over_blocks}
-    return [e for e in plan.entries if e.to_do and e.node in over_blocks]
+    return [e for e in plan.entries if e.node in over_blocks]
+
+
+def _groups(blocks: Sequence[Entry]) -> list[tuple[str, Sequence[Entry]]]:
+    """Return blocks in groups with a name, the same ones whatever of them is done already.
+
+    So processes that begin at different times mean the same by a name.
+    """
+    starts = range(0, len(blocks), _BLOCKS_PER_TASK)
+    groups = [blocks[start : start + _BLOCKS_PER_TASK] for start in starts]
+    return [
+        (f"weights {start + 1}-{start + len(group)} of {len(blocks)}", group)
+        for start, group in zip(starts, groups, strict=True)
+    ]
 
 
 def _block_tasks(
     planner: Planner, blocks: Sequence[Entry], trajectory: Trajectory
 ) -> list[BlockTask]:
     tasks = []
-    for start in range(0, len(blocks), _BLOCKS_PER_TASK):
-        group = blocks[start : start + _BLOCKS_PER_TASK]
-        cells = {(e.node, str(e.key)): e.fingerprint for e in group}
-        label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
-        known = {block: planner.probe.weight_blocks[block] for _, block in cells}
-        tasks.append(BlockTask(_only(trajectory, known.values()), known, cells, label))
+    for label, group in _groups(blocks):
+        cells = {(e.node, str(e.key)): e.fingerprint for e in group if e.to_do}
+        if cells:
+            known = {block: planner.probe.weight_blocks[block] for _, block in cells}
+            tasks.append(BlockTask(_only(trajectory, known.values()), known, cells, label))
     return tasks
 
 

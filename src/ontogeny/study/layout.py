@@ -8,9 +8,17 @@ from pathlib import Path
 
 from ..needs import Reference
 
-__all__ = ["WRITTEN", "cell_path", "reference_path", "result_path", "settings_path", "state_path"]
+__all__ = [
+    "WRITTEN",
+    "cell_path",
+    "claim_path",
+    "reference_path",
+    "result_path",
+    "settings_path",
+    "state_path",
+]
 
-WRITTEN = (".*.tmp", "cells/*/.*.tmp", "states/.*.tmp")
+WRITTEN = (".*.tmp", "cells/*/.*.tmp", "states/.*.tmp", "retained/.*.tmp", ".claims/.*.tmp")
 """Globs of the temporary files of what is written whole."""
 
 
@@ -34,6 +42,11 @@ def reference_path(folder: Path, need: Reference) -> Path:
     """Return the file of what `need` gave at the reference step."""
     digest = hashlib.blake2b(repr(need).encode(), digest_size=8).hexdigest()
     return folder / "states" / f"reference-{digest}.safetensors"
+
+
+def claim_path(folder: Path, task: str) -> Path:
+    """Return the file of the claim on a task."""
+    return folder / ".claims" / f"{_safe(task)}.json"
 
 
 def settings_path(folder: Path) -> Path:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["memory_of_this_machine", "too_large"]
+__all__ = ["memory_of_this_machine", "too_large", "workers_here"]
 
 _GROUPS = Path("/proc/self/cgroup")
 _LIMITS = {
@@ -15,8 +16,8 @@ _LIMITS = {
 """The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
 
 
-def too_large(activation_bytes: int) -> str | None:
-    """Return what is wrong with holding so many bytes of activations at once, or None.
+def too_large(activation_bytes: int, workers: int = 1) -> str | None:
+    """Return what is wrong with holding so many bytes of activations in each worker, or None.
 
     Examples
     --------
@@ -26,13 +27,33 @@ def too_large(activation_bytes: int) -> str | None:
     'the activations of one checkpoint take 1e+09 GB at once, this machine has ... GB; ...'
     """
     room = memory_of_this_machine()
-    if room is None or activation_bytes <= room:
+    if room is None or activation_bytes * workers <= room:
         return None
+    each, fewer = "", ""
+    if workers > 1:
+        each = f" in each of {workers} workers, {activation_bytes * workers / 1e9:.3g} GB together"
+        fewer = "take fewer workers, or "
     return (
-        f"the activations of one checkpoint take {activation_bytes / 1e9:.3g} GB at once, this "
-        f"machine has {room / 1e9:.3g} GB; give the observables max_tokens, fewer layers or fewer "
-        'texts, or tokens="mean".'
+        f"the activations of one checkpoint take {activation_bytes / 1e9:.3g} GB at once{each}, "
+        f"this machine has {room / 1e9:.3g} GB; {fewer}give the observables max_tokens, fewer "
+        'layers or fewer texts, or tokens="mean".'
     )
+
+
+def workers_here(executor: Executor | None) -> int:
+    """Return how many tasks run on this machine at once; 0 for an executor that may be elsewhere.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> workers_here(None), workers_here(ThreadPoolExecutor(4))
+    (1, 4)
+    """
+    if executor is None:
+        return 1
+    if isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
+        return int(getattr(executor, "_max_workers", 1))
+    return 0
 
 
 def memory_of_this_machine() -> int | None:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import logging
 import platform
 import shutil
-import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from filelock import FileLock
 
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
 from ..observables.attributes import named
-from ..store import Cell, read_cell
+from ..store import Cell, read_cell, temporary
 from .layout import cell_path, result_path
-from .seal import seal
+from .seal import same_content, seal
 
 __all__ = ["merge", "provenance", "stack", "write_result"]
 
@@ -86,20 +86,37 @@ def stack(
 
 
 def write_result(folder: Path, tree: xr.DataTree) -> Path:
-    """Write the tree beside the old result, then swap it in whole."""
+    """Write the tree beside the old result, then swap it in whole.
+
+    One that says the same as the old result is not swapped in: that may be open somewhere.
+    """
     path = result_path(folder)
     log.debug("phase=merging")
-    with FileLock(folder / ".merge.lock"):  # several runs may share a folder
-        token = uuid.uuid4().hex[:8]
-        new, old = folder / f".result-{token}.new", folder / f".result-{token}.old"
+    new = temporary(path)
+    try:
         tree.to_zarr(new, zarr_format=2, consolidated=True)
         seal(new)
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
-        for left in folder.glob(".result-*"):  # also what a killed run left
-            shutil.rmtree(left, ignore_errors=True)
+        if not same_content(new, path):
+            _swap(new, path)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
     return path
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put the folder `new` at `path`, also where other runs do the same at this moment."""
+    while True:
+        old = temporary(path)
+        with suppress(FileNotFoundError):  # there is none, or another run has just moved it away
+            path.rename(old)
+        try:
+            new.rename(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run was faster
+                raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _ordered(observables: Sequence[Observable]) -> list[Observable]:

@@ -59,6 +59,11 @@ class Plan:
         """Cells that will be computed."""
         return sum(e.to_do for e in self.entries)
 
+    @property
+    def checkpoints(self) -> int:
+        """Checkpoints that will be read for cells of their own."""
+        return len({e.key for e in self.entries if e.to_do and isinstance(e.key, int)})
+
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
         reasons = Counter(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, CheckpointError, StoreError
+from ..errors import ArgumentError, CheckpointError
 from ..inputs import Inputs
 from ..needs import (
     Activations,
@@ -25,9 +25,10 @@ from ..needs import (
     Weights,
 )
 from ..observables import Observable
-from ..store import difference, read_header
+from ..store import read_header
 from ..trajectory import Checkpoint, Trajectory
-from .digests import DigestCache, combine, whole_digest
+from .digests import DigestCache, combine
+from .judging import judge, looked_at, plain
 from .layout import cell_path, reference_path, state_path
 from .plan import Entry, Plan
 from .probe import Probe
@@ -174,35 +175,16 @@ class Planner:
         fingerprint["inputs"] = self._inputs(observable.needs())
         fingerprint["reading"] = self._reading(self.settings.reference_step)
         path = None if self.folder is None else state_path(self.folder, observable.name)
-        extra = self._looked_at(path)
+        extra = looked_at(path, self.trajectory)
         entry = self._judge(observable.name, "state", {**fingerprint, **extra}, path)
         return Entry(entry.node, entry.key, fingerprint, entry.outcome, entry.why)
-
-    def _looked_at(self, path: Path | None) -> dict[str, Any]:
-        """Return today's value of what a stored state looked at beside the reference step."""
-        if path is None or not path.exists():
-            return {}
-        try:
-            stored = read_header(path)["fingerprint"]
-        except StoreError:
-            return {}
-        extra: dict[str, Any] = {}
-        if "other_weights" in stored:
-            steps = set(self.trajectory.steps.tolist())
-            extra["other_weights"] = {
-                s: whole_digest(self.trajectory[int(s)]) if int(s) in steps else "absent"
-                for s in stored["other_weights"]
-            }
-        if "steps" in stored:
-            extra["steps"] = [int(s) for s in self.trajectory.steps]
-        return extra
 
     def _common(self, observable: Observable) -> dict[str, Any]:
         return {
             "observable": {
                 "kind": observable.kind,
                 "version": observable.version,
-                "arguments": _plain(observable.arguments()),
+                "arguments": plain(observable.arguments()),
             }
         }
 
@@ -247,18 +229,8 @@ class Planner:
     def _judge(
         self, node: str, key: int | str, fingerprint: Mapping[str, Any], path: Path | None
     ) -> Entry:
-        if path is None or not path.exists():
-            return Entry(node, key, fingerprint, "new")
-        try:
-            stored = self.read(path)
-        except StoreError as error:
-            return Entry(node, key, fingerprint, "stale", (str(error),))
-        changed = difference(stored.fingerprint, _plain(fingerprint))
-        if changed:
-            return Entry(node, key, fingerprint, "stale", tuple(changed))
-        if stored.status != "done" or _failed_layers(stored.data):
-            return Entry(node, key, fingerprint, "retry", (stored.status,))
-        return Entry(node, key, fingerprint, "done")
+        outcome, why = judge(path, fingerprint, self.read)
+        return Entry(node, key, fingerprint, outcome, why)
 
     def _price(self, plan: Plan) -> None:
         per_step: dict[int, list[Need]] = {}
@@ -295,17 +267,3 @@ def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | 
     if isinstance(need, Activations):
         return name, "corrupted" if need.tokens == "masked" else "plain"
     return name, "plain" if need.objective == "causal" else "corrupted"
-
-
-def _failed_layers(data: Any) -> bool:
-    status = data.get("status")
-    return status is not None and bool((status != "done").any())
-
-
-def _plain(value: Any) -> Any:
-    """Return `value` as JSON would give it back: tuples as lists, numbers as Python numbers."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value.item() if hasattr(value, "item") else value

@@ -15,9 +15,10 @@ from typing import Any
 from ..errors import StoreError
 from ..store import write_json
 
-__all__ = ["check_seal", "seal"]
+__all__ = ["check_seal", "identity", "same_content", "seal"]
 
 _NAME = ".checksums.json"
+_OF_ROOT = (".zattrs", ".zmetadata")  # which say when the result was made
 
 
 def seal(store: Path) -> None:
@@ -26,6 +27,33 @@ def seal(store: Path) -> None:
     entries = {p.relative_to(store).as_posix(): _entry(p) for p in files}
     # A digest of the list itself, so that a flipped bit in it is told from one in a file.
     write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
+
+
+def identity(store: Path) -> tuple[int, int, int] | None:
+    """Return what tells this sealed store from another one at the same path, None without one."""
+    try:
+        stat = (store / _NAME).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def same_content(store: Path, other: Path) -> bool:
+    """Return whether two whole stores hold the same but for the time when they were made."""
+    try:
+        check_seal(other)
+        one, two = (
+            {n: e for n, e in _entries(s).items() if n not in _OF_ROOT} for s in (store, other)
+        )
+        return one == two and _undated(store) == _undated(other)
+    except (StoreError, OSError, ValueError, LookupError):
+        return False
+
+
+def _undated(store: Path) -> Any:
+    metadata = json.loads((store / ".zmetadata").read_bytes())
+    metadata["metadata"][".zattrs"].pop("created", None)
+    return metadata
 
 
 def check_seal(store: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +20,11 @@ from ..observables import Observable
 from ..store import sweep, write_json
 from ..trajectory import Prefetch, Trajectory
 from .checks import check_observables, check_trajectory, named_inputs
+from .claims import held, sweep_claims
 from .digests import DigestCache, whole_digest
 from .execution import compute
 from .layout import WRITTEN, settings_path
-from .memory import too_large
+from .memory import too_large, workers_here
 from .merge import merge, write_result
 from .plan import Plan
 from .planner import Planner
@@ -38,7 +39,6 @@ __all__ = ["Study"]
 
 log = logging.getLogger("ontogeny.study")
 _SHOWN = 12
-_HERE = (ProcessPoolExecutor, ThreadPoolExecutor)  # other executors may have larger machines
 
 
 class Study:
@@ -142,7 +142,8 @@ class Study:
         Raises
         ------
         ArgumentError
-            If the activations of one checkpoint need more memory than this machine has.
+            If the activations of one checkpoint in each worker of this machine need more memory
+            than it has. Workers elsewhere are not counted.
         StoreError
             If the folder is not usable, or worker processes died; finished cells are kept.
         """
@@ -154,8 +155,8 @@ class Study:
         planner = self._planner(place, settings, digests)
         plan = planner.plan()
         digests.save()
-        problem = too_large(plan.activation_bytes)
-        if problem and (executor is None or isinstance(executor, _HERE)):
+        at_once = min(workers_here(executor), plan.checkpoints)
+        if problem := too_large(plan.activation_bytes, at_once):
             raise ArgumentError(problem)
         for line in plan.changes():
             progress.note(f"changed: {line}")
@@ -258,25 +259,28 @@ class Study:
         )
 
     def _prepare_folder(self, place: Path) -> Settings:
-        frozen = _frozen(place)
-        if not frozen and place.is_dir() and any(p.name[0] != "." for p in place.iterdir()):
+        # Listed before it is read: another process may be making the same folder at this moment.
+        others = place.is_dir() and any(p.name[0] != "." for p in place.iterdir())
+        if others and not _frozen(place):
             raise StoreError(
                 f"{place} holds files that are no study; give an empty or a new folder."
             )
-        settings = self._settings(frozen)
+        with held(place, "settings"):  # the first of several processes freezes them for all
+            settings = self._settings(_frozen(place))
+            write_json(
+                settings_path(place),
+                {
+                    "format": "ontogeny-study-1",
+                    "title": self.title,
+                    "reference": self._reference,
+                    "reference_step": settings.reference_step,
+                    "noise": self._noise,
+                    "noise_steps": list(settings.noise_steps),
+                    "steps": [int(s) for s in self.trajectory.steps],
+                },
+            )
+        sweep_claims(place)
         sweep(place, *WRITTEN)  # what killed workers left half-written
-        write_json(
-            settings_path(place),
-            {
-                "format": "ontogeny-study-1",
-                "title": self.title,
-                "reference": self._reference,
-                "reference_step": settings.reference_step,
-                "noise": self._noise,
-                "noise_steps": list(settings.noise_steps),
-                "steps": [int(s) for s in self.trajectory.steps],
-            },
-        )
         return settings
 
 

@@ -94,6 +94,10 @@ class Done:
     label: str
     seconds: float = 0.0
     done: int = 0
+    found: int = 0
+    """Cells that another process has finished since the task was planned."""
+    taken_by: str = ""
+    """Who else is at the task: nothing was done of it then."""
     problems: list[str] = field(default_factory=list)
     blocked: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many cells of a node fail for what failed before them, by node and reason."""

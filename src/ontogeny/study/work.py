@@ -23,6 +23,7 @@ from ..needs import Gradients, InputSet, Model, Need, Reference, Series, Weights
 from ..observables import Observable
 from ..store import Cell, read_cell, read_header, write_cell
 from ..trajectory import Trajectory
+from .claims import claimed, holder
 from .layout import cell_path, reference_path, state_path
 from .readings import (
     ReadBlock,
@@ -32,6 +33,7 @@ from .readings import (
     restore_reference,
     store_reference,
 )
+from .remaining import remaining
 from .tasks import BlockTask, Done, Job, SeriesTask, StateTask, StepTask, Task
 from .threads import pinned
 
@@ -44,20 +46,29 @@ _EXCLUSIVE = (Model, Gradients)  # needs that hand over the module itself
 
 
 def run_task(job: Job, task: Task) -> Done:
-    """Run one task with threads pinned, and say what came out."""
+    """Run what is left of one task with threads pinned, unless another process is at it."""
     begin = time.perf_counter()
-    report = Done(task.label)
-    with pinned(job.settings.threads):
-        if isinstance(task, StateTask):
-            _compute_states(job, task, report)
-        elif isinstance(task, StepTask):
-            _observe_step(job, task, report)
-        elif isinstance(task, SeriesTask):
-            _observe_series(job, task, report)
-        else:
-            _observe_blocks(job, task, report)
+    with claimed(job.folder, task.label) as ours:
+        if not ours:
+            return Done(task.label, taken_by=holder(job.folder, task.label) or "another process")
+        rest, found = remaining(job, task)
+        report = Done(task.label, found=found)
+        if rest is not None:
+            with pinned(job.settings.threads):
+                _run(job, rest, report)
     report.seconds = time.perf_counter() - begin
     return report
+
+
+def _run(job: Job, task: Task, report: Done) -> None:
+    if isinstance(task, StateTask):
+        _compute_states(job, task, report)
+    elif isinstance(task, StepTask):
+        _observe_step(job, task, report)
+    elif isinstance(task, SeriesTask):
+        _observe_series(job, task, report)
+    else:
+        _observe_blocks(job, task, report)
 
 
 def read_needs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -65,16 +66,20 @@ def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> 
     kept = _kept(path, fingerprint)
     if not set(wanted) <= kept:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # A name of its own: other processes may retain the same at this moment.
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         with checkpoint.open() as reader:
             unknown = sorted(set(wanted) - set(reader.names()))
             if unknown:
                 raise ArgumentError(f"{checkpoint.label} has no tensors {unknown[:3]}.")
             both = sorted({*wanted, *kept})
             tensors = {name: reader.get(name).cpu().contiguous().clone() for name in both}
-        temporary = path.with_suffix(".new")
-        save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
-        sync(temporary)
-        temporary.replace(path)
+        try:
+            save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
+            sync(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     return _reading(checkpoint, path)
 
 

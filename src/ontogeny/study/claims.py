@@ -1,0 +1,150 @@
+"""Claims on tasks: which of the processes that share a study folder does what.
+
+A claim is a small file that is made only if it is not there yet. Shared file systems do that as one
+step, also where their locks hold within one machine only. Its holder touches it while it works; the
+claim of a dead process, or one that was not touched for two minutes, is taken over. Nothing but
+work depends on it: two processes that compute the same cell write the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..store import is_gone, temporary, writer
+from .layout import claim_path
+
+__all__ = ["claimed", "held", "holder", "sweep_claims"]
+
+_BEAT = 20.0  # seconds between two touches
+_DEAD = 120.0  # seconds without a touch; more than clocks of one cluster differ
+_UNWRITTEN = 10.0  # seconds in which a claim that has been made is written
+_POLL = 0.2  # seconds
+
+
+@contextmanager
+def claimed(folder: Path, task: str) -> Iterator[bool]:
+    """Hold the claim on a task of a study; give False at once where another one holds it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with claimed(folder, "step 8") as ours, claimed(folder, "step 8") as again:
+    ...     ours, again
+    (True, False)
+    """
+    path, token = claim_path(folder, task), uuid.uuid4().hex[:8]
+    if not _take(path, token):
+        yield False
+        return
+    done = threading.Event()
+    pulse = threading.Thread(target=_touch, args=(path, done), name="claim", daemon=True)
+    pulse.start()
+    try:
+        yield True
+    finally:
+        done.set()
+        pulse.join()
+        if _read(path).get("token") == token:  # else it was taken over meanwhile
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path, task: str) -> Iterator[None]:
+    """Hold the claim on what takes moments; wait while another one holds it."""
+    while True:
+        with claimed(folder, task) as ours:
+            if ours:
+                yield
+                return
+        time.sleep(_POLL)
+
+
+def holder(folder: Path, task: str) -> str:
+    """Return who holds the claim on a task, or an empty string where nobody alive does."""
+    path = claim_path(folder, task)
+    claim = _read(path)
+    return f"process {claim['process']} on {claim['machine']}" if claim and _alive(claim) else ""
+
+
+def sweep_claims(folder: Path) -> None:
+    """Take away the claims of the dead."""
+    for path in claim_path(folder, "").parent.glob("*.json"):
+        if not _alive(_read(path)):
+            _bury(path)
+
+
+def _take(path: Path, token: str) -> bool:
+    for _ in range(3):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            if _alive(_read(path)):
+                return False
+            _bury(path)
+            continue
+        with os.fdopen(file, "w") as claim:
+            claim.write(json.dumps(_claim(token)))
+        return True
+    return False
+
+
+def _claim(token: str) -> dict[str, Any]:
+    return {
+        "token": token,
+        "writer": writer(),
+        "process": os.getpid(),
+        "machine": socket.gethostname(),
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a claim with the seconds since it was touched; nothing where there is none."""
+    try:
+        with path.open() as file:  # opened, as network file systems then look again
+            text, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
+    except FileNotFoundError:
+        return {}
+    try:
+        return {**json.loads(text), "age": age}
+    except ValueError:  # just made, or its maker died before it was written
+        return {"age": age, "process": "?", "machine": "another machine"}
+
+
+def _alive(claim: dict[str, Any]) -> bool:
+    if "writer" not in claim:
+        return bool(claim) and claim["age"] < _UNWRITTEN
+    return claim["age"] < _DEAD and not is_gone(claim["writer"])
+
+
+def _bury(path: Path) -> None:
+    """Delete the claim of a dead process, unless another one has just taken it over."""
+    grave = temporary(path)
+    try:
+        path.rename(grave)
+        if _alive(_read(grave)):
+            grave.rename(path)
+        else:
+            grave.unlink()
+    except FileNotFoundError:
+        return
+
+
+def _touch(path: Path, done: threading.Event) -> None:
+    while not done.wait(_BEAT):
+        try:
+            os.utime(path)
+        except FileNotFoundError:  # taken over: this process was thought dead
+            return
+        except OSError:  # a file system that does not answer may do so again
+            continue
