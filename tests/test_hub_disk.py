@@ -21,6 +21,7 @@ from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
 
 STEPS = (0, 1, 2, 3, 4, 5)
+retained_module = sys.modules["ontogeny.trajectory.retained"]  # the function has its name
 
 
 @pytest.fixture
@@ -329,3 +330,22 @@ def test_retained_tensors_of_other_weights_are_not_used(tmp_path):
     Path(tmp_path / "step-0.safetensors").write_bytes(b"damaged")
     with retain(second[0], ["weight"], tmp_path).open() as reader:
         assert torch.equal(reader.get("weight"), linear(0).weight)
+
+
+def test_two_that_retain_the_same_at_the_same_time_do_not_take_each_others_file(
+    tmp_path, monkeypatch
+):
+    checkpoint = Trajectory.from_models({1: linear(1)})[1]
+    sync, others = retained_module.sync, [True]
+
+    def meanwhile(path):
+        if others:
+            others.pop()
+            retain(checkpoint, ["bias", "weight"], tmp_path)
+        sync(path)
+
+    monkeypatch.setattr(retained_module, "sync", meanwhile)
+    kept = retain(checkpoint, ["weight"], tmp_path)
+    with kept.open() as reader:
+        assert torch.equal(reader.get("weight"), linear(1).weight)
+    assert [p.name for p in tmp_path.iterdir()] == ["step-1.safetensors"]

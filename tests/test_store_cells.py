@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from ontogeny import store
 from ontogeny.errors import StoreError
 from ontogeny.store import Cell, difference, read_cell, read_header, sweep, write_cell
 
@@ -135,3 +136,33 @@ def test_a_writer_whose_disk_is_full_leaves_the_old_file_alone(tmp_path, monkeyp
         write_cell(path, _cell(2.0))
     assert float(read_cell(path).data.distance[0, 0]) == 1.0
     assert [p.name for p in tmp_path.iterdir()] == ["c.safetensors"]
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("other", [_cell(2.0), Cell(xr.Dataset({"x": ("i", np.arange(999.0))}))])
+def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
+    tmp_path, monkeypatch, other, verify
+):
+    path, loads, waiting = tmp_path / "c.safetensors", json.loads, [other]
+    write_cell(path, _cell(1.0))
+
+    def replacing(text):
+        if waiting:
+            write_cell(path, waiting.pop())
+        return loads(text)
+
+    monkeypatch.setattr(store.json, "loads", replacing)
+    xr.testing.assert_identical(read_cell(path, verify=verify).data, _cell(1.0).data)
+    xr.testing.assert_identical(read_cell(path).data, other.data)
+
+
+def test_a_folder_that_a_dead_process_left_half_written_is_swept_as_well(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path; from ontogeny.store import temporary\n"
+        "(temporary(Path(sys.argv[1])) / 'a' / 'b').mkdir(parents=True)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "result")], check=True)
+    mine = store.temporary(tmp_path / "result")
+    mine.mkdir()
+    assert len(sweep(tmp_path)) == 1
+    assert list(tmp_path.iterdir()) == [mine]

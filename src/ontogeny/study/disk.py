@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..trajectory import Prefetch, Trajectory, retain, retained
+from ..trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
 from .tasks import StateTask, StepTask, Task
 
 __all__ = ["Revisions"]
@@ -78,7 +78,12 @@ class Revisions:
             return self._trajectory
         kept = retained(self._trajectory, self._folder)
         for checkpoint, there in zip(self._trajectory, kept, strict=True):
-            if there is checkpoint:
+            if there is checkpoint or not self._all_in(there):
                 with self._prefetch.use(checkpoint.step) as present:
                     retain(present, self._blocks, self._folder)
         return retained(self._trajectory, self._folder)
+
+    def _all_in(self, kept: Checkpoint) -> bool:
+        """Return whether all blocks were retained: a process with less to do may have done it."""
+        with kept.open() as reader:
+            return set(self._blocks) <= set(reader.names())
