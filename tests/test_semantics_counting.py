@@ -134,7 +134,7 @@ def test_many_words_and_contexts_stay_sparse():
         (np.zeros(0, dtype=int), "no context"),
         ([1.5, 2.5], "words, token ids"),
         (np.array([0.5, 1.0]), "integer ids"),
-        (7, "words, token ids or text"),
+        (7, "must be a list of words or token ids, or a text; got 7"),
         (["one text", "another text"], "word_stream"),
         ([["a", 3]], "must hold words"),
         (np.array([1, 1 << 40]), "must be below"),

@@ -67,11 +67,11 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(array)
 
 
-def matrix(name: str, value: Array, *, ndim: int = 2, finite: bool = True) -> Array:
+def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True) -> Array:
     """Return `value` if it is a finite floating-point array with the right number of dimensions.
 
-    `ndim` -1 means at least 2. Lists and integer arrays become float64 NumPy arrays; half
-    precision becomes float32.
+    `ndim` -1 means at least 2, None any number. Lists and integer arrays become float64 NumPy
+    arrays; half precision becomes float32.
 
     Raises
     ------
@@ -96,11 +96,11 @@ def matrix(name: str, value: Array, *, ndim: int = 2, finite: bool = True) -> Ar
         array = xp.astype(array, xp.float64)
     elif xp.finfo(array.dtype).bits < 32:
         array = xp.astype(array, xp.float32)
-    right = array.ndim >= 2 if ndim == -1 else array.ndim == ndim
+    right = ndim is None or (array.ndim >= 2 if ndim == -1 else array.ndim == ndim)
     if not right or 0 in tuple(array.shape):
-        wanted = "at least 2" if ndim == -1 else str(ndim)
+        wanted = {-1: "at least 2 ", None: ""}.get(ndim, f"{ndim} ")
         raise ArgumentError(
-            f"{name} must have {wanted} dimensions, none of them empty; "
+            f"{name} must have {wanted}dimensions, none of them empty; "
             f"its shape is {tuple(array.shape)}."
         )
     if finite and not bool(xp.all(xp.isfinite(array))):

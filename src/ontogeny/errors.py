@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 __all__ = [
     "ArgumentError",
@@ -27,10 +30,17 @@ __all__ = [
     "OntogenyError",
     "StoreError",
     "check_choice",
+    "check_flag",
+    "check_iterable",
     "check_number",
+    "check_texts",
     "check_whole",
     "suggestion",
 ]
+
+
+LARGEST_WHOLE = 2**63 - 1
+"""The largest whole number of 64 bits: what arrays, results and study files can hold."""
 
 
 class OntogenyError(Exception):
@@ -95,22 +105,27 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     )
 
 
-def check_whole(name: str, value: object, least: int = 1) -> int:
-    """Return `value` as an integer if it is a whole number of at least `least`.
+def check_whole(name: str, value: object, least: int = 1, most: int = LARGEST_WHOLE) -> int:
+    """Return `value` as an integer if it is a whole number from `least` to `most`.
 
     Raises
     ------
     ArgumentError
-        If it is a boolean, a float (also NaN), anything else that is no integer, or too small.
+        If it is a boolean, a float (also NaN), anything else that is no integer, or out of range.
 
     Examples
     --------
     >>> check_whole("k", 3)
     3
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ArgumentError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-    return int(value)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:  # type: ignore[operator]
+        bounded = most < LARGEST_WHOLE or (whole and value > most)  # type: ignore[operator]
+        top = f" and at most {most}" if bounded else ""
+        raise ArgumentError(
+            f"{name} must be a whole number of at least {least}{top}; got {value!r}."
+        )
+    return int(value)  # type: ignore[call-overload]
 
 
 def check_number(
@@ -157,3 +172,73 @@ def _finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return `value` if it is True or False.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> check_flag("centred", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} must be True or False; got {_shown(value)}.")
+    return bool(value)
+
+
+def check_iterable(name: str, value: object, what: str) -> Iterator[Any]:
+    """Return an iterator over `value`, which must hold several of `what`.
+
+    A text is not taken for a list of its letters, nor a table for a list of its keys.
+
+    Raises
+    ------
+    ArgumentError
+        If it is text, bytes, a mapping, or cannot be iterated over.
+
+    Examples
+    --------
+    >>> list(check_iterable("ks", range(2), "whole numbers"))
+    [0, 1]
+    >>> check_iterable("words", "cat", "words")
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: words must be a list of words; got 'cat'.
+    """
+    if not isinstance(value, str | bytes | bytearray | memoryview | Mapping):
+        try:
+            return iter(value)  # type: ignore[call-overload]
+        except TypeError:
+            pass
+    raise ArgumentError(f"{name} must be a list of {what}; got {_shown(value)}.")
+
+
+def check_texts(name: str, value: object, what: str) -> list[str]:
+    """Return `value` as a list if it is a list of texts, such as words or names.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no list, or an entry of it is no text.
+
+    Examples
+    --------
+    >>> check_texts("words", ("cat", "dog"), "words")
+    ['cat', 'dog']
+    """
+    texts = list(check_iterable(name, value, what))
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ArgumentError(f"{name} must be a list of {what}; entry {i} is {_shown(text)}.")
+    return texts
+
+
+def _shown(value: object) -> str:
+    """Return a short value as Python writes it, of a long one its type."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..capture.layers import check_patterns
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import LARGEST_WHOLE, ArgumentError, check_choice, check_whole
 
 __all__ = [
     "as_fields",
@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 _LARGEST_SEED = 2**31 - 1  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
-_LARGEST = 2**63 - 1  # of a 64-bit whole number, as results and study files hold them
 _LONGEST_NAME = 100  # bytes: names of nodes become names of folders
 
 _PATTERNS = str | tuple[str, ...]
@@ -95,7 +94,8 @@ def check_kind(where: str, name: str, value: Any, hint: Any) -> None:
     """
     where = f"{where} " if where else ""
     if not _fits(value, hint):
-        bits = " of at most 64 bits" if isinstance(value, int) and abs(value) > _LARGEST else ""
+        huge = isinstance(value, int) and abs(value) > LARGEST_WHOLE
+        bits = " of at most 64 bits" if huge else ""
         raise ArgumentError(f"{where}{name} must be {_words(hint)}{bits}; got {value!r}.")
     if name == "random_state" and not 0 <= value <= _LARGEST_SEED:
         raise ArgumentError(
@@ -251,7 +251,7 @@ def _fits_number(value: Any, hint: type) -> bool:
     if isinstance(value, bool) or not isinstance(value, numbers):
         return False
     if isinstance(value, int | np.integer):
-        return -_LARGEST <= int(value) <= _LARGEST
+        return -LARGEST_WHOLE <= int(value) <= LARGEST_WHOLE
     return not math.isnan(value)
 
 

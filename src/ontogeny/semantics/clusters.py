@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_flag, check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, named
 
@@ -99,6 +99,7 @@ def spectral_clusters(
         check_choice("dims", dims, ("log2", "k"))
         dims = int(k) if dims == "k" else int(np.ceil(np.log2(k)))
     picked = checked_dims(basis, dims)
+    check_flag("normalised", normalised)
     vectors, names = _side(basis, of)
     rows = vectors[:, picked]
     if normalised:
@@ -107,7 +108,7 @@ def spectral_clusters(
     distinct = len(np.unique(rows, axis=0))
     if distinct < k:
         raise ArgumentError(f"k is {k}, but only {distinct} of the {of} differ in these concepts.")
-    check_whole("random_state", random_state, 0)
+    check_whole("random_state", random_state, 0, 2**32 - 1)
     fit = KMeans(n_clusters=int(k), n_init=10, random_state=random_state).fit(rows)
     distance = np.linalg.norm(rows - fit.cluster_centers_[fit.labels_], axis=1)
     clusters = []

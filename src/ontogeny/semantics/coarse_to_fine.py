@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import matrix, to_numpy
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_texts, check_whole
 from .order import first_crossing
 
 __all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]
@@ -281,6 +281,7 @@ def _distinct(support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _labels(sets: np.ndarray, words: Sequence[str] | None) -> list[str]:
     if words is None:
         words = [str(i) for i in range(len(sets))]
+    words = check_texts("words", words, "words")
     if len(words) != len(sets):
         raise ArgumentError(f"words must hold {len(sets)} words; got {len(words)}.")
     return [" ".join(w for w, there in zip(words, s, strict=True) if there) for s in sets.T]

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Array, is_array, matrix, to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_choice, check_whole
+from ..arrays import Array, matrix, to_numpy
+from ..errors import (
+    ArgumentError,
+    NonFiniteError,
+    check_choice,
+    check_flag,
+    check_iterable,
+    check_whole,
+)
 from .centred_svd import METHODS, centred_svd, column_signs
 from .support import Support
 
@@ -154,10 +161,10 @@ def svd_concepts(
     >>> basis.sigma.round(3)
     array([1.   , 0.577])
     """
-    A, words, contexts = _matrix(support, of)
+    A, words, contexts = values_of(support, of)
     if weights is not None:
         A = A @ sparse.diags_array(_weights(weights, support, A.shape[1]))
-    _check_k(k)
+    check_whole("k", k)
     check_choice("method", method, METHODS)
     U, sigma, V = centred_svd(A, k, method, random_state)
     if not len(sigma):
@@ -216,7 +223,8 @@ def embedding_concepts(
     >>> basis.U.shape, basis.V.shape
     ((30, 3), (50, 3))
     """
-    _check_k(k)
+    check_whole("k", k)
+    check_flag("centred", centred)
     vectors = to_numpy(matrix("W", W)).astype(np.float64)
     _check_names("words", words, len(vectors), "rows of W")
     if centred:
@@ -241,16 +249,16 @@ def embedding_concepts(
     return ConceptBasis(U, roots[:k] ** 2, V, words, contexts, source)
 
 
-def _check_k(k: Any) -> None:
-    check_whole("k", k)
-
-
 def _check_names(name: str, given: Sequence[Any] | None, n: int, of: str) -> None:
-    if given is not None and len(given) != n:
-        raise ArgumentError(f"{name} must name the {n} {of}; got {len(given)} names.")
+    if given is None:
+        return
+    count = len(list(check_iterable(name, given, f"names of the {of}")))
+    if count != n:
+        raise ArgumentError(f"{name} must name the {n} {of}; got {count} names.")
 
 
-def _matrix(support: Any, of: str) -> tuple[Any, Any, Any]:
+def values_of(support: Any, of: str) -> tuple[Any, Any, Any]:
+    """Return the matrix of a support, or the matrix given in its place, and what it names."""
     if isinstance(support, Support):
         check_choice("of", of, ("S", "P"))
         return getattr(support, of), support.words, support.contexts
@@ -271,8 +279,8 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
         if not isinstance(support, Support):
             raise ArgumentError("weights='pi' needs a Support; give the weights of a matrix.")
         return support.pi
-    given = np.asarray(to_numpy(weights) if is_array(weights) else weights, dtype=np.float64)
-    if given.shape != (m,) or not np.isfinite(given).all() or (given < 0).any():
+    given = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
+    if given.shape != (m,) or (given < 0).any():
         raise ArgumentError(
             f"weights must be {m} finite numbers of at least 0; got shape {given.shape}."
         )

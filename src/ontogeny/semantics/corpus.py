@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..arrays import is_array, to_numpy
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_iterable, check_texts
 from .counting import highest_id
 from .splitting import splitter
 
@@ -122,15 +122,14 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
     >>> token_stream([5, 7, 5]).words[7]
     '7'
     """
+    names = None if names is None else check_texts("names", names, "words")
     if isinstance(tokens, WordStream):
         return tokens
     if isinstance(tokens, str | Path):
         return word_stream(tokens)
     if is_array(tokens):
-        return _of_ids(_parted([tokens] if tokens.ndim == 1 else list(tokens)), names)
-    if isinstance(tokens, bytes) or not isinstance(tokens, Iterable):
-        raise ArgumentError(f"tokens must be words, token ids or text; got {_kind(tokens)}.")
-    first, rest = _peeked(iter(tokens))
+        return _of_ids(_parted([tokens] if tokens.ndim <= 1 else list(tokens)), names)
+    first, rest = _peeked(check_iterable("tokens", tokens, "words or token ids, or a text"))
     if isinstance(first, int | np.integer):
         return _of_ids(_parted([np.asarray(list(rest))]), names)
     if isinstance(first, str):
@@ -158,13 +157,15 @@ def _texts(texts: Any, field: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise ArgumentError(f"{texts} is not UTF-8 text: byte {error.start}.") from None
         return
-    if not isinstance(texts, Iterable):
-        raise ArgumentError(f"texts must be text, a path or texts; got {_kind(texts)}.")
-    for i, row in enumerate(texts):
+    some = False
+    for i, row in enumerate(check_iterable("texts", texts, "texts, one text or a path")):
         text = row.get(field) if isinstance(row, Mapping) else row
         if not isinstance(text, str):
             raise ArgumentError(f"texts: entry {i} must be a string; it is {_kind(text)}.")
         yield text
+        some = True
+    if not some:
+        raise ArgumentError("texts must hold a text; they are empty, or were all read before.")
 
 
 class _Index(dict[str, int]):

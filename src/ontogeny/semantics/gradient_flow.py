@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError
 
@@ -48,6 +46,7 @@ def closed_form(sigma: Array, delta: float, t: Any) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> closed_form(np.array([2.0, 1.0]), 4.0, [0.0, 4.0, 8.0]).round(3)
     array([[0.   , 0.   ],
            [0.999, 0.5  ],
@@ -56,7 +55,7 @@ def closed_form(sigma: Array, delta: float, t: Any) -> Array:
     values = _singular_values(sigma)
     xp = namespace(values)
     scale = _finite_number("delta", delta)
-    times = xp.asarray(matrix("t", t, ndim=np.ndim(t)), dtype=values.dtype)
+    times = xp.asarray(matrix("t", t, ndim=None), dtype=values.dtype)
     if bool(xp.any(times < 0)):
         raise ArgumentError(
             f"t must not be negative; its smallest value is {float(xp.min(times))}."
@@ -89,6 +88,7 @@ def half_times(sigma: Array, delta: float) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> half_times(np.array([2.0, 1.0]), 8.0).round(3)
     array([4.173, 8.   ])
     """

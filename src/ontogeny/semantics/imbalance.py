@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import matrix
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 
 __all__ = ["StepImbalance", "loss_growth_rates", "step_imbalance"]
 
 REWEIGHTINGS = ("none", "paper", "equal-rates")
+_LARGEST = 10**9  # entries of a dense matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +122,12 @@ def step_imbalance(V: int, R: int) -> StepImbalance:
     >>> bool(np.allclose(step.U * step.sigma @ step.V.T, step.S_centred))
     True
     """
-    for name, value, least in (("V", V, 2), ("R", R, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ArgumentError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+    V, R = check_whole("V", V, 2), check_whole("R", R)
+    if V * (V // 2) * (R + 1) > _LARGEST:
+        raise ArgumentError(
+            f"V and R must make a matrix of at most {_LARGEST} entries, V · V/2 · (R + 1); "
+            f"got V={V} and R={R}."
+        )
     if V % 2:
         raise ArgumentError(f"V must be even, half majorities and half minorities; got {V}.")
     half = V // 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, check_texts, check_whole
 from .corpus import Tokens, token_stream
 
 __all__ = ["NeighbourVectors", "mean_similarity", "neighbour_vectors"]
@@ -90,6 +90,7 @@ def neighbour_vectors(
     (3, 24)
     """
     check_whole("window", window)
+    words = check_texts("words", words, "words")
     stream = token_stream(heldout)
     index = {word: i for i, word in enumerate(words)}
     rows_of = np.array([index.get(word, -1) for word in stream.words] + [-1], dtype=np.int64)

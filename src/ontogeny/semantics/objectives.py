@@ -107,7 +107,12 @@ def make_objective(
     check_choice("loss", loss, ("square", "cross_entropy"))
     xp = namespace(S)
     if P is not None:
-        P = xp.astype(matrix("P", P), S.dtype)
+        P = matrix("P", P)
+        if type(P) is not type(S):
+            raise ArgumentError(
+                f"P must be of the kind of S_centred, {type(S).__name__}; got {type(P).__name__}."
+            )
+        P = xp.astype(P, S.dtype)
         _check_distributions(P, S)
     elif loss == "cross_entropy":
         support = support_of(S)

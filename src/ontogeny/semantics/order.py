@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ..arrays import matrix
-from ..errors import ArgumentError, check_whole
+from ..arrays import matrix, to_numpy
+from ..errors import ArgumentError, check_flag, check_whole
 
 __all__ = ["LearningOrder", "first_crossing", "learning_order"]
 
@@ -73,7 +73,8 @@ def first_crossing(
     array(25.)
     """
     times = np.asarray(matrix("steps", steps, ndim=1), dtype=np.float64)
-    series = np.asarray(values, dtype=np.float64)
+    check_flag("lasting", lasting)
+    series = _numbers("values", values)
     if series.ndim < 1 or series.shape[-1] != len(times):
         raise ArgumentError(
             f"values must end in one value for each of {len(times)} steps; "
@@ -81,17 +82,23 @@ def first_crossing(
         )
     if (np.diff(times) <= 0).any():
         raise ArgumentError("steps must increase.")
+    at = _numbers("level", level)
     try:
-        levels = np.broadcast_to(np.asarray(level, dtype=np.float64), series.shape[:-1])
+        levels = np.broadcast_to(at, series.shape[:-1])
     except ValueError:
         raise ArgumentError(
-            f"level has shape {np.shape(level)}, which does not fit series of shape {series.shape}."
+            f"level has shape {at.shape}, which does not fit series of shape {series.shape}."
         ) from None
     if lasting:  # the smallest value from here on, gaps left out
         series = np.fmin.accumulate(series[..., ::-1], axis=-1)[..., ::-1]
     rows = series.reshape(-1, len(times))
     found = [_crossing(times, row, at) for row, at in zip(rows, levels.ravel(), strict=True)]
     return np.array(found, dtype=np.float64).reshape(series.shape[:-1])
+
+
+def _numbers(name: str, value: ArrayLike) -> np.ndarray:
+    """Return any numbers, NaN among them where something is not known."""
+    return to_numpy(matrix(name, value, ndim=None, finite=False)).astype(np.float64)
 
 
 def _crossing(times: np.ndarray, row: np.ndarray, level: float) -> float:
@@ -144,7 +151,7 @@ def learning_order(
     1.0
     """
     values = np.asarray(matrix("sigma", sigma, ndim=1), dtype=np.float64)
-    steps = np.asarray(learned_at, dtype=np.float64)
+    steps = _numbers("learned_at", learned_at)
     if steps.shape != values.shape:
         raise ArgumentError(
             f"learned_at must have one step for each of {len(values)} singular values; "

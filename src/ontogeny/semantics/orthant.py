@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, check_number
+from ..arrays import is_array
+from ..errors import ArgumentError, NonFiniteError, check_flag, check_iterable, check_number
 from .concepts import ConceptBasis
 
 __all__ = ["Orthant", "RefinementTree", "orthants", "refinement_tree", "signatures"]
@@ -79,6 +80,11 @@ def signatures(vectors: np.ndarray) -> np.ndarray:
     >>> signatures(np.array([[0.5, -1.0], [-0.1, -2.0], [1.0, 1.0]])).tolist()
     [2, 3, 0]
     """
+    if not is_array(vectors) or vectors.ndim != 2:
+        kind = f"shape {tuple(vectors.shape)}" if is_array(vectors) else type(vectors).__name__
+        raise ArgumentError(f"vectors must be an array of shape (n, p); got {kind}.")
+    if not np.isfinite(vectors).all():
+        raise NonFiniteError("vectors hold NaN or infinite values, which have no sign.")
     p = vectors.shape[1]
     if p > MOST_DIMS:
         raise ArgumentError(f"dims must name at most {MOST_DIMS} concepts; got {p}.")
@@ -134,6 +140,8 @@ def orthants(
     """
     picked = checked_dims(basis, dims)
     check_number("neutral", neutral)
+    check_flag("keep_neutral", keep_neutral)
+    check_flag("normalised", normalised)
     words = _Side(basis.U, picked, neutral, keep_neutral, normalised)
     contexts = _Side(
         np.zeros((0, basis.k)) if basis.V is None else basis.V,
@@ -203,8 +211,10 @@ def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, .
     """Return the concepts that `dims` names, or say what is wrong with it."""
     if not isinstance(basis, ConceptBasis):
         raise ArgumentError(f"basis must be a ConceptBasis; got {type(basis).__name__}.")
-    picked = tuple(range(dims)) if isinstance(dims, int | np.integer) else dims
-    picked = tuple(picked) if isinstance(picked, Iterable) else (picked,)
+    listed: Any = dims
+    if isinstance(dims, int | np.integer) and not isinstance(dims, bool):
+        listed = range(min(int(dims), basis.k + 1))  # one too many says the same as a million do
+    picked = tuple(check_iterable("dims", listed, "concepts, or a number of concepts"))
     if not all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in picked):
         raise ArgumentError(
             f"dims must be a number of concepts, or concepts counted from 0; got {dims!r}."

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ArgumentError, check_whole
-from .concepts import ConceptBasis
+from .concepts import ConceptBasis, values_of
 from .orthant import checked_dims, signatures
 from .scores import Score, random_rotation
 from .support import Support
@@ -106,7 +106,7 @@ def signature_lift(
         raise ArgumentError(f"dims must name at most {MOST_DIMS} concepts; got {len(picked)}.")
     if basis.V is None:
         raise ArgumentError("basis must have context analyzer vectors; it has none.")
-    S = support.S if isinstance(support, Support) else sparse.csr_array(support)
+    S = sparse.csr_array(values_of(support, "S")[0])
     if S.shape != (len(basis.U), len(basis.V)):
         raise ArgumentError(
             f"support must have the shape of the basis, {(len(basis.U), len(basis.V))}; "

@@ -156,12 +156,15 @@ def ridge_path(
     >>> bool(path.cosine[1] > path.cosine[0])
     True
     """
-    S = check_centred("S_centred", np.asarray(to_numpy(S_centred), dtype=np.float64))
+    S = check_centred("S_centred", to_numpy(matrix("S_centred", S_centred)).astype(np.float64))
     penalties = np.sort(np.asarray(matrix("ridges", ridges, ndim=1), dtype=np.float64))[::-1]
     if (penalties <= 0).any():
         raise ArgumentError(f"ridges must be positive; the smallest is {penalties[-1]:g}.")
-    if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
-        raise ArgumentError(f"d must be a whole number, at least 1; got {d!r}.")
+    check_whole("d", d)
+    check_whole("max_iterations", max_iterations)
+    check_whole("random_state", random_state, 0)
+    if P is not None:
+        P = to_numpy(matrix("P", P))
     plain = make_objective(S, "cross_entropy", P, pi, 0.0)
     strongest = plain.growth_rates()[0]
     if penalties[-1] >= strongest:

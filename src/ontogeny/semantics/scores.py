@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, check_iterable, check_texts, check_whole
 from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims, signatures
@@ -142,7 +142,10 @@ def coherence(
     (-0.5, 0.5)
     """
     check_whole("random_state", random_state, 0)
-    members = [tuple(getattr(group, "words", group)) for group in groups]
+    members = [
+        tuple(check_texts(f"groups: entry {i}", getattr(group, "words", group), "words"))
+        for i, group in enumerate(check_iterable("groups", groups, "groups of words"))
+    ]
     words = [word for group in members for word in group]
     if len(set(words)) < len(words):
         twice = next(word for word in words if words.count(word) > 1)
@@ -263,6 +266,10 @@ class _Scorer:
         if len(set(self.classes.tolist())) < 2:
             raise ArgumentError(
                 f"labels give all words the same class, {self.classes[0]!r}; at least 2 are needed."
+            )
+        if neighbours is not None and not isinstance(neighbours, NeighbourVectors):
+            raise ArgumentError(
+                f"neighbours must be NeighbourVectors; got {type(neighbours).__name__}."
             )
         self.vectors = None if neighbours is None else neighbours.of(words)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import check_choice
+from ..errors import ArgumentError, check_choice, check_flag, check_texts
 
 __all__ = ["split_words", "splitter"]
 
@@ -45,6 +45,10 @@ def split_words(text: str, *, lowercase: bool = True, punctuation: bool = True) 
     >>> split_words("Tom said: I'm 5!", lowercase=False, punctuation=False)
     ['Tom', 'said', "I'm", '5']
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"text must be a string; got {type(text).__name__}.")
+    check_flag("lowercase", lowercase)
+    check_flag("punctuation", punctuation)
     words = _WORD.findall(text.lower() if lowercase else text)
     if not punctuation:
         words = [word for word in words if not _IS_MARK.fullmatch(word)]
@@ -66,11 +70,13 @@ def splitter(
     >>> splitter("spaces", lowercase=True, punctuation=False)("A man , a plan")
     ['a', 'man', 'a', 'plan']
     """
+    check_flag("lowercase", lowercase)
+    check_flag("punctuation", punctuation)
     tokenize = getattr(split, "tokenize", None)
     if tokenize is not None:
         return tokenize
     if callable(split):
-        return split
+        return lambda text: check_texts("split: what it returns", split(text), "words")
     check_choice("split", split, ("words", "spaces"))
     if split == "words":
         return lambda text: split_words(text, lowercase=lowercase, punctuation=punctuation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arrays import Array, matrix, namespace
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, check_iterable, check_whole
 
 __all__ = ["leading_directions", "subspace_overlap"]
 
@@ -89,6 +89,7 @@ def subspace_overlap(U: Array, Q: Array, ks: Sequence[int]) -> list[float]:
             f"U and Q must have a row for each word; they have {U.shape[0]} and {Q.shape[0]}."
         )
     columns = min(U.shape[1], Q.shape[1])
+    ks = list(check_iterable("ks", ks, "whole numbers"))
     for k in ks:
         if check_whole("ks", k) > columns:
             raise ArgumentError(f"ks must lie in 1 to {columns}, the columns given; got {k}.")

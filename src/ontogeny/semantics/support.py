@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, check_flag, check_iterable, check_texts, check_whole
 from .corpus import Tokens, WordStream, token_stream
 from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 
 __all__ = ["ContextWords", "Support", "support_from_pairs", "support_matrix"]
 
+LONGEST = 1000  # words of a context: each length takes a pass over the text
 # The largest id that a table over ids is made for; tokenizers stay far below it.
 HIGHEST_ID = 1 << 24
 
@@ -174,6 +175,7 @@ def support_matrix(
     """
     shortest, longest = checked_lengths(lengths)
     check_whole("n_contexts", n_contexts)
+    check_flag("per_length", per_length)
     stream = token_stream(tokens, names)
     word_ids = vocabulary(stream, exclude, vocab_size)
     V = len(word_ids)
@@ -224,7 +226,7 @@ def support_from_pairs(
     words: dict[str, int] = {}
     contexts: dict[tuple[str, ...], int] = {}
     rows, columns = [], []
-    for pair in pairs:
+    for pair in check_iterable("pairs", pairs, "(context, next word) pairs"):
         context, word = _checked_pair(pair)
         rows.append(words.setdefault(word, len(words)))
         columns.append(contexts.setdefault(context, len(contexts)))
@@ -255,20 +257,23 @@ def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ArgumentError(f"pairs must hold (context, next word); one entry is {pair!r}.")
     context, word = pair
-    words = tuple(context.split()) if isinstance(context, str) else tuple(context)
-    if not isinstance(word, str) or not all(isinstance(w, str) for w in words):
+    if not isinstance(word, str):
         raise ArgumentError(f"pairs must hold words; one entry is {pair!r}.")
-    return words, word
+    split = context.split() if isinstance(context, str) else context
+    return tuple(check_texts("the context of a pair", split, "words")), word
 
 
 def checked_lengths(lengths: Any) -> tuple[int, int]:
     """Return the shortest and the longest context, or say what is wrong with them."""
-    given = tuple(lengths) if isinstance(lengths, Iterable) else (lengths, lengths)
+    one = isinstance(lengths, int | np.integer)
+    given = [lengths] * 2 if one else list(check_iterable("lengths", lengths, "two numbers"))
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in given)
     if len(given) != 2 or not whole:
         raise ArgumentError(f"lengths must be (shortest, longest) in words; got {lengths!r}.")
-    if not 1 <= given[0] <= given[1]:
-        raise ArgumentError(f"lengths must have 1 <= shortest <= longest; got {lengths!r}.")
+    if not 1 <= given[0] <= given[1] <= LONGEST:
+        raise ArgumentError(
+            f"lengths must have 1 <= shortest <= longest <= {LONGEST}; got {lengths!r}."
+        )
     return int(given[0]), int(given[1])
 
 
@@ -285,13 +290,13 @@ def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int
 
 def _excluded(stream: WordStream, exclude: Iterable[str | int]) -> np.ndarray:
     """Return the ids to leave out; words that do not occur are left out already."""
-    several = isinstance(exclude, Iterable) and not isinstance(exclude, str)
-    given: set[Any] = set(exclude if several else [exclude])
+    one = isinstance(exclude, str | int | np.integer)
+    given: list[Any] = [exclude] if one else [*check_iterable("exclude", exclude, "words or ids")]
     for e in given:
         if not isinstance(e, str | int | np.integer):
             raise ArgumentError(f"exclude must hold words or ids; got {e!r}.")
     names = {e for e in given if isinstance(e, str)}
-    ids = [int(e) for e in given if not isinstance(e, str)]
+    ids = [int(e) for e in given if not isinstance(e, str) and 0 <= e < HIGHEST_ID]
     if names:
         ids += [i for i, word in enumerate(stream.words) if word in names]
     return np.array(ids, dtype=np.int64)

@@ -41,12 +41,14 @@ def save_support(support: Support, path: str | PathLike[str]) -> Path:
     >>> load_support(path).words
     ('a', 'b', 'c')
     """
+    if not isinstance(support, Support):
+        raise ArgumentError(f"support must be a Support; got {type(support).__name__}.")
     if not isinstance(support.contexts, ContextWords):
         raise ArgumentError(
             "support must come from a stream of tokens; the contexts of pairs may hold words "
             "outside its vocabulary."
         )
-    place = Path(path)
+    place = _place(path)
     place = place if place.suffix == ".npz" else place.with_name(f"{place.name}.npz")
     counts = support.counts
     with place.open("wb") as file:
@@ -78,9 +80,10 @@ def load_support(path: str | PathLike[str]) -> Support:
     ...
     ontogeny.errors.ArgumentError: there is no support matrix nowhere.npz.
     """
+    place = _place(path)
     try:
         # Opened here, because NumPy leaves a broken file open.
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             parts = {name: file[name] for name in _PARTS}
     except FileNotFoundError:
         raise ArgumentError(f"there is no support matrix {path}.") from None
@@ -98,3 +101,9 @@ def load_support(path: str | PathLike[str]) -> Support:
         raise ArgumentError(f"{path} is no support matrix: its parts do not fit each other.")
     words = tuple(str(word) for word in parts["words"])
     return Support(counts, words, ContextWords(contexts, words), parts["word_ids"])
+
+
+def _place(path: str | PathLike[str]) -> Path:
+    if not isinstance(path, str | PathLike) or not str(path).strip():
+        raise ArgumentError(f"path must be the path of a file; got {path!r}.")
+    return Path(path)

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import Array, namespace
-from ..errors import ArgumentError, check_choice, check_number, check_whole
+from ..errors import ArgumentError, check_choice, check_iterable, check_number, check_whole
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
 
@@ -212,6 +212,7 @@ def _advance(
 
 
 def _nearest(times: Sequence[float], total: float, steps: int) -> frozenset[int]:
+    times = list(check_iterable("gram_times", times, "numbers"))
     for time in times:
         if check_number("gram_times", time) > total:
             raise ArgumentError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..errors import check_texts
+
 __all__ = ["word_classes"]
 
 # Where a word is in two lists, the first one counts. "may" is an auxiliary far more often than a
@@ -90,7 +92,8 @@ def word_classes(words: Iterable[str]) -> dict[str, str]:
     >>> word_classes(["June", "1998", "walked", "tree", "into"])
     {'June': 'month', '1998': 'year', 'walked': 'past', 'into': 'preposition'}
     """
-    found = {word: _class(word.lstrip("Ġ▁# ").lower()) for word in words}
+    given = check_texts("words", words, "words")
+    found = {word: _class(word.lstrip("Ġ▁# ").lower()) for word in given}
     return {word: name for word, name in found.items() if name}
 
 
