@@ -47,7 +47,9 @@ class Structure:
 _BY_ENERGY = "in order of energy"
 _STRUCTURES = {
     "nmf": Structure(True, "positive", False, "inside the orthant", f"unit columns, {_BY_ENERGY}"),
-    "convex-nmf": Structure(True, "positive", False, "no", f"rows of H sum to 1, {_BY_ENERGY}"),
+    "convex-nmf": Structure(
+        True, "positive", False, "no", f"unit columns (strict: rows of H sum to 1), {_BY_ENERGY}"
+    ),
     "semi-nmf": Structure(
         True, "positive", False, "inside the orthant", f"unit columns, {_BY_ENERGY}"
     ),
@@ -90,7 +92,9 @@ def canonical_form(U: Array, W: Array, name: str) -> tuple[Array, Array]:
     """Return the canonical member of the class of (U, W): the same for all equivalent solutions.
 
     Undoes what ``structure(name)`` allows of permutation, positive scaling and sign; a zero
-    concept stays zero. Scaling is fixed by unit dictionary columns.
+    concept stays zero. Positive scaling is fixed by unit dictionary columns. Every extractor
+    returns this form but for two, whose scale says something: strictly convex NMF (rows of H sum
+    to 1) and NMF of split activations (unit columns of ``parts_``).
 
     Parameters
     ----------
