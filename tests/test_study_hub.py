@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from hub_models import REPO, model_files, neox
 from hub_server import StandIn
 from hub_study import study
 from ontogeny.errors import ArgumentError
+from ontogeny.study.claims import claimed
+from ontogeny.study.progress import Silent
 
 HERE = Path(__file__).parent
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -75,6 +78,28 @@ def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whol
 def test_workers_hold_their_revisions(hub, whole, tmp_path):
     with ThreadPoolExecutor(2) as executor:
         study(hub.url, tmp_path / "cache").run(tmp_path / "s", executor, max_revisions=3)
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_within_few_revisions_what_another_process_is_at_is_waited_for(
+    hub, whole, tmp_path, workers
+):
+    notes = []
+    with ExitStack() as other:
+        other.enter_context(claimed(tmp_path / "s", "step 4"))
+
+        class Ending(Silent):
+            def note(self, text):
+                notes.append(text)
+                other.close()
+
+        chosen = study(hub.url, tmp_path / "cache")
+        with ThreadPoolExecutor(2) as pool:
+            executor = pool if workers else None
+            chosen.run(tmp_path / "s", executor, Ending(), max_revisions=3)
+    assert notes[0].startswith(f"waiting for step 4, which process {os.getpid()} on ")
     assert _snapshots(tmp_path / "cache") == []
     _assert_same(_nodes(tmp_path / "s"), whole)
 

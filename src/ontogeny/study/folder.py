@@ -45,7 +45,7 @@ class StudyFolder:
             store = OpenResult(path)
             try:
                 check_seal(path)
-                tree = xr.open_datatree(store, engine="zarr")  # type: ignore[arg-type]
+                tree = xr.open_datatree(store, engine="zarr")
                 store.check()
                 return tree
             except StoreError:
