@@ -112,14 +112,16 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             Ignored; there by scikit-learn's convention.
         init_dictionary
             Dictionary (m, r) to start from, such as ``fitted.components_.T`` of a neighbouring
-            checkpoint. Concept j then continues column j: the concepts keep its order.
+            checkpoint. Concept j then continues column j: the concepts keep its order. Zero
+            columns start where the rest of the dictionary leaves most to explain.
 
         Raises
         ------
         ArgumentError
-            If an argument is not what it must be.
+            If an argument is not what it must be, or the entries of `X` are too small or large
+            for their dtype (largest entry outside 1e-30 to 1e30 in float32).
         NonFiniteError
-            If `X` holds NaN or infinity.
+            If `X` or `init_dictionary` holds NaN or infinity, or the fit leaves the dtype's range.
         """
         self.fit_transform(X, y, init_dictionary=init_dictionary)
         return self
@@ -137,7 +139,18 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return give(solution.codes[0], X)
 
     def transform(self, X: Array) -> Array:
-        """Return the codes (n, r) of `X` (n, m) in the fitted dictionary."""
+        """Return the codes (n, r) of `X` (n, m) in the fitted dictionary.
+
+        Every row by itself: a non-negative or sparse solve, an assignment, a projection or an
+        encoder, as the extractor's problem asks for.
+
+        Raises
+        ------
+        ArgumentError
+            If `X` has another number of features.
+        NonFiniteError
+            If `X` holds NaN or infinity, or codes do not fit the dtype of `X`.
+        """
         check_is_fitted(self, "components_")
         A = self._check(X, reset=False)
         with plain_tensors():
@@ -149,7 +162,17 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return give(codes, X)
 
     def inverse_transform(self, U: Array) -> Array:
-        """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r)."""
+        """Return the reconstruction ``U W^T + offset`` (n, m) of codes `U` (n, r).
+
+        Differentiable in `U` where it is a tensor.
+
+        Raises
+        ------
+        ArgumentError
+            If `U` has another number of columns.
+        NonFiniteError
+            If `U` holds NaN or infinity.
+        """
         check_is_fitted(self, "components_")
         U = matrix("U", U)
         codes = as_tensor(U)

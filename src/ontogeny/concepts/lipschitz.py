@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class LocalLipschitz:
         What f gives: ``"dictionary"``, ``"codes"`` or ``"reconstruction"``.
     n_iter
         Iterations of the fit at A, then of each perturbed fit.
+    direction
+        The direction (n, m) of the largest ratio, of norm 1: ``A + radius * direction`` gives it.
     """
 
     value: float
@@ -46,6 +48,7 @@ class LocalLipschitz:
     directions: str
     output: str
     n_iter: tuple[int, ...]
+    direction: np.ndarray = field(repr=False)
 
 
 def local_lipschitz(
@@ -86,6 +89,12 @@ def local_lipschitz(
     ------
     ArgumentError
         If an argument is out of range, or A is zero.
+    NonFiniteError
+        If A holds NaN or infinity.
+
+    References
+    ----------
+    Report, Def. 36 and sec. 8.6 (spec A8).
 
     Examples
     --------
@@ -112,16 +121,20 @@ def local_lipschitz(
         raise ArgumentError("A must not be zero.")
     rng = check_seed(random_state)
     first, count = _answer(extractor, base, output)
-    ratios, counts = [], [count]
+    ratios: list[float] = []
+    counts, worst = [count], base
     for _ in range(n_directions):
         E = rng.standard_normal(base.shape)
         if directions == "rows":
             E *= (np.arange(len(base)) == rng.randint(len(base)))[:, None]
         E *= radius / np.linalg.norm(E)
         moved, count = _answer(extractor, base + E, output)
-        ratios.append(float(np.linalg.norm(moved - first)) / radius)
+        ratio = float(np.linalg.norm(moved - first)) / radius
+        worst = E / radius if ratio >= max(ratios, default=0.0) else worst
+        ratios.append(ratio)
         counts.append(count)
-    return LocalLipschitz(max(ratios), np.array(ratios), radius, directions, output, tuple(counts))
+    value, count_of = max(ratios), tuple(counts)
+    return LocalLipschitz(value, np.array(ratios), radius, directions, output, count_of, worst)
 
 
 def _answer(extractor: Extractor, A: np.ndarray, output: str) -> tuple[np.ndarray, int]:

@@ -26,6 +26,8 @@ def fit_stack(
 ) -> tuple[list[Any], Array]:
     """Fit one copy of `extractor` to each matrix of `stack`; each gets what it would get alone.
 
+    To rounding, that is: in single precision a solver may stop an iteration sooner or later.
+
     Parameters
     ----------
     extractor
@@ -33,7 +35,7 @@ def fit_stack(
     stack
         Matrices of one shape, (K, n, m).
     init_dictionary
-        Dictionaries (K, m, r) to start from.
+        Dictionaries (K, m, r) to start from, one a matrix.
     together
         Whether the solver works on the whole stack at once, which is faster on a GPU and for small
         matrices, and needs K times the memory. None decides by device and size.
@@ -47,7 +49,9 @@ def fit_stack(
     Raises
     ------
     ArgumentError
-        If shapes do not fit.
+        If shapes do not fit, `random_state` is no integer, or an option is not what it must be.
+    NonFiniteError
+        If a matrix or dictionary holds NaN or infinity.
 
     Examples
     --------
