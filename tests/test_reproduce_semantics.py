@@ -16,12 +16,14 @@ from ontogeny.reproduce import Verdict
 from ontogeny.reproduce.semantics import (
     RECIPES,
     Materials,
+    free_embeddings,
     imbalance,
     organisms,
     orthants,
     transformer,
 )
 from ontogeny.reproduce.verdicts import verdict_view
+from ontogeny.study.progress import Silent
 
 TINY = {
     "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},
@@ -71,14 +73,18 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     assert json.loads(result.attrs["nodes"])[0] == "verdict"
     assert "findings" not in result.attrs  # nothing was audited, so the page claims no audit
     verdict = result["verdict"]
-    assert set(verdict.answer.values) <= {"reproduces", "does not reproduce", "not shown"}
+    ours = verdict.claim.str.startswith("(not claimed)").values
+    answers = {"reproduces", "does not reproduce", "not shown"}
+    assert set(verdict.answer.values[~ours]) <= answers
+    assert set(verdict.answer.values[ours]) <= {"holds", "does not hold"}
     for column in (verdict.measured, verdict.beside):
         assert all(column.values) and not any("nan" in str(v) for v in column.values)
     said = json.loads(verdict.attrs["statements"])
     assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
     html = page.read_text(encoding="utf-8")
     held = list(verdict.answer.values).count("reproduces")
-    assert f"<h2>{held} of {verdict.sizes['claim']} claims reproduce" in html
+    assert f"<h2>{held} of {(~ours).sum()} claims reproduce" in html
+    assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
     assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
 
 
@@ -116,6 +122,13 @@ def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_p
         for v in (found, orthants.measure_orthants(size, Materials(shuffled)).verdicts[0])
     ]
     assert values[1] < values[0] / 2
+
+
+def test_text_of_too_few_concepts_is_refused(tmp_path):
+    path = tmp_path / "small.txt"
+    path.write_text("a b c a b d a c d b " * 9, encoding="utf-8")
+    with pytest.raises(ArgumentError, match="text must hold at least 5 concepts"):
+        shrunk("semantics-transformer").run(tmp_path / "out", quick=True, text=path)
 
 
 def test_text_without_known_words_is_refused_by_name(tmp_path):
@@ -221,3 +234,122 @@ def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
     run = xr.Dataset({"overlap": overlap, "shuffled_to": ("step", [0.15] * 4)})
     assert transformer._of_start([run]).holds is leads
+
+
+class Killed(BaseException):
+    """Stands for Ctrl-C and signals: nothing between catches it."""
+
+
+# What each recipe measures one of after another, and how many of them.
+MEASURED = {
+    "semantics-orthants": (orthants, ("_scores", "_lift", "semantics_page")),
+    "semantics-free-embeddings": (free_embeddings, ("semantics.train_ufm", "_proxy")),
+    "semantics-transformer": (transformer, ("_run",)),
+    "semantics-organisms": (organisms, ("_run",)),
+    "semantics-imbalance": (imbalance, ("_flow", "_digits")),
+}
+
+
+class Counted:
+    """Counts the calls of functions, and dies in call number `last` + 1."""
+
+    def __init__(self, monkeypatch, module, names, last):
+        self.calls, self.last = 0, last
+        for name in names:
+            *path, attribute = name.split(".")
+            place = getattr(module, path[0]) if path else module
+            monkeypatch.setattr(place, attribute, self._counting(getattr(place, attribute)))
+
+    def _counting(self, function):
+        def counting(*arguments, **options):
+            if self.calls == self.last:
+                raise Killed
+            self.calls += 1
+            return function(*arguments, **options)
+
+        return counting
+
+
+def result_of(page):
+    tree = og.open_study(page.parent).result.load()
+    for name in ("created", "provenance"):
+        tree.attrs.pop(name, None)
+    return tree
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_recipe_that_was_killed_goes_on_where_it_was(name, text, tmp_path, monkeypatch):
+    recipe, (module, names) = shrunk(name), MEASURED[name]
+    options = {"quick": True, "text": text if recipe.reads_text else None}
+    with monkeypatch.context() as patched:
+        counted = Counted(patched, module, names, last=10**6)
+        whole = result_of(recipe.run(tmp_path / "whole", **options))
+    everything = counted.calls
+    assert everything >= 2
+    last, folder = everything // 2, tmp_path / "killed"
+    with monkeypatch.context() as patched:
+        Counted(patched, module, names, last)
+        with pytest.raises(Killed):
+            recipe.run(folder, **options)
+    assert not list(folder.rglob("report.html"))
+    counted = Counted(monkeypatch, module, names, last=10**6)
+    page = recipe.run(folder, **options)
+    assert counted.calls == everything - last
+    xr.testing.assert_identical(result_of(page), whole)
+
+
+def test_pieces_of_another_text_or_size_are_measured_again(text, tmp_path, monkeypatch):
+    recipe = shrunk("semantics-transformer")
+    recipe.run(tmp_path, quick=True, text=text)
+    other = tmp_path / "other.txt"
+    other.write_text(text.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    larger = replace(recipe, quick=replace(recipe.quick, width=16))
+    said = []
+
+    class Heard(Silent):
+        def note(self, message):
+            said.append(message)
+
+    counted = Counted(monkeypatch, transformer, ("_run",), last=10**6)
+    recipe.run(tmp_path, quick=True, text=text)
+    assert counted.calls == 0
+    recipe.run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 4 and any("measured again: text: " in line for line in said)
+    larger.run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 8 and any("size.width: 8 -> 16" in line for line in said)
+    replace(larger, version=2).run(tmp_path, quick=True, text=other, progress=Heard())
+    assert counted.calls == 12 and any("version: 1 -> 2" in line for line in said)
+
+
+def test_a_damaged_piece_is_measured_again(text, tmp_path, monkeypatch):
+    recipe = shrunk("semantics-transformer")
+    page = recipe.run(tmp_path, quick=True, text=text)
+    whole = result_of(page)
+    first, second, *_ = sorted((page.parent / "pieces").glob("*.safetensors"))
+    first.write_bytes(first.read_bytes()[:-3])
+    second.unlink()
+    counted = Counted(monkeypatch, transformer, ("_run",), last=10**6)
+    recipe.run(tmp_path, quick=True, text=text)
+    assert counted.calls == 2
+    xr.testing.assert_identical(result_of(page), whole)
+
+
+def test_what_is_not_claimed_holds_or_not():
+    rows = [Verdict("a", True, "1", "0"), Verdict("b", False, "1", "0")]
+    rows += [Verdict("(not claimed) c", True, "1", "0")]
+    view = verdict_view(rows, "c.", "s", material="The text: none.")
+    assert view.answer.values.tolist() == ["reproduces", "does not reproduce", "holds"]
+    assert json.loads(view.attrs["statements"])[-1] == "The text: none."
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("A dog ran.\n\nA cat sat.\n \nThe end.\n\n", "3 texts with 11 words."),
+        ("A dog ran.\nA cat sat.\n", "one text with 8 words; no blank line parts it, so contexts"),
+    ],
+)
+def test_a_page_says_how_its_text_was_parted(content, said, tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text(content, encoding="utf-8")
+    assert said in Materials(path).description()

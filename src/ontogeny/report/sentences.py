@@ -25,6 +25,9 @@ MIN_STEPS = 6
 """Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
 
 
+CLAIMED = ("reproduces", "does not reproduce", "not shown")
+"""Answers to what a paper claims; other rows of such a table are not counted."""
+
 ALPHA = 0.01
 """Level of the tests of development; p-values come corrected (Holm) within each section."""
 
@@ -67,7 +70,8 @@ def verdict(content: Content) -> Verdict:
 
 def claims_sentence(node: Node) -> str:
     """Say how many of a paper's claims a node of role ``claims`` finds again."""
-    answers = [str(answer) for answer in node.dataset["answer"].values]
+    given = [str(answer) for answer in node.dataset["answer"].values]
+    answers = [answer for answer in given if answer in CLAIMED]
     held = answers.count("reproduces")
     return f"{held} of {plural(len(answers), 'claim')} {'reproduces' if held == 1 else 'reproduce'}"
 

@@ -17,11 +17,13 @@ from ..study.merge import write_result
 
 __all__ = ["check_own", "publish"]
 
+_OWN = ("studies", "pieces")  # what a recipe that was stopped leaves
+
 
 def check_own(place: Path) -> None:
     """Refuse a folder that no recipe has written: its page would be overwritten."""
     if place.is_dir() and not settings_path(place).is_file():
-        others = [p.name for p in place.iterdir() if p.name != "studies" and p.name[0] != "."]
+        others = [p.name for p in place.iterdir() if p.name not in _OWN and p.name[0] != "."]
         if others:
             raise ArgumentError(f"{place} holds other files ({others[0]}); give another folder.")
 

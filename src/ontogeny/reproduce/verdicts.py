@@ -13,6 +13,7 @@ from ..figures import Column, Section, Table, attach
 __all__ = ["Verdict", "verdict_view"]
 
 _ANSWERS = {True: "reproduces", False: "does not reproduce", None: "not shown"}
+_OURS = {True: "holds", False: "does not hold", None: "not shown here"}  # counted by no page
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,16 @@ class Verdict:
 
     @property
     def answer(self) -> str:
-        """``"reproduces"``, ``"does not reproduce"`` or ``"not shown"``."""
-        return _ANSWERS[None if self.holds is None else bool(self.holds)]
+        """``"reproduces"``, ``"does not reproduce"`` or ``"not shown"``; else ``"holds"`` or not.
+
+        The latter is said of what stands here as ``(not claimed)``.
+        """
+        answers = _OURS if self.claim.startswith("(not claimed)") else _ANSWERS
+        return answers[None if self.holds is None else bool(self.holds)]
 
 
 def verdict_view(
-    verdicts: Sequence[Verdict], claim: str, source: str, limits: str = ""
+    verdicts: Sequence[Verdict], claim: str, source: str, limits: str = "", material: str = ""
 ) -> xr.Dataset:
     """Return the verdicts as a node with one table.
 
@@ -62,6 +67,8 @@ def verdict_view(
         Where it says so.
     limits
         What this run is too small to show.
+    material
+        What it was measured on, in a sentence.
 
     Raises
     ------
@@ -104,4 +111,6 @@ def verdict_view(
     statements = [f"The paper: {claim}"]
     if limits:
         statements.append(f"What this setting cannot show: {limits}")
+    if material:
+        statements.append(material)
     return attach(data, section, [table], statements, role="claims")

@@ -18,13 +18,15 @@ _CURVES = 12  # concepts drawn: more lines than that say nothing
 _TIME: dict[str, Any] = {"x": "time", "x_scale": "linear"}
 
 
-def ufm_view(run: xr.Dataset) -> xr.Dataset:
+def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
     """Return the training of free embeddings with the closed form over it.
 
     Parameters
     ----------
     run
         Of :func:`ontogeny.semantics.train_ufm`.
+    title
+        Heading of the section, where a page holds several.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def ufm_view(run: xr.Dataset) -> xr.Dataset:
         Curves("loss", "Loss", value="loss", series=None, **_TIME, caption="With its penalty."),
     ]  # fmt: skip
     section = Section(
-        "Free embeddings",
+        title,
         "Word and context embeddings that are trained without a network between them.",
         symbol="min Σⱼ wⱼ loss(W hⱼ) + (λ/2)(‖W‖² + ‖H‖²)",
         care="The closed form holds for the aligned start and the square loss only; a small random "

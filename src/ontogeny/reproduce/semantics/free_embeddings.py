@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -39,29 +41,34 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     d = min(size.concepts, len(S) - 1)
     note = materials.progress.note
     note("free embeddings, square loss, aligned start")
-    aligned = semantics.train_ufm(S_centred, d, records=100)
+    kept = materials.pieces.kept
+    aligned = kept("aligned", partial(semantics.train_ufm, S_centred, d, records=100))
     note(f"free embeddings, square loss, random start, {len(size.seeds)} seeds")
+    options: dict[str, Any] = {"init": "random", "step_size": 0.05, "records": 100}
     started = [
-        semantics.train_ufm(
-            S_centred, d, init="random", step_size=0.05, records=100, random_state=seed
+        kept(
+            f"random-{seed}",
+            partial(semantics.train_ufm, S_centred, d, random_state=seed, **options),
         )
         for seed in size.seeds
     ]
     note("free embeddings, cross-entropy")
-    entropy = semantics.train_ufm(
-        S_centred, len(S), "cross_entropy", "random", P=P, step_size=0.2, integrator="euler"
+    options = {"P": P, "step_size": 0.2, "integrator": "euler"}
+    entropy = kept(
+        "cross-entropy",
+        partial(semantics.train_ufm, S_centred, len(S), "cross_entropy", "random", **options),
     )
     note("maximum-margin logits of the organisms")
     verdicts = [
         _of_closed_form(aligned),
         *_of_random_starts(started),
         *_of_cross_entropy(entropy, len(S)),
-        _of_proxy(size.controls),
+        _of_proxy(kept("maximum-margin", partial(_proxy, size.controls))),
     ]
     nodes = {
-        "aligned start": ufm_view(aligned),
-        "random start": ufm_view(started[0]),
-        "cross-entropy": ufm_view(entropy),
+        "aligned start": ufm_view(aligned, "Free embeddings, square loss, aligned start"),
+        "random start": ufm_view(started[0], "Free embeddings, square loss, random start"),
+        "cross-entropy": ufm_view(entropy, "Free embeddings, cross-entropy"),
     }
     return Findings(verdicts, nodes)
 
@@ -141,13 +148,17 @@ def first_lead(one: np.ndarray, other: np.ndarray) -> int:
     return int(np.argmax(lead >= (lead[0] + lead.max()) / 2))
 
 
-def _of_proxy(controls: int) -> Verdict:
+def _proxy(controls: int) -> xr.Dataset:
     """Compare L^mm with S̃ where it can be solved: the organisms, and random supports beside."""
     S = tasks.organism_world().S
     logits = semantics.max_margin_logits(S).logits
     rng = np.random.default_rng(0)
     others = [_cosine(logits, rng.permuted(S, axis=0)) for _ in range(controls)]
-    found = _cosine(logits, S)
+    return xr.Dataset({"cosine": _cosine(logits, S), "random": ("draw", others)})
+
+
+def _of_proxy(proxy: xr.Dataset) -> Verdict:
+    found, others = float(proxy.cosine), proxy.random.values
     return Verdict(
         "S̃ stands for L^mm, where training ends",
         found >= _ALIGNED,

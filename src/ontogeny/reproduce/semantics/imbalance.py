@@ -7,6 +7,7 @@ majorities from minorities, then minorities from each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -48,12 +49,16 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     """Return when each kind of concept is learned, by free embeddings and by a network."""
     step = semantics.step_imbalance(size.classes, size.ratio)
     materials.progress.note(f"free embeddings: {size.classes} classes, ratio {size.ratio}")
-    flow = {rule: _flow(step, rule) for rule in _RULES}
+    kept = materials.pieces.kept
+    flow = {rule: kept(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
     found: dict[str, list[xr.Dataset]] = {}
-    for label, (majorities, minorities, uneven) in _DIGITS.items():
+    for i, (label, (majorities, minorities, uneven)) in enumerate(_DIGITS.items()):
         materials.progress.note(f"digits, {label}: {len(size.seeds)} seeds")
         ratio = size.ratio if uneven else 1
-        found[label] = [_digits(majorities, minorities, ratio, size, s) for s in size.seeds]
+        found[label] = [
+            kept(f"digits-{i}-{s}", partial(_digits, majorities, minorities, ratio, size, s))
+            for s in size.seeds
+        ]
     verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(found)]
     return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(found)})
 

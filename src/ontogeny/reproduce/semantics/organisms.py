@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -52,7 +53,12 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     found: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
         materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [_run(world, basis, loss, rate, size, seed) for seed in size.seeds]
+        found[label] = [
+            materials.pieces.kept(
+                f"{loss}-{rate:g}-{seed}", partial(_run, world, basis, loss, rate, size, seed)
+            )
+            for seed in size.seeds
+        ]
     first = found[next(iter(_RUNS))][0]
     shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])

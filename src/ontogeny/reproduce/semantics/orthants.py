@@ -47,13 +47,20 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
             f"text must hold English words of two word classes to score groups of words; "
             f"{materials.title} has {len(labels)} words of such a class."
         )
-    scores = _scores(basis, labels, size)
-    lift = semantics.signature_lift(
-        support, basis, size.dims, permutations=size.draws, rotations=size.draws
+    pieces = materials.pieces
+    scores = _as_scores(pieces.kept("groupings", lambda: _as_data(_scores(basis, labels, size))))
+    lift = semantics.SignatureLift(
+        **{
+            str(name): values.values
+            for name, values in pieces.kept("lift", lambda: _lift(support, basis, size)).items()
+        }
     )
-    page = semantics_page(basis, support, dims=size.dims, draws=size.draws)
-    nodes = {"groupings": _view(scores, size)}
-    nodes |= {str(name): child.to_dataset() for name, child in page.children.items()}
+
+    def page() -> dict[str, xr.Dataset]:
+        tree = semantics_page(basis, support, dims=size.dims, draws=size.draws)
+        return {str(name): child.to_dataset() for name, child in tree.children.items()}
+
+    nodes = {"groupings": _view(scores, size), **pieces.kept_nodes("page", page)}
     return Findings(
         [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)], nodes
     )
@@ -78,6 +85,45 @@ def _scores(
         scores[name] = semantics.coherence(groups, labels, permutations=size.draws).ami
     scores["best single concept"] = max(poles, key=lambda score: score.value)
     return scores
+
+
+def _as_data(scores: dict[str, semantics.Score]) -> xr.Dataset:
+    """Return scores as they are kept; only the first has draws of rotated axes."""
+    first, *_ = scores.values()
+    return xr.Dataset(
+        {
+            "value": ("grouping", [score.value for score in scores.values()]),
+            "permuted": (("grouping", "draw"), [score.permuted for score in scores.values()]),
+            "rotated": ("turn", np.asarray(first.rotated)),
+        },
+        coords={"grouping": list(scores)},
+    )
+
+
+def _as_scores(data: xr.Dataset) -> dict[str, semantics.Score]:
+    names = [str(name) for name in data.grouping.values]
+    turned = [data.rotated.values, *[None] * (len(names) - 1)]
+    return {
+        name: semantics.Score(float(value), draws, rotated)
+        for name, value, draws, rotated in zip(
+            names, data.value.values, data.permuted.values, turned, strict=True
+        )
+    }
+
+
+def _lift(
+    support: semantics.Support, basis: semantics.ConceptBasis, size: OrthantSize
+) -> xr.Dataset:
+    found = semantics.signature_lift(
+        support, basis, size.dims, permutations=size.draws, rotations=size.draws
+    )
+    return xr.Dataset(
+        {
+            "by_distance": ("distance", found.by_distance),
+            "permuted": (("draw", "distance"), found.permuted),
+            "rotated": (("draw", "distance"), found.rotated),
+        }
+    )
 
 
 def _view(scores: dict[str, semantics.Score], size: OrthantSize) -> xr.Dataset:

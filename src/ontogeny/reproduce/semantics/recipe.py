@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from ...study.merge import provenance
 from ...study.progress import Silent
 from ..pages import check_own, publish
 from ..verdicts import Verdict, verdict_view
+from .pieces import Pieces
 
 __all__ = ["Findings", "Materials", "SemanticsRecipe"]
 
@@ -33,18 +37,22 @@ class Materials:
         Path of a text file; None for Python's own documentation.
     progress
         Hears what is done.
+    pieces
+        What has been measured before.
     """
 
     text: Path | None = None
     progress: Progress = dataclasses.field(default_factory=Silent)
+    pieces: Pieces = dataclasses.field(default_factory=Pieces)
 
     @property
     def title(self) -> str:
         """What the text is, for people."""
         return "Python's own documentation" if self.text is None else self.text.name
 
+    @cached_property
     def words(self) -> semantics.WordStream:
-        """Return the words of the text; those of a text file with its punctuation marks."""
+        """The words of the text; those of a text file with its punctuation marks."""
         if self.text is None:
             return semantics.word_stream(tasks.python_documentation(), punctuation=False)
         return semantics.word_stream(self.text)
@@ -52,7 +60,17 @@ class Materials:
     def support(self, vocab_size: int, n_contexts: int) -> semantics.Support:
         """Return the support matrix of the text, of contexts of 2 to 6 words."""
         self.progress.note(f"counting the contexts of {self.title}")
-        return semantics.support_matrix(self.words(), vocab_size, n_contexts)
+        return semantics.support_matrix(self.words, vocab_size, n_contexts)
+
+    def description(self) -> str:
+        """Say how much text there is, and what its being in one piece means."""
+        there = self.words.ids >= 0
+        texts = int(there[0]) + int((there[1:] & ~there[:-1]).sum())
+        parts = "one text" if texts == 1 else f"{texts:,} texts"
+        said = f"The text: {self.title}, {parts} with {int(there.sum()):,} words"
+        if self.text is not None and texts == 1:
+            said += "; no blank line parts it, so contexts run across its lines"
+        return f"{said}."
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,8 @@ class SemanticsRecipe:
         What the quick setting cannot show.
     reads_text
         Whether a text of the user's own can be given.
+    version
+        Raised where `measure` changes, so that what was measured before is not taken.
 
     Examples
     --------
@@ -102,6 +122,7 @@ class SemanticsRecipe:
     quick: Any
     limits: str
     reads_text: bool = True
+    version: int = 1
 
     def run(
         self,
@@ -117,7 +138,8 @@ class SemanticsRecipe:
         `text` is the path of a text file, parted at blank lines; without it the recipes that read
         text take Python's own documentation. `progress` hears what is done; `training` is not
         called, because no training here is long. ``folder/NAME`` (``NAME-quick``) holds
-        ``result.zarr`` and ``report.html``; each call measures anew.
+        ``result.zarr`` and ``report.html``, and in ``pieces`` what is measured on the way: called
+        again with the same text, it goes on where it was.
 
         Raises
         ------
@@ -126,16 +148,25 @@ class SemanticsRecipe:
         """
         place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
         check_own(place)
-        materials = Materials(self._checked(text), progress or Silent())
+        path, progress = self._checked(text), progress or Silent()
         size = self.quick if quick else self.full
+        settings = {"size": dataclasses.asdict(size), "text": _digest(path, self.reads_text)}
+        fingerprint = {"recipe": self.name, "version": self.version, **settings}
+        # As JSON gives it back: tuples are lists there.
+        pieces = Pieces(place / "pieces", json.loads(json.dumps(fingerprint)), progress.note)
+        materials = Materials(path, progress, pieces)
         found = self.measure(size, materials)
         verdict = verdict_view(
-            found.verdicts, self.claim, self.source, self.limits if quick else ""
+            found.verdicts,
+            self.claim,
+            self.source,
+            self.limits if quick else "",
+            materials.description() if self.reads_text else "",
         )
         attributes = {
             "title": self.title + (f": {materials.title}" if self.reads_text else ""),
             "steps": json.dumps(_steps(found.nodes.values())),
-            "settings": json.dumps(dataclasses.asdict(size)),
+            "settings": json.dumps(settings),
             **provenance(),
         }
         return publish(place, self.name, {"verdict": verdict, **found.nodes}, attributes)
@@ -149,6 +180,15 @@ class SemanticsRecipe:
         if not path.is_file():
             raise ArgumentError(f"text must be the path of a text file; {path} is none.")
         return path
+
+
+def _digest(text: Path | None, reads_text: bool) -> str:
+    """Return what tells a text from others: a digest of it, or whose documentation it is."""
+    if not reads_text:
+        return "none"
+    if text is None:
+        return f"documentation of Python {platform.python_version()}"
+    return hashlib.blake2b(text.read_bytes(), digest_size=16).hexdigest()
 
 
 def _steps(nodes: Any) -> list[int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from ... import semantics, training
+from ...errors import ArgumentError
 from ...figures import Band, Scatter, Section, attach
 from ..averages import over_seeds
 from ..verdicts import Verdict
@@ -65,7 +67,10 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     found: dict[str, list[xr.Dataset]] = {}
     for loss, label in _LOSSES.items():
         materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [_run(corpus, loss, size, seed) for seed in size.seeds]
+        found[label] = [
+            materials.pieces.kept(f"{loss}-{seed}", partial(_run, corpus, loss, size, seed))
+            for seed in size.seeds
+        ]
     square, entropy = found.values()
     verdicts = [
         _of_order("square loss: larger singular values are learned first", square),
@@ -81,9 +86,18 @@ def _corpus(support: semantics.Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
     bases = [semantics.svd_concepts(each, k) for each in (support, *shuffled)]
+    common = min(basis.k for basis in bases)  # of a small text, shuffled words tell fewer apart
+    if common < k:
+        bases = [semantics.svd_concepts(each, common) for each in (support, *shuffled)]
     probabilities = semantics.svd_concepts(support, _K, of="P")
     directions = {"S̃": bases[0].U, "centred P": probabilities.U}
     directions |= {f"shuffled {i}": b.U for i, b in enumerate(bases[1:], 1)}
+    fewest = min(U.shape[1] for U in directions.values())
+    if fewest < _K:
+        raise ArgumentError(
+            f"text must hold at least {_K} concepts that words differ in, also where its next "
+            f"words are shuffled; this one has {fewest}. Give more text."
+        )
     return _Corpus(support, bases, directions)
 
 

@@ -1,0 +1,97 @@
+"""What a recipe has measured so far: one file for each piece, so that it goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ...errors import StoreError
+from ...store import Cell, difference, read_cell, sweep, write_cell
+
+__all__ = ["Pieces"]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Measured pieces in a folder, each judged by what it was measured from.
+
+    Parameters
+    ----------
+    folder
+        Where they lie; without one nothing is kept.
+    fingerprint
+        What all of them depend on: recipe, size, text.
+    note
+        Hears of a piece that is there but of something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> pieces = Pieces(Path(tempfile.mkdtemp()), {"size": 3})
+    >>> float(pieces.kept("square", lambda: xr.Dataset({"x": 9.0})).x)
+    9.0
+    >>> float(pieces.kept("square", lambda: 1 / 0).x)
+    9.0
+    """
+
+    folder: Path | None = None
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    note: Callable[[str], None] = lambda message: None
+
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            sweep(self.folder)
+
+    def kept(self, name: str, measure: Callable[[], xr.Dataset]) -> xr.Dataset:
+        """Return the piece `name`: as it was left, else measured and written whole."""
+        if self.folder is None:
+            return measure()
+        path = self.folder / f"{name}.safetensors"
+        found = self._read(name, path)
+        if found is None:
+            write_cell(path, Cell(measure(), fingerprint=self.fingerprint))
+            found = read_cell(path)  # so that a run in one go and a continued one draw the same
+        return found.data.copy(deep=True)
+
+    def kept_nodes(
+        self, name: str, measure: Callable[[], Mapping[str, xr.Dataset]]
+    ) -> dict[str, xr.Dataset]:
+        """Return several datasets that are measured together, by their names."""
+        whole = self.kept(name, lambda: _joined(measure()))
+        return {node: _part(whole, node) for node in whole.attrs["nodes"]}
+
+    def _read(self, name: str, path: Path) -> Cell | None:
+        if not path.is_file():
+            return None
+        try:
+            cell = read_cell(path)
+        except StoreError as error:
+            self.note(f"{name} is measured again: {error}")
+            return None
+        changed = difference(cell.fingerprint, self.fingerprint)
+        if changed:
+            self.note(f"{name} is measured again: {'; '.join(changed)}")
+        return None if changed else cell
+
+
+def _joined(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Return nodes as one dataset, all of whose names begin with the node's."""
+    parts = [
+        data.rename({name: f"{node}/{name}" for name in {*data.variables, *data.dims}})
+        for node, data in nodes.items()
+    ]
+    attributes = {node: dict(data.attrs) for node, data in nodes.items()}
+    return xr.merge(parts, combine_attrs="drop").assign_attrs(nodes=attributes)
+
+
+def _part(whole: xr.Dataset, node: str) -> xr.Dataset:
+    """Return one node of what `_joined` made."""
+    start = f"{node}/"
+    data = whole[[name for name in whole.data_vars if str(name).startswith(start)]]
+    data = data.drop_vars([name for name in data.coords if not str(name).startswith(start)])
+    names = {name: str(name).removeprefix(start) for name in {*data.variables, *data.dims}}
+    return data.rename(names).drop_attrs(deep=False).assign_attrs(whole.attrs["nodes"][node])
