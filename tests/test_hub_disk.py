@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from hub_server import StandIn, build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
+from ontogeny.trajectory.ledger import Ledger
 
 STEPS = (0, 1, 2, 3, 4, 5)
 retained_module = sys.modules["ontogeny.trajectory.retained"]  # the function has its name
@@ -155,8 +157,6 @@ def test_steps_used_in_another_order_than_said_or_left_out(hub, tmp_path):
 
 
 def test_threads_that_use_several_at_once(hub, tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-
     expected = {step: linear(step) for step in STEPS}
     with Prefetch(opened(hub, tmp_path), max_revisions=3) as prefetch:
 
@@ -349,3 +349,75 @@ def test_two_that_retain_the_same_at_the_same_time_do_not_take_each_others_file(
     with kept.open() as reader:
         assert torch.equal(reader.get("weight"), linear(1).weight)
     assert [p.name for p in tmp_path.iterdir()] == ["step-1.safetensors"]
+
+
+OTHER = """
+import sys
+from torch import nn
+from ontogeny import Trajectory
+from ontogeny.trajectory import Prefetch
+
+options = {{"cache_dir": {cache!r}, "endpoint": {url!r}, "model": nn.Linear(3, 2)}}
+trajectory = Trajectory.from_hub({repo!r}, **options)
+with Prefetch(trajectory, [0, 1], max_revisions=1) as prefetch:
+    for step in prefetch.steps:
+        with prefetch.use(step) as checkpoint:
+            checkpoint.model()
+            sys.stdout.write("in use\\n")
+            sys.stdout.flush()
+            sys.stdin.readline()
+"""
+
+
+def test_what_another_living_process_fetched_stays_while_it_is_used_here(hub, tmp_path):
+    code = OTHER.format(repo=REPO, cache=str(tmp_path), url=hub.url)
+    other = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert other.stdout.readline() == "in use\n"  # step 0, which it has fetched
+    with Prefetch(opened(hub, tmp_path), [0]) as prefetch, prefetch.use(0) as checkpoint:
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "in use\n"  # step 1: it has let go of step 0
+        assert len(snapshots(tmp_path)) == 2
+        assert same(checkpoint.model(), linear(0))
+    assert hub.calls["get"] == 2
+    assert len(snapshots(tmp_path)) == 1  # the last to use step 0 has deleted it
+    other.communicate("\n")
+    assert other.returncode == 0
+    assert contents(tmp_path) == {}
+
+
+def test_a_repository_into_which_another_process_fetches_is_not_deleted(tmp_path):
+    first = {"step0": linear_files(0)}
+    folder = build_cache(tmp_path, REPO, first)
+    snapshots = folder / "snapshots"
+    (digest,) = (path.name for path in (folder / "blobs").iterdir())
+    with Ledger(tmp_path) as mine, Ledger(tmp_path) as other:
+        mine.add(snapshots / commit_of(first["step0"]), "model.safetensors", digest)
+        other.add(snapshots / ("a" * 40), "model.safetensors", "b" * 64)  # it begins to fetch
+        mine.delete(snapshots / commit_of(first["step0"]))
+        assert [p.name for p in snapshots.iterdir()] == ["a" * 40]
+        assert not list((folder / "blobs").iterdir())
+        other.delete(snapshots / ("a" * 40))
+    assert not folder.exists()
+
+
+def test_a_file_that_is_deleted_from_the_cache_while_it_is_fetched_is_said(hub, tmp_path):
+    source = opened(hub, tmp_path)[1].source
+    download = type(source)._download
+
+    def deleted(revision, name):
+        download(revision, name)
+        (revision.path / name).unlink()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(source), "_download", deleted)
+        with pytest.raises(CheckpointError, match="deleted from the cache while it was fetched"):
+            source.download()
+    source.download()
+    assert source.is_downloaded()

@@ -117,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         return {**json.loads(text), "age": age}
-    except ValueError:  # just made, or its maker died before it was written
+    except (ValueError, TypeError):  # just made, or its maker died before it was written
         return {"age": age, "process": "?", "machine": "another machine"}
 
 

@@ -15,7 +15,6 @@ from types import TracebackType
 
 from ..errors import ArgumentError, CheckpointError
 from .checkpoint import Checkpoint
-from .eviction import delete_files
 from .hub import HubRevision, watch_downloads
 from .hub_client import InterruptedDownloadError, is_offline, stop_downloads_on
 from .ledger import Ledger
@@ -123,9 +122,8 @@ class Prefetch:
             if self._thread is not None:
                 self._thread.join()
             for ledger in self._ledgers.values():
-                for folder, files in ledger.entries().items():
-                    delete_files(ledger.cache, folder, files)
-                    ledger.remove(folder)
+                for folder in ledger.entries():
+                    ledger.delete(folder)
 
     @contextmanager
     def use(self, step: int) -> Iterator[Checkpoint]:
@@ -251,7 +249,7 @@ class Prefetch:
     def _download(self, source: HubRevision) -> None:
         failed = None
         try:
-            source.download()
+            self._fetch(source)
         except InterruptedDownloadError:
             return
         except CheckpointError as error:
@@ -265,9 +263,13 @@ class Prefetch:
                 self._errors[source] = failed
             self._changed.notify_all()
 
+    def _fetch(self, source: HubRevision) -> None:
+        """Download what is not there, and keep other processes from deleting what they fetched."""
+        while True:
+            source.download()
+            self._ledgers[source.cache].share(source.path)
+            if not source.missing():
+                return  # else one of them has deleted it in between
+
     def _delete(self, source: HubRevision) -> None:
-        ledger = self._ledgers[source.cache]
-        files = ledger.entries().get(source.path)
-        if files:
-            delete_files(source.cache, source.path, files)
-            ledger.remove(source.path)
+        self._ledgers[source.cache].delete(source.path)

@@ -194,8 +194,14 @@ class HubRevision:
         """Compare SHA-256 with the listing: the Hub client itself compares sizes only."""
         if len(listed.digest) != 64:
             return
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{path.name} of {self.repo} at {self.name} was deleted from the cache while it "
+                "was fetched; try again."
+            ) from None
         if found != listed.digest:
             path.resolve().unlink()
             path.unlink(missing_ok=True)

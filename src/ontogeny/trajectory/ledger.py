@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -21,7 +22,8 @@ class Ledger:
     """Which files are ours, on disk before they are fetched.
 
     While it is open its lock is held; the system frees the lock when the process dies, however
-    it dies. A ledger whose lock is free belongs to a dead process: its files are deleted.
+    it dies. A ledger whose lock is free belongs to a dead process: its files are deleted. What
+    several living processes list is deleted by the last of them.
 
     Parameters
     ----------
@@ -34,6 +36,7 @@ class Ledger:
         self._folder = cache / _FOLDER
         self._path = self._folder / f"{uuid.uuid4().hex}.json"
         self._lock = FileLock(self._path.with_suffix(".lock"))
+        self._changing = FileLock(self._folder.with_suffix(".lock"))
         self._guard = RLock()
         self._entries: dict[Path, dict[str, str]] = {}
 
@@ -41,9 +44,8 @@ class Ledger:
         """Take the lock, and delete what dead processes left."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock.acquire()
-        for path in sorted(self._folder.glob("*.json")):
-            if path != self._path:
-                _clear(self.cache, path)
+        for path in self._other_ledgers():
+            self._clear(path)
         return self
 
     def __exit__(
@@ -65,16 +67,70 @@ class Ledger:
             return {folder: dict(files) for folder, files in self._entries.items()}
 
     def add(self, folder: Path, name: str, digest: str) -> None:
-        """List a file."""
-        with self._guard:
+        """List a file that is about to be fetched, after what another process may be deleting."""
+        with self._changing, self._guard:
+            folder.mkdir(parents=True, exist_ok=True)  # so its repository is not deleted as empty
             self._entries.setdefault(folder, {})[name] = digest
             self._write()
 
-    def remove(self, folder: Path) -> None:
-        """Take a snapshot folder off the list."""
-        with self._guard:
-            self._entries.pop(folder, None)
-            self._write()
+    def share(self, folder: Path) -> None:
+        """List what other living processes have fetched of a snapshot that is now used here."""
+        with self._changing, self._guard:
+            found = [entries[folder] for entries in self._others() if folder in entries]
+            if found:
+                mine = self._entries.setdefault(folder, {})
+                for files in found:
+                    mine.update({name: d for name, d in files.items() if (folder / name).exists()})
+                self._write()
+
+    def delete(self, folder: Path) -> None:
+        """Delete the files listed of a snapshot folder, but those that others list too."""
+        with self._changing, self._guard:
+            files = self._entries.pop(folder, None)
+            if files:
+                self._delete(folder, files)
+                self._write()
+
+    def _delete(self, folder: Path, files: Mapping[str, str], dead: Path | None = None) -> None:
+        """Delete files that no other living process lists; `dead` is a ledger of none."""
+        theirs = {name for entries in self._others(dead) for name in entries.get(folder, ())}
+        left = {name: digest for name, digest in files.items() if name not in theirs}
+        if left:
+            delete_files(self.cache, folder, left)
+
+    def _other_ledgers(self) -> list[Path]:
+        return [p for p in sorted(self._folder.glob("*.json")) if p != self._path]
+
+    def _others(self, dead: Path | None = None) -> list[dict[Path, dict[str, str]]]:
+        """Return what the ledgers of other living processes list."""
+        found = []
+        for path in self._other_ledgers():
+            if path == dead:
+                continue
+            lock = FileLock(path.with_suffix(".lock"))
+            try:
+                lock.acquire(timeout=0)
+                lock.release()
+            except Timeout:
+                found.append(_read(path))
+        return found
+
+    def _clear(self, path: Path) -> None:
+        """Delete what the ledger at `path` lists if the process that wrote it is dead."""
+        lock = FileLock(path.with_suffix(".lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return
+        try:
+            with self._changing:
+                for folder, files in _read(path).items():
+                    if folder.is_relative_to(self.cache):
+                        self._delete(folder, files, path)
+                path.unlink(missing_ok=True)
+        finally:
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
 
     def _write(self) -> None:
         content = {str(folder): files for folder, files in self._entries.items()}
@@ -83,21 +139,10 @@ class Ledger:
         temporary.replace(self._path)
 
 
-def _clear(cache: Path, path: Path) -> None:
-    """Delete what the ledger at `path` lists if the process that wrote it is dead."""
-    lock = FileLock(path.with_suffix(".lock"))
+def _read(path: Path) -> dict[Path, dict[str, str]]:
+    """Return the entries of a ledger; a damaged one, or one that has just gone, says nothing."""
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        for folder, files in entries.items():
-            if Path(folder).is_relative_to(cache):
-                delete_files(cache, Path(folder), files)
-        path.unlink()
-    except (OSError, ValueError, AttributeError):
-        return  # another process was faster, or the file is damaged and says nothing
-    finally:
-        lock.release()
-        Path(lock.lock_file).unlink(missing_ok=True)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {Path(folder): dict(files) for folder, files in content.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
