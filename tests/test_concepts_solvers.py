@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import torch
 
+from ontogeny.concepts import SemiNMF
 from ontogeny.concepts.alternating import Factor, sweep
+from ontogeny.concepts.halfspace import best_half_space
 
 RNG = np.random.default_rng(0)
 
@@ -48,3 +51,76 @@ def test_a_sweep_leaves_the_codes_of_a_concept_that_is_zero():
     found = sweep(*map(torch.tensor, (X, G, B)), Factor("nonnegative"), times=3).numpy()
     np.testing.assert_array_equal(found[:, 2], X[:, 2])
     assert not np.array_equal(found, X)
+
+
+def fitted_semi(A, **options):
+    return SemiNMF(8, **options).fit(A)
+
+
+def test_codes_of_a_half_space_are_the_best_that_its_direction_allows():
+    """Against scipy's search over all directions of the same subspace."""
+    A = RNG.normal(size=(200, 6))
+    found = best_half_space(torch.tensor(A), 3, start=None, max_iter=1000, tol=0)
+    codes = found.Y.numpy()
+
+    def wrong(z):
+        return np.square(np.minimum(codes @ (z / np.linalg.norm(z)), 0)).sum()
+
+    best = min(scipy.optimize.minimize(wrong, z).fun for z in RNG.normal(size=(30, 3)))
+    assert wrong(found.z.numpy()) <= best * (1 + 1e-2)
+
+
+def test_factors_of_a_half_space_are_nonnegative_and_nearly_its_projected_codes():
+    A = torch.tensor(RNG.normal(size=(300, 12)))
+    found = best_half_space(A, 5, start=None, max_iter=100, tol=1e-4)
+    U, W = found.factors()
+    inside = found.Y - (found.Y @ found.z).clamp(max=0)[:, None] * found.z
+    assert bool((U >= 0).all())
+    np.testing.assert_allclose(found.V.mT @ found.V, np.eye(5), atol=1e-10)
+    away = torch.linalg.norm(U.mT @ W - inside @ found.V.mT)
+    assert float(away) < 0.1 * float(torch.linalg.norm(found.Y @ found.z))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_semi_nmf_of_noise_lies_well_below_the_svd_of_rank_r_minus_1(dtype):
+    A = np.random.default_rng(1).normal(size=(600, 40)).astype(dtype)
+    values = np.linalg.svd(A, compute_uv=False).astype(float) ** 2
+    error = fitted_semi(A).reconstruction_error_ ** 2
+    # Half of what the last concept explains is lost where its codes lie on both sides alike.
+    assert values[8:].sum() < error < values[8:].sum() + 0.55 * values[7]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [3.0, 0.7, 1.7e-3])
+def test_semi_nmf_of_rescaled_noise_is_the_same_solution(dtype, factor):
+    A = np.random.default_rng(0).normal(size=(600, 40)).astype(dtype)
+    plain, scaled = fitted_semi(A), fitted_semi(A * dtype(factor))
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-3)
+    np.testing.assert_allclose(scaled.relative_error_, plain.relative_error_, rtol=1e-5)
+
+
+def test_a_warm_semi_nmf_stays_at_its_own_solution_and_keeps_the_order_of_its_concepts():
+    A = np.random.default_rng(0).normal(size=(600, 40))
+    cold = fitted_semi(A)
+    shuffled = cold.components_[RNG.permutation(8)]
+    warm = SemiNMF(8).fit(A, init_dictionary=shuffled.T)
+    assert warm.relative_error_ <= cold.relative_error_ * (1 + 1e-4)
+    assert warm.n_iter_ <= cold.n_iter_
+    np.testing.assert_allclose((warm.components_ * shuffled).sum(1), 1, atol=1e-3)
+
+
+def test_a_warm_semi_nmf_continues_concepts_at_a_neighbouring_matrix():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(600, 8)) @ (rng.normal(size=(8, 40)) * np.linspace(3, 1, 8)[:, None])
+    A, near = A + 0.1 * rng.normal(size=A.shape), A + 0.1 * rng.normal(size=A.shape)
+    first, cold = fitted_semi(near), fitted_semi(A)
+    warm = SemiNMF(8).fit(A, init_dictionary=first.components_.T)
+    assert warm.relative_error_ <= cold.relative_error_ * (1 + 1e-3)
+    assert (warm.components_ * first.components_).sum(1).min() > 0.99
+
+
+def test_semi_nmf_takes_up_a_dictionary_that_is_not_its_own():
+    A = np.random.default_rng(0).normal(size=(200, 40))
+    given = np.random.default_rng(1).normal(size=(8, 40))
+    warm = SemiNMF(8, max_iter=300).fit(A, init_dictionary=given.T)
+    assert warm.relative_error_ < 1.02 * fitted_semi(A).relative_error_

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, check_choice
 from .alternating import Factor, alternate, solve_rows, vanishing
 from .base import Extractor, Solution
 from .checks import check_stopping
+from .halfspace import HalfSpace, best_half_space
 from .linalg import least_squares, thin_svd
 
 __all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
@@ -169,9 +170,11 @@ class NMF(Extractor):
 class SemiNMF(Extractor):
     """Semi-NMF ``A ~ U W^T``: one factor non-negative, the other free, for signed activations.
 
-    Canonical form: dictionary columns of unit norm, in the order of their energy. The start is a
-    truncated SVD shifted into the non-negative orthant, whose error is that of rank r - 1; the
-    solver goes below it. Such codes are dense: see ``density_``.
+    Canonical form: dictionary columns of unit norm, in the order of their energy. Where the rank
+    of A allows, the solution is found as the best subspace of dimension r with codes on one side
+    of a hyperplane, which a nearly cancelling combination of concepts makes non-negative; else, or
+    from a dictionary without such a combination, by block coordinate descent. Such codes are
+    dense: see ``density_``.
 
     Parameters
     ----------
@@ -180,7 +183,8 @@ class SemiNMF(Extractor):
     nonnegative
         ``"codes"`` (Ding's form) or ``"dictionary"`` (the report's Def. 20).
     max_iter, tol
-        Done when ten iterations lower the objective by less than `tol` of itself.
+        Done when an iteration lowers the objective by less than a tenth of `tol` of itself (in
+        descent: ten iterations by less than `tol`).
     random_state
         There for symmetry with the other extractors; nothing is drawn.
 
@@ -227,22 +231,47 @@ class SemiNMF(Extractor):
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         positive_codes = self.nonnegative == "codes"
-        U, W = self._start(A, start)
+        starts = [None] * len(A) if start is None else list(start)
+        fits = [self._fit(a, s) for a, s in zip(A, starts, strict=True)]
+        W = torch.stack([w for w, _, _ in fits])
+        codes = torch.stack([self._codes(a, w) for a, w in zip(A, W, strict=True)])
+        solution = Solution(codes, W, None, [i for _, i, _ in fits], [c for _, _, c in fits])
+        factor = solution.codes if positive_codes else solution.dictionary
+        solution.state["density"] = (factor != 0).double().mean((1, 2))
+        return solution
+
+    def _fit(self, a: Tensor, start: Tensor | None) -> tuple[Tensor, int, bool]:
+        """Return the dictionary (m, r) of one matrix, iterations and convergence."""
+        positive_codes = self.nonnegative == "codes"
+        if positive_codes or start is None:
+            side = a if positive_codes else a.mT
+            found = best_half_space(
+                side, self.n_concepts, start=start, max_iter=self.max_iter, tol=self.tol
+            )
+            W = None if found is None else self._dictionary(found, side, start)
+            if found is not None and W is not None:
+                return W, found.n_iter, found.converged
+        U, W = self._start(a[None], None if start is None else start[None])
         rules = (SHIFTED, Factor("free"))
         fit = alternate(
-            A,
+            a[None],
             U,
             W,
             *(rules if positive_codes else rules[::-1]),
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        W = order_by_energy(fit.U, fit.W, keep=start is not None)
-        codes = torch.stack([self._codes(a, w) for a, w in zip(A, W, strict=True)])
-        solution = Solution(codes, W, None, fit.n_iter, fit.converged)
-        factor = solution.codes if positive_codes else solution.dictionary
-        solution.state["density"] = (factor != 0).double().mean((1, 2))
-        return solution
+        W = order_by_energy(fit.U, fit.W, keep=start is not None)[0]
+        return W, fit.n_iter[0], fit.converged[0]
+
+    def _dictionary(self, found: HalfSpace, A: Tensor, start: Tensor | None) -> Tensor | None:
+        """Return the dictionary (m, r) of a half-space, in the order of `start` if given."""
+        if start is not None:
+            return found.continued(start / _norms(start.mT[None])[0].mT)
+        U, W = found.factors()
+        if self.nonnegative == "dictionary":
+            U, W = W, nonnegative_codes(A, (W / _norms(W[None])[0]).mT).mT
+        return order_by_energy(U[None], W[None], keep=False)[0]
 
     def _start(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return a start (K, r, n), (K, r, m)."""

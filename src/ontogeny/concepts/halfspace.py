@@ -1,0 +1,228 @@
+"""Semi-NMF as a truncated SVD whose codes lie in a half-space.
+
+Codes Y (n, r) of a subspace can be made non-negative by an invertible map, without a change of the
+product, as soon as all of them lie on one side of a hyperplane, ``Y z > 0``: the map adds to each
+code a multiple of its distance from that hyperplane. So the best semi-NMF of rank r is the best
+subspace of dimension r with codes in a half-space; its codes are those of any subspace, less the
+part ``min(0, Y z)`` on the wrong side. The error is that of the SVD where some direction has all
+samples on one side (Gillis and Kumar, SIAM J. Matrix Anal. 36, 2015), and elsewhere about half-way
+from there to the SVD of rank r - 1.
+
+Nothing here is ill-conditioned, unlike descent in non-negative codes, whose concepts nearly cancel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .alternating import vanishing
+from .linalg import thin_svd
+
+__all__ = ["HalfSpace", "best_half_space"]
+
+MARGIN = 0.03  # typical distance from the hyperplane that a code is given at least, against all
+CONDITION = 1e-7  # squared length of the concepts' near-cancellation that float32 can still tell
+TURN_TOLERANCE = 1e-3  # part by which a step of z alone must lower what is on the wrong side
+RIDGE = 1e-6  # keeps the steps of z finite where few samples lie on the wrong side
+KEPT = 0.1  # part of their independence that concepts must keep when they move to another subspace
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    """Codes ``Y = U Sigma`` (n, r), singular vectors V (m, r), and the direction z (r,)."""
+
+    Y: Tensor
+    V: Tensor
+    z: Tensor
+    n_iter: int
+    converged: bool
+
+    def wrong(self) -> float:
+        """Squared distance of the codes from the half-space."""
+        return _wrong(self.Y.double(), self.z)
+
+    def energy(self) -> float:
+        """Squared norm of the codes."""
+        return float(self.Y.square().sum(1).double().sum())
+
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """Return non-negative U (r, n) and W (r, m) of about this product."""
+        Y, V, z = self.Y.double(), self.V.double(), self.z
+        along, across = (Y @ z)[:, None], _complement(z)
+        W = V @ across
+        signs = torch.take_along_dim(W, W.abs().argmax(0, keepdim=True), 0).sign()
+        W, Y = W * signs, (Y @ across) * signs
+        size = Y.square().mean(0).sqrt().clamp(min=torch.finfo(torch.float64).tiny)
+        # A code is non-negative if its distance is at least this part of what is mixed in.
+        edge = (-Y / size).amax(1, keepdim=True).clamp(min=0)
+        typical = edge.square().mean().sqrt() / (MARGIN * along.square().mean().sqrt())
+        needed = (edge / along.clamp(min=1e-300)).amax()
+        mixed = size * torch.minimum(typical, needed)
+        least = (-Y / mixed.clamp(min=1e-300)).amax(1, keepdim=True)
+        along = torch.maximum(along.clamp(min=0), least)
+        U = torch.cat([along, Y + along * mixed], 1).clamp(min=0)
+        W = torch.cat([(V @ z)[:, None] - (W @ mixed)[:, None], W], 1)
+        return U.mT.to(self.Y.dtype), W.mT.to(self.Y.dtype)
+
+    def continued(self, W: Tensor) -> Tensor | None:
+        """Return the concepts `W` (m, r) moved into this subspace, or None if they do not fit.
+
+        The combination of them that nearly cancels becomes a multiple of z.
+        """
+        W, V = W.double(), self.V.double()
+        null = _cancelling(W)
+        if null is None:
+            return None
+        moved = V @ (V.mT @ W)
+        length = torch.linalg.vector_norm(W @ null)
+        moved = moved + torch.outer(length * (V @ self.z) - moved @ null, null)
+        before, after = (torch.linalg.eigvalsh(X.mT @ X) for X in (W, moved))
+        if len(null) > 1 and after[1] < KEPT * before[1]:
+            return None
+        return (moved / torch.linalg.vector_norm(moved, dim=0)).to(self.V.dtype)
+
+
+def best_half_space(
+    A: Tensor, r: int, *, start: Tensor | None, max_iter: int, tol: float
+) -> HalfSpace | None:
+    """Return the best subspace of dimension `r` for `A` (n, m) with codes in a half-space.
+
+    The search starts at the SVD and the best of: the mean, the last singular direction, and the
+    combination of the concepts `start` (m, r) that nearly cancels; or at the space of `start`, if
+    that is better. It is done when a step lowers the objective by less than a tenth of `tol` of
+    itself. None where the rank of A is below r, or r is 1.
+    """
+    Y, sigma, V = thin_svd(A, r)
+    if r < 2 or not float(sigma[-1]) > 0:
+        return None
+    found = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter, tol)
+    own = None if start is None else _space_of(A, start)
+    if own is not None and own.wrong() - own.energy() < found.wrong() - found.energy():
+        found = own
+    # Where no code is on the wrong side the SVD is the optimum.
+    return found if found.wrong() == 0 else _improved(A, found, max_iter, tol)
+
+
+def _directions(Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None) -> list[Tensor]:
+    """Return unit vectors (r,) from which to search."""
+    last = torch.nn.functional.one_hot(torch.tensor(len(sigma) - 1), len(sigma)).to(sigma).double()
+    found = [(Y.double() / sigma.double()).mean(0), last, -last]
+    null = None if start is None else _cancelling(start.double())
+    if start is not None and null is not None:
+        found.insert(0, V.double().mT @ (start.double() @ null))
+    return [z / torch.linalg.vector_norm(z) for z in found if bool((z != 0).any())]
+
+
+def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
+    """Return the space of the concepts `W` (m, r) with the direction in which they cancel."""
+    null = _cancelling(W.double())
+    if null is None:
+        return None
+    V = torch.linalg.qr(W.double()).Q
+    z = V.mT @ (W.double() @ null)
+    V = V.to(A)
+    return HalfSpace(A @ V, V, z / torch.linalg.vector_norm(z), 0, False)
+
+
+def _best_direction(
+    Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int, tol: float
+) -> HalfSpace:
+    """Return the direction that has least of the codes `Y` (n, r) on its wrong side."""
+    codes = Y.double()
+    z = min(starts, key=lambda z: _wrong(codes, z))
+    ridge = RIDGE * float(codes.square().sum(0).min())
+    value = _wrong(codes, z)
+    for i in range(max_iter):
+        if value == 0:
+            return HalfSpace(Y, V, z, max(i, 1), True)
+        z, before = _turn(codes, z, ridge), value
+        value = _wrong(codes, z)
+        if before - value <= TURN_TOLERANCE * before:
+            return HalfSpace(Y, V, z, i + 1, True)
+    return HalfSpace(Y, V, z, max_iter, False)
+
+
+def _improved(A: Tensor, h: HalfSpace, max_iter: int, tol: float) -> HalfSpace:
+    """Return the space and direction improved in turn; the objective never rises.
+
+    With the distances ``u >= 0`` from the hyperplane fixed, the best space is a truncated SVD of
+    what u leaves of A, of which each iteration makes one step of orthogonal iteration.
+    """
+    norm2 = float(A.square().sum(1).double().sum())
+    noise = 4 * torch.finfo(A.dtype).eps * norm2
+    V, w = h.V @ _complement(h.z).to(h.V), h.V @ h.z.to(h.V)
+    best, n_iter = torch.inf, h.n_iter
+    while True:
+        along, across = A @ w, A @ V
+        u = along.clamp(min=0)
+        g = (u / torch.linalg.vector_norm(u).clamp(min=1e-30)) @ A
+        shared = g @ V
+        parts = (across.square().sum(0), -shared.square(), g.square())
+        value = norm2 - sum(float(x.double().sum()) for x in parts)
+        done = best - value <= max(tol / 10 * value, noise)
+        if value <= best:
+            kept = (across, along, V, w)
+        best = min(best, value)
+        if done or n_iter >= max_iter:
+            return _principal(*kept, max(n_iter, 1), done)
+        n_iter += 1
+        V = torch.linalg.qr(across.mT.matmul(A).mT - torch.outer(g, shared)).Q
+        w = g - V @ (V.mT @ g)
+        w = w - V @ (V.mT @ w)  # twice is enough
+        w = w / torch.linalg.vector_norm(w).clamp(min=1e-30)
+
+
+def _principal(
+    across: Tensor, along: Tensor, V: Tensor, w: Tensor, n_iter: int, converged: bool
+) -> HalfSpace:
+    """Return a half-space whose other axes are the principal ones of `across` (n, r - 1)."""
+    _, axes = torch.linalg.eigh(across.double().mT @ across.double())
+    axes = axes.flip(1).to(V)
+    Y, V = (torch.cat([x @ axes, y[:, None]], 1) for x, y in ((across, along), (V, w)))
+    z = torch.zeros(V.shape[1], dtype=torch.float64, device=V.device)
+    z[-1] = 1
+    return HalfSpace(Y, V, z, n_iter, converged)
+
+
+def _wrong(Y: Tensor, z: Tensor) -> float:
+    """Return the squared distance of the codes on the wrong side of z."""
+    return float((Y @ z).clamp(max=0).square().sum())
+
+
+def _turn(Y: Tensor, z: Tensor, ridge: float) -> Tensor:
+    """Return z after a step of inverse iteration with the codes on its wrong side, never worse."""
+    wrong = Y[Y @ z < 0]
+    if not len(wrong):
+        return z
+    moment = wrong.mT @ wrong
+    moment.diagonal().add_(ridge)
+    aim, best = torch.linalg.solve(moment, z), _wrong(Y, z)
+    aim = aim / torch.linalg.vector_norm(aim)
+    for part in (1.0, 0.5, 0.25, 0.125):
+        new = z + part * (aim - z)
+        new = new / torch.linalg.vector_norm(new)
+        if _wrong(Y, new) < best:
+            return new
+    return z
+
+
+def _complement(z: Tensor) -> Tensor:
+    """Return an orthonormal basis (r, r - 1) of the complement of z, near to unit vectors."""
+    largest = int(z.abs().argmax())
+    mirror = z.clone()
+    mirror[largest] += torch.sign(z[largest])
+    mirror = mirror / torch.linalg.vector_norm(mirror)
+    basis = torch.eye(len(z)).to(z) - 2 * torch.outer(mirror, mirror)
+    return torch.cat([basis[:, :largest], basis[:, largest + 1 :]], 1)
+
+
+def _cancelling(W: Tensor) -> Tensor | None:
+    """Return the positive unit vector that concepts `W` (m, r) nearly cancel under, if there is."""
+    size = torch.linalg.vector_norm(W, dim=0)
+    if bool((size == 0).any()):
+        return None
+    null, value = vanishing((W.mT @ W)[None], CONDITION / 10)
+    return null[0] if float(value[0]) > 0 and bool((null > 0).any()) else None
