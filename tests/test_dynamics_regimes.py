@@ -1,9 +1,13 @@
 """Where the noise of series changes, or that it does not."""
 
+import importlib
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from ontogeny.dynamics import regimes
+from ontogeny.dynamics.jumps import _without_jumps, jump_gains
 from ontogeny.dynamics.noise_levels import (
     Panel,
     best_boundaries,
@@ -15,6 +19,8 @@ from ontogeny.dynamics.regime_search import without_bend
 from ontogeny.dynamics.trends import neighbour_residuals
 from ontogeny.errors import ArgumentError, NonFiniteError
 from series_examples import EARLY, LATE, planted
+
+implementation = importlib.import_module("ontogeny.dynamics.regimes")
 
 
 def two_regimes(ratio=8.0, count=1, seed=0, steps=LATE, boundary=25):
@@ -75,6 +81,35 @@ def test_a_planted_boundary_is_found_with_its_sides(layers):
     assert np.mean(found.noisy.noise) == pytest.approx(0.05, rel=0.35)
 
 
+def test_intervals_of_few_residuals_are_stretched_by_students_t(monkeypatch):
+    stretch = implementation._stretch
+    assert stretch(9, 9) == pytest.approx(np.sqrt(9 / 8) * 2.119905 / 1.959964, rel=1e-6)
+    assert stretch(10**6, 10**6) == pytest.approx(1, abs=1e-5) and stretch(3, 30) > stretch(9, 9)
+    values = two_regimes(count=6, steps=EARLY, boundary=12, seed=2)
+    wide = regimes(EARLY, values)
+    monkeypatch.setattr(implementation, "_stretch", lambda *counts: 1.0)
+    plain = regimes(EARLY, values)
+    widths = [np.diff(np.log(each.noise_ratio_interval))[0] for each in (wide, plain)]
+    before, after = (part.count - 4 for part in wide.regimes)
+    assert widths[0] / widths[1] == pytest.approx(stretch(before, after))
+
+
+def test_the_ratio_of_two_noises_is_in_the_stretched_interval_more_often():
+    """Of six residuals each, the percentiles alone hold it in 87 %."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(1000, 2, 6))
+    rows = rng.integers(0, 6, (1000, 199, 2, 6))
+    drawn = np.take_along_axis(np.repeat(noise[:, None], 199, axis=1), rows, axis=3)
+    ratio, ratios = (np.diff(np.log((x**2).mean(-1)) / 2)[..., 0] for x in (noise, drawn))
+    low, high = np.quantile(ratios - ratio[:, None], [0.025, 0.975], axis=1)
+
+    def held(stretch):
+        return np.mean((ratio + stretch * low <= 0) & (ratio + stretch * high >= 0))
+
+    assert held(1.0) < 0.9
+    assert 0.91 < held(implementation._stretch(6, 6)) < 0.97
+
+
 def test_one_series_gives_plain_numbers():
     found = regimes(LATE, two_regimes()[:, 0])
     assert isinstance(found.noisy.noise, float) and found.trend.shape == (50,)
@@ -114,6 +149,62 @@ def test_a_jump_of_the_trend_is_no_noisy_regime(seed):
     place = rng.uniform(0.2, 0.8) * EARLY[-1]
     fall = 1 / (1 + np.exp(np.clip((EARLY - place) / 20, -50, 50)))  # between two checkpoints
     assert regimes(EARLY, fall + 0.003 * rng.normal(size=24)).boundary is None
+
+
+def two_jumps(steps, seed, count=1, size=0.003):
+    """Curves that fall twice, six checkpoints apart, each time between two checkpoints."""
+    rng, number = np.random.default_rng(seed), np.arange(len(steps))[:, None]
+    place = rng.integers(len(steps) // 5, len(steps) * 3 // 5, count)
+    fall = 0.5 * (number < place) + 0.5 * (number < place + 6)
+    return fall + size * rng.normal(size=fall.shape)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seed", "count"),
+    [(steps, seed, 1) for steps in (EARLY, LATE) for seed in (0, 2, 3)]
+    + [(EARLY, 0, 6), (LATE, 0, 6)],
+)
+def test_several_jumps_of_the_trend_are_no_noisy_regime(steps, seed, count):
+    found = regimes(steps, two_jumps(steps, seed, count))
+    assert found.p_value <= 0.05 and found.p_jumps <= 0.01
+    assert found.boundary is None and found.order == "one"
+    assert found.reason == "several jumps of the trend look like noise"
+
+
+def test_noise_that_grows_is_found_beside_a_jump_of_each_curve():
+    values = two_regimes(count=6, seed=1)
+    values += np.arange(50)[:, None] < np.array([6, 12, 19, 30, 36, 43])
+    found = regimes(LATE, values)
+    assert found.order == "smooth then noisy" and abs(found.boundary - LATE[25]) <= 30_000
+    assert found.p_jumps > 0.01
+
+
+def test_jumps_are_taken_out_as_least_squares_says():
+    rng = np.random.default_rng(0)
+    patterns = neighbour_residuals(LATE) @ np.tri(50)[:, 1:]
+    residuals = rng.normal(size=(3, 46))
+    left = _without_jumps(residuals, patterns)
+    for before, after in pairwise(left):
+        taken = before - after
+        assert (np.linalg.norm(after, axis=1) < np.linalg.norm(before, axis=1)).all()
+        assert np.allclose((after * taken).sum(axis=1), 0, atol=1e-10)
+    exact = _without_jumps(patterns[:, [9]].T + 0.4 * patterns[:, [30]].T, patterns)
+    assert np.abs(exact[2]).max() < 1e-12 < np.abs(exact[1]).max()
+
+
+def test_gains_of_jumps_add_up_over_series_with_gaps():
+    values = np.random.default_rng(0).normal(size=(50, 3))
+    values[[4, 17], 1] = np.nan
+    values[:, 2] = np.nan  # not used
+    panel = Panel.of(LATE, values)
+    both = jump_gains(panel, panel.residuals(values)[None, :, :2], np.array([0, 1]))
+    alone = []
+    for k in range(2):
+        there = ~np.isnan(values[:, k])
+        one = Panel.of(LATE[there], values[there, k : k + 1])
+        residuals = one.residuals(values[there, k : k + 1])
+        alone.append(jump_gains(one, residuals[None], np.array([0])))
+    assert np.allclose(both, sum(alone))
 
 
 def test_a_bend_is_cut_from_each_draw_for_itself():

@@ -233,8 +233,8 @@ def test_of_three_regimes_the_table_compares_the_two_beside_the_boundary():
     found = Found(
         boundary=10.0, interval=(9.0, 11.0), smooth=low, noisy=high, noise_ratio=40.0,
         noise_ratio_interval=(20.0, 80.0), spacing_ratio=1.0, regimes=(low, middle, high),
-        boundaries=(10.0, 20.0), p_value=0.01, p_third=0.01, trend=np.ones(30),
-        residuals=np.ones(30),
+        boundaries=(10.0, 20.0), p_value=0.01, p_third=0.01, p_jumps=0.5,
+        trend=np.ones(30), residuals=np.ones(30),
     )  # fmt: skip
     row = _row(found)
     assert row["noise_ratio"] == pytest.approx(row["noise_after"] / row["noise_before"])
@@ -247,6 +247,16 @@ def test_layers_that_cannot_be_judged_are_not_counted():
     values[:3] = np.exp(-LATE / 5e4)  # no noise
     found = judged(Regimes("x"), node(values), {})
     assert "In 0 of 1 layers judged alone" in words(found)
+
+
+def test_layers_whose_jumps_look_like_noise_have_no_boundary():
+    rng = np.random.default_rng(1)
+    place = rng.integers(10, 30, 4)[:, None]
+    values = 0.5 * (np.arange(50) < place) + 0.5 * (np.arange(50) < place + 6)
+    found = judged(Regimes("x"), node(values + 0.003 * rng.normal(size=(4, 50))), {})
+    assert (found.boundary_p <= 0.05).any() and np.isnan(found.boundary).all()
+    assert "several jumps of the trend look like noise" in words(found)
+    assert "In 0 of" in words(found) or "judged alone" not in words(found)
 
 
 def test_few_checkpoints_earn_no_shape():

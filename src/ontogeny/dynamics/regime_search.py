@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from .jumps import jump_gains
 from .noise_levels import ROUNDING, Panel, best_boundaries, double_boundary, single_boundary
 from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
 
@@ -62,6 +63,19 @@ class RegimeSearch:
             p.append(_rank(twos - ones, two - one))
         return max(p)
 
+    def p_jumps(self, places: tuple[int, ...]) -> float:
+        """Return the p-value of the noise of these regimes against several jumps of the trends.
+
+        Noise that is drawn anew in each regime leaves as much for jumps to explain as the series
+        do, unless the series hold jumps. One jump of each is granted: `without_bend` sees to it.
+        """
+        drawn = self._residuals_of(self._resampled(places))
+        every = np.concatenate([self.residuals[None, :, self.used], drawn])
+        gains = jump_gains(self.panel, every, self.used)
+        spread = gains.std(axis=0)
+        most = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
+        return _rank(most[1:], float(most[0]))
+
     def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
 
@@ -107,6 +121,11 @@ class RegimeSearch:
     def level(self, residuals: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Return the noise (..., K) of a regime [start, stop) in residuals (..., T, K)."""
         return noise_level(residuals[..., self._inside(start, stop), :])
+
+    def rows(self, start: int, stop: int) -> int:
+        """Return how many steps tell the noise of a regime [start, stop)."""
+        inside = self.residuals[self._inside(start, stop)][:, self.used]
+        return int(np.count_nonzero(~np.isnan(inside).all(axis=1)))
 
     def _inside(self, start: int, stop: int) -> slice:
         """Return the steps of a regime whose residuals mix no other regime's noise in."""

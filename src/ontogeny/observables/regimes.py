@@ -90,7 +90,7 @@ class Regimes(OfCurve):
         joint = regimes(steps, curves.reshape(len(steps), -1), **options)
         single = [regimes(steps, curves[:, i], **options) for i in range(curves.shape[1])]
         p = holm([found.p_value for found in single])
-        kept = p <= self.alpha
+        kept = (p <= self.alpha) & [found.boundary is not None for found in single]
         rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
         columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
         shared = {f"joint_{name}": value for name, value in _row(joint).items()}
@@ -197,8 +197,8 @@ def _section(of: str) -> Section:
         "than 95 % of such series give. Intervals: bootstrap.",
         care="Noise is what neighbouring checkpoints do not foretell: it depends on their "
         "spacing. The boundary is found about one checkpoint early. The curve of one layer says "
-        "little with fewer than 30 checkpoints. One sharp bend or jump of each curve is left "
-        "out; several in one curve can still look like noise.",
+        "little with fewer than 30 checkpoints. Jumps of a curve are told from noise; several soft "
+        "bends, over two or three checkpoints each, can still look like it.",
         source="Bernas 2025, sec. 5.1 and 6",
     )
 
