@@ -10,6 +10,7 @@ import torch
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, OntogenyError
+from ontogeny.observables import semantics_views
 
 TEXT = "to go to see a cat to run a dog to go by a cat . " * 4
 SUPPORT = semantics.support_matrix(TEXT, lengths=(1, 2))
@@ -64,6 +65,21 @@ CALLS = {
     "word_classes": {"words": ["monday", "one"]},
     "word_stream": {"texts": [TEXT]},
 }  # fmt: skip
+VIEWS = {
+    "coherence_view": {
+        "scores": {2: semantics.orthant_coherence(BASIS, LABELS, 2, permutations=2, rotations=2)}
+    },
+    "concepts_view": {"basis": BASIS},
+    "confusion_view": {
+        "confusion": semantics.support_confusion(LOGITS, NESTED).assign_coords(step=[0, 1, 2])
+    },
+    "lift_view": {"lift": semantics.signature_lift(SUPPORT, BASIS, 2, permutations=2, rotations=2)},
+    "orthants_view": {"groups": semantics.orthants(BASIS, 2)},
+    "semantics_page": {"basis": BASIS, "support": SUPPORT, "dims": 2, "draws": 2},
+    "space_view": {"basis": BASIS},
+    "tree_view": {"tree": semantics.refinement_tree(BASIS, 2)},
+    "ufm_view": {"run": semantics.train_ufm(CENTRED, 2, duration=0.1, records=2)},
+}
 ARGUMENTS = [
     (name, argument)
     for name in CALLS
@@ -97,13 +113,23 @@ def _in_a_folder_with_a_support_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
 def test_nothing_but_an_error_of_our_own_comes_of_a_wrong_value(name, argument):
-    function = getattr(semantics, name)
-    function(**CALLS[name])
+    _try(getattr(semantics, name), CALLS[name], argument)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_nothing_but_an_error_of_our_own_comes_of_a_wrong_value_in_a_view(name):
+    function = getattr(semantics_views, name)
+    for argument in inspect.signature(function).parameters:
+        _try(function, VIEWS[name], argument)
+
+
+def _try(function, given, argument):
+    function(**given)
     for i in range(len(hostile())):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of degenerate input that is let in
             try:
-                function(**{**CALLS[name], argument: hostile()[i]})
+                function(**{**given, argument: hostile()[i]})
             except OntogenyError:
                 continue
 
@@ -130,14 +156,17 @@ def test_what_is_no_list_is_refused_by_name(name, argument, value):
         (lambda: semantics.word_stream(TEXT, split=str.upper), "split: .*must be a list of words"),
         (lambda: semantics.word_stream(TEXT, lowercase=None), "lowercase must be True or False"),
         (lambda: semantics.coherence(["cat dog"], LABELS), "groups: entry 0 must be a list of wor"),
-        (lambda: semantics.coherence(GROUPS, LABELS, neighbours=1), "neighbours must be Neighbour"),
+        (
+            lambda: semantics.coherence(GROUPS, LABELS, neighbours=1),
+            "neighbours must be of type",
+        ),
         (lambda: semantics.support_matrix(TEXT, lengths=10**30), "longest <= 1000; got 1000"),
         (lambda: semantics.support_matrix(TEXT, exclude=[["a"]]), r"exclude must hold words or id"),
         (lambda: semantics.orthants(BASIS, 10**30), "dims must be concepts 0 to 3 of this basis"),
         (lambda: semantics.signatures([[np.nan]]), "vectors must be an array of shape"),
         (lambda: semantics.signatures(np.array([[np.nan]])), "vectors hold NaN"),
         (lambda: semantics.train_ufm(CENTRED, 2, P=torch.eye(2)), "P must be of the kind of S_cen"),
-        (lambda: semantics.save_support(TEXT, "x"), "support must be a Support; got str"),
+        (lambda: semantics.save_support(TEXT, "x"), "support must be of type Support; got"),
         (lambda: semantics.load_support(None), "path must be the path of a file; got None"),
         (lambda: semantics.svd_concepts(SUPPORT, weights="pj"), "weights must be one of 'pi'"),
         (lambda: semantics.svd_concepts(SUPPORT, weights=b"pi"), "weights must be a numeric array"),

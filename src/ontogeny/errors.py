@@ -34,6 +34,7 @@ __all__ = [
     "check_iterable",
     "check_number",
     "check_texts",
+    "check_type",
     "check_whole",
     "suggestion",
 ]
@@ -236,6 +237,23 @@ def check_texts(name: str, value: object, what: str) -> list[str]:
         if not isinstance(text, str):
             raise ArgumentError(f"{name} must be a list of {what}; entry {i} is {_shown(text)}.")
     return texts
+
+
+def check_type(name: str, value: object, *kinds: type) -> None:
+    """Check that `value` is of one of some classes.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not.
+
+    Examples
+    --------
+    >>> check_type("labels", {"june": "month"}, Mapping)
+    """
+    if not isinstance(value, kinds):
+        wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise ArgumentError(f"{name} must be of type {wanted}; got {_shown(value)}.")
 
 
 def _shown(value: object) -> str:

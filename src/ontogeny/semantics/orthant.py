@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays import is_array
-from ..errors import ArgumentError, NonFiniteError, check_flag, check_iterable, check_number
+from ..errors import (
+    ArgumentError,
+    NonFiniteError,
+    check_flag,
+    check_iterable,
+    check_number,
+    check_type,
+)
 from .concepts import ConceptBasis
 
 __all__ = ["Orthant", "RefinementTree", "orthants", "refinement_tree", "signatures"]
@@ -209,8 +216,7 @@ def named(names: Sequence[Any] | None, index: np.ndarray) -> list[Any]:
 
 def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, ...]:
     """Return the concepts that `dims` names, or say what is wrong with it."""
-    if not isinstance(basis, ConceptBasis):
-        raise ArgumentError(f"basis must be a ConceptBasis; got {type(basis).__name__}.")
+    check_type("basis", basis, ConceptBasis)
     listed: Any = dims
     if isinstance(dims, int | np.integer) and not isinstance(dims, bool):
         listed = range(min(int(dims), basis.k + 1))  # one too many says the same as a million do

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ..errors import ArgumentError, check_iterable, check_texts, check_whole
+from ..errors import ArgumentError, check_iterable, check_texts, check_type, check_whole
 from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims, signatures
@@ -254,8 +254,8 @@ class _Scorer:
         labels: Mapping[str, str],
         neighbours: NeighbourVectors | None,
     ) -> None:
-        if not isinstance(labels, Mapping):
-            raise ArgumentError(f"labels must map words to classes; got {labels!r}.")
+        check_type("labels", labels, Mapping)
+        check_type("neighbours", neighbours, NeighbourVectors, type(None))
         self.kept = np.array([word in labels for word in words], dtype=bool)
         if self.kept.sum() < 2:
             raise ArgumentError(
@@ -266,10 +266,6 @@ class _Scorer:
         if len(set(self.classes.tolist())) < 2:
             raise ArgumentError(
                 f"labels give all words the same class, {self.classes[0]!r}; at least 2 are needed."
-            )
-        if neighbours is not None and not isinstance(neighbours, NeighbourVectors):
-            raise ArgumentError(
-                f"neighbours must be NeighbourVectors; got {type(neighbours).__name__}."
             )
         self.vectors = None if neighbours is None else neighbours.of(words)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError, check_whole
+from ..errors import check_type, check_whole
 from .support import Support
 
 __all__ = ["shuffled_next_words"]
@@ -32,8 +32,7 @@ def shuffled_next_words(support: Support, random_state: int = 0) -> Support:
     >>> [bool((shuffled.counts.sum(i) == support.counts.sum(i)).all()) for i in (0, 1)]
     [True, True]
     """
-    if not isinstance(support, Support):
-        raise ArgumentError(f"support must be a Support; got {type(support).__name__}.")
+    check_type("support", support, Support)
     check_whole("random_state", random_state, 0)
     counted = support.counts.tocoo()
     words = np.repeat(counted.row, counted.data)

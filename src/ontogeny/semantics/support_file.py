@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_type
 from .support import ContextWords, Support
 
 __all__ = ["load_support", "save_support"]
@@ -41,8 +41,7 @@ def save_support(support: Support, path: str | PathLike[str]) -> Path:
     >>> load_support(path).words
     ('a', 'b', 'c')
     """
-    if not isinstance(support, Support):
-        raise ArgumentError(f"support must be a Support; got {type(support).__name__}.")
+    check_type("support", support, Support)
     if not isinstance(support.contexts, ContextWords):
         raise ArgumentError(
             "support must come from a stream of tokens; the contexts of pairs may hold words "

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_iterable, check_type, check_whole
 from ...figures import Section, Words, attach, show_token
 from .words import SOURCE
 
@@ -56,6 +56,11 @@ def orthants_view(
     >>> dict(orthants_view(semantics.orthants(basis, 2)).sizes)
     {'orthant': 1, 'rank': 3}
     """
+    groups = list(check_iterable("groups", groups, "orthants"))
+    for group in groups:
+        check_type("each of groups", group, semantics.Orthant)
+    check_whole("top", top)
+    check_type("support", support, semantics.Support, type(None))
     kept = [o for o in groups if o.words]
     if not kept:
         raise ArgumentError("groups must hold an orthant with words; none has any.")
@@ -167,6 +172,8 @@ def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:
     >>> tree_view(semantics.refinement_tree(basis, 2)).parent.values.tolist()
     ['', '', '+', '-']
     """
+    check_type("tree", tree, semantics.RefinementTree)
+    check_whole("top", top)
     kept = [o for level in tree.levels for o in level if o.words]
     data = xr.Dataset(coords={"orthant": [o.name for o in kept]})
     data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))

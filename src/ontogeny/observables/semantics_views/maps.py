@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_flag, check_type, check_whole
 from ...figures import Curves, Heatmap, Scatter, Section, attach
 from .words import SOURCE, labels_of
 
@@ -42,7 +42,9 @@ def concepts_view(basis: semantics.ConceptBasis, k: int = 8, shown: int = SHOWN)
     >>> sorted(concepts_view(basis).data_vars)
     ['U', 'sigma']
     """
-    k = min(k, basis.k)
+    check_type("basis", basis, semantics.ConceptBasis)
+    check_whole("shown", shown)
+    k = min(check_whole("k", k), basis.k)
     data = xr.Dataset(
         {"sigma": ("number", basis.sigma, {"long_name": "singular value", "symbol": "σₖ"})},
         coords={"number": np.arange(1, basis.k + 1), "concept": np.arange(1, k + 1)},
@@ -112,6 +114,10 @@ def space_view(
     >>> space_view(basis).sizes["point"]
     4
     """
+    check_type("basis", basis, semantics.ConceptBasis)
+    check_type("labels", labels, Mapping, type(None))
+    check_whole("shown", shown)
+    check_flag("normalised", normalised)
     if basis.k < 3:
         raise ArgumentError(f"basis must have at least 3 concepts for a view; it has {basis.k}.")
     roots = np.sqrt(basis.sigma[:3])

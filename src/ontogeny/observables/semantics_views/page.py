@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_type, check_whole
 from .clouds import orthants_view, tree_view
 from .maps import concepts_view, space_view
 from .scores import coherence_view, lift_view
@@ -65,6 +65,9 @@ def semantics_page(
     >>> list(page.children)
     ['orthants', 'refinement', 'concepts', 'embedding', 'contexts-and-words', 'coherence']
     """
+    check_type("basis", basis, semantics.ConceptBasis)
+    check_type("labels", labels, Mapping, type(None))
+    check_whole("step", step, 0)
     if basis.words is None:
         raise ArgumentError("basis must know its words; give them to embedding_concepts.")
     nodes = {

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_type
 from ...figures import Band, Curves, NullComparison, Section, attach
 from .words import SOURCE
 
@@ -43,6 +43,9 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
     >>> sorted(coherence_view(scores).attrs)
     ['figures', 'role', 'section', 'statements']
     """
+    check_type("scores", scores, Mapping)
+    for score in scores.values():
+        check_type("each of scores", score, semantics.Coherence)
     if not scores:
         raise ArgumentError("scores must hold at least one Coherence.")
     rows = [f"{p} concepts" for p in scores]
@@ -87,6 +90,7 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
     >>> lift_view(found).sizes["distance"]
     2
     """
+    check_type("lift", lift, semantics.SignatureLift)
     title = {"long_name": "density of the support, relative to all pairs", "units": "1"}
     data = xr.Dataset(
         {"lift": ("distance", lift.by_distance, title)},

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_type
 from ...figures import Curves, Figure, Heatmap, Section, attach
 from .words import SOURCE
 
@@ -40,6 +40,8 @@ def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
     >>> view.sizes["concept"] == 2
     True
     """
+    check_type("run", run, xr.Dataset)
+    check_type("title", title, str)
     missing = [name for name in ("projection", "overlap", "complement_norm") if name not in run]
     if missing:
         raise ArgumentError(f"run must come from semantics.train_ufm; it lacks {missing[0]}.")
@@ -130,6 +132,9 @@ def confusion_view(
     >>> sorted(view.attrs)
     ['figures', 'role', 'section', 'statements']
     """
+    check_type("confusion", confusion, xr.Dataset)
+    check_type("title", title, str)
+    check_type("care", care, str)
     if "confusion" not in confusion or set(confusion.confusion.dims) != {
         "step", "true", "predicted",
     }:  # fmt: skip
