@@ -112,7 +112,7 @@ def accuracy(solved_at, loss=None):
         {
             "accuracy": (("set", "step"), [right]),
             "loss": (("set", "step"), [right if loss is None else loss]),
-            "majority": ("set", [0.1]),
+            "majority": (("set", "step"), [np.full(11, 0.1)]),
         },
         coords={"step": ARANGE, "set": ["m=2"]},
     )
@@ -296,6 +296,23 @@ def test_sizes_without_a_comparison_show_nothing():
     three = scaled({"m up to 3": [3.1, 3.2]})
     assert verdict_on("stable over m", three).holds
     assert not verdict_on("stable over m", scaled({"m up to 3": [5.0, 5.0]})).holds
+
+
+@pytest.mark.parametrize(
+    ("right", "generalises"), [([0.5, 0.4], True), ([0.5, 0.15], None), ([0.1, 0.1], False)]
+)
+def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_seed(
+    right, generalises
+):
+    found = scaled({})
+    one = accuracy(40.0)
+    found["readout-accuracy"]["m up to 2"] = [
+        xr.concat(
+            [one, (one * value).assign(majority=one.majority).assign_coords(set=["m=3"])], "set"
+        )
+        for value in right
+    ]
+    assert verdict_on("larger m", found).holds is generalises
 
 
 @pytest.mark.parametrize(

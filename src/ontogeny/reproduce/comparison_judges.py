@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .evidence import LEVEL, Found, agreed, listed, more, named, spread, told
+from .evidence import LEVEL, Found, agreed, last_of, listed, more, named, spread, told
 from .judges import MORE, below_random_order, span, whole_ranks
 from .verdicts import Verdict
 
@@ -77,7 +77,7 @@ def _solves(found: Found) -> list[Verdict]:
     """Return for each run whether it solves the task, beside the most frequent label."""
     rows = []
     for label, runs in found["readout-accuracy"].items():
-        right, majority = _last(runs, "accuracy"), _last(runs, "majority")
+        right, majority = last_of(runs, "accuracy"), last_of(runs, "majority")
         solved = agreed((right >= _LEARNED).all(axis=1), right)
         begun = bool((right > majority + 0.1).any())
         names = runs[0].set.values
@@ -101,7 +101,7 @@ def architecture(found: Found) -> list[Verdict]:
     without, with_mlp = ranks
     rank = {label: whole_ranks(runs) for label, runs in ranks.items()}
     right = {
-        label: _last(runs, "accuracy")[:, -1] for label, runs in found["readout-accuracy"].items()
+        label: last_of(runs, "accuracy")[:, -1] for label, runs in found["readout-accuracy"].items()
     }
     name = str(found["readout-accuracy"][without][0].set.values[-1])
     # Where a rank is that of the same increments in random order, nothing is there to disrupt.
@@ -131,14 +131,14 @@ def architecture(found: Found) -> list[Verdict]:
 def forgetting(found: Found) -> list[Verdict]:
     """Judge whether a curriculum forgets the smallest m, and mixed training does not."""
     runs, ranks = found["readout-accuracy"], found["weight-rank"]
-    kept = {label: _last(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
+    kept = {label: last_of(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
     best = {
         label: np.array([float(run.accuracy.isel(set=0).max()) for run in seeds])
         for label, seeds in runs.items()
     }
     mixed, curriculum = runs
     # What was never learned cannot be forgotten, and the best of many looks back at luck.
-    majority = float(_last(runs[curriculum], "majority")[:, 0].mean())
+    majority = float(last_of(runs[curriculum], "majority")[:, 0].mean())
     learned = bool((best[curriculum] > majority + 0.2).all())
     lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
     rank = {label: whole_ranks(seeds) for label, seeds in ranks.items()}
@@ -173,9 +173,3 @@ def stated(found: Found) -> list[Verdict]:
         "1 is a straight line; 1.5 of every run counts as more",
     )
     return [*_solves(found), straight]
-
-
-def _last(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
-    """Return the last value of every set, of each seed: (seeds, sets)."""
-    last = [run[name].isel(step=-1) if "step" in run[name].dims else run[name] for run in runs]
-    return np.array([each.values for each in last])

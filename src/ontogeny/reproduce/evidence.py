@@ -10,7 +10,18 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-__all__ = ["LEVEL", "Found", "agreed", "listed", "more", "more_often", "named", "spread", "told"]
+__all__ = [
+    "LEVEL",
+    "Found",
+    "agreed",
+    "last_of",
+    "listed",
+    "more",
+    "more_often",
+    "named",
+    "spread",
+    "told",
+]
 
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
 """What was taken of each seed, by node and label of the run."""
@@ -99,6 +110,11 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
         return "unknown"
     mean = f"{each.mean():.{digits}f}"
     return mean if len(each) == 1 else f"{mean} ± {each.std(ddof=1):.{digits}f}"
+
+
+def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    """Return the last value of every set of texts, of each seed: (seeds, sets)."""
+    return np.array([run[name].isel(step=-1).transpose("set").values for run in runs])
 
 
 def listed(values: ArrayLike) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .evidence import LEVEL, Found, agreed, more, more_often, named, spread, told
+from .evidence import LEVEL, Found, agreed, last_of, more, more_often, named, spread, told
 from .verdicts import Verdict
 
 __all__ = ["MORE", "below_random_order", "low_ranks", "sizes", "span", "whole_ranks"]
@@ -193,8 +193,8 @@ def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
     sets = [s for s in runs[0].set.values if _count(s) > _count(most)]
     if not sets:
         return None
-    right = np.array([run.accuracy.sel(set=sets).isel(step=-1).values for run in runs])
-    majority = np.array([run.majority.sel(set=sets).values for run in runs])
+    several = [run.sel(set=sets) for run in runs]
+    right, majority = (last_of(several, name) for name in ("accuracy", "majority"))
     return Verdict(
         "training on small m generalises to larger m",
         agreed((right > majority + 0.1).all(axis=1), right),
