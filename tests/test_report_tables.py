@@ -244,3 +244,18 @@ def test_tables_of_other_writers_that_cannot_be_drawn_say_why(change, words):
     figure = json.loads(node.attrs["figures"])[0] | change
     node.attrs["figures"] = json.dumps([figure])
     assert words in read(node).problem
+
+
+def test_rows_named_in_short_tell_their_whole_path_on_hover(tmp_path):
+    blocks = [f"model.layers.{i}.self_attn.q_proj.weight" for i in (0, 1)]
+    data = xr.Dataset({"rank": ("block", [3.0, 4.0])}, coords={"block": blocks})
+    table = Table("ranks", "Ranks", rows="block", columns=[Column("rank")])
+    tree = xr.DataTree.from_dict({"ranks": attach(data, Section("Ranks", ""), [table])})
+    tree.attrs = {"steps": "[0]"}
+    page = report.write(tree, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f'title="{block}"' in page for block in blocks)
+    steps = data.rename(block="step").assign_coords(step=[0, 1000])
+    table = Table("ranks", "Ranks", rows="step", columns=[Column("rank")])
+    tree["ranks"] = xr.DataTree(attach(steps, Section("Ranks", ""), [table]))
+    tree.attrs["steps"] = "[0, 1000]"
+    assert 'title="1000"' not in report.write(tree, tmp_path / "p.html").read_text(encoding="utf-8")

@@ -56,10 +56,15 @@ def with_short_layers(text: str, paths: Iterable[str]) -> str:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Return names without the parts that all dotted `paths` share, still unique.
+    """Return the shortest names that tell dotted `paths` apart.
+
+    Parts that all share at either end go; between the depth and the last part also what names do
+    not need, in all of them or in none.
 
     Examples
     --------
+    >>> short_names(["h.0.self_attn.q.weight", "h.0.mlp.up.weight", "h.1.mlp.up.weight"])
+    ['0.q', '0.up', '1.up']
     >>> short_names(["model.layers.0.mlp", "model.layers.1.mlp"])
     ['layer 0', 'layer 1']
     >>> short_names(["layers.0.mlp", "layers.0.attn", "layers.1.mlp"])
@@ -73,13 +78,22 @@ def short_names(paths: Sequence[str]) -> list[str]:
         return [".".join(p.split(".")[-3:]) for p in paths]
     start = _shared(parts)
     stop = _shared([p[start:][::-1] for p in parts])
-    names = [".".join(p[start : len(p) - stop]) for p in parts]
+    own = [p[start : len(p) - stop] for p in parts]
+    names = [".".join(_without_middle(p)) for p in own]
+    if len(set(names)) < len(names):
+        names = [".".join(p) for p in own]
     if not all(names) or len(set(names)) < len(names):
         names = unique
     if all(n.isdigit() for n in names) and start:
         names = [f"layer {n}" for n in names]
     known = dict(zip(unique, names, strict=True))
     return [known[p] for p in paths]
+
+
+def _without_middle(parts: Sequence[str]) -> Sequence[str]:
+    """Return what leads to the first number, the number, and the last part: ``2.q_proj``."""
+    depth = next((i for i, part in enumerate(parts) if part.isdigit()), None)
+    return parts if depth is None else [*parts[: depth + 1], *parts[depth + 1 :][-1:]]
 
 
 def _shared(parts: Sequence[Sequence[str]]) -> int:

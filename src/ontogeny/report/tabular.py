@@ -27,11 +27,12 @@ ROWS_SHOWN = 400
 
 @dataclass(frozen=True)
 class Line:
-    """One row: its labels, its cells, and whether it starts a group."""
+    """One row: its labels, its cells, whether it starts a group, and its labels in full."""
 
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
     starts: bool = False
+    full: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ def read_table(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
         raise Problem("A table needs rows and columns.")
     sizes = _sizes(spec, dims)
     columns = [_column(spec, item, sizes) for item in items]
-    labels = _labels(spec, sizes)
+    labels, full = (_labels(spec, sizes, short) for short in (True, False))
     kept = np.flatnonzero(np.any([column.known for column in columns], axis=0))
     table = DataTable(
         row_heads=tuple(map(plain_text, dims)),
         heads=tuple(column.head for column in columns),
-        lines=_lines(columns, labels, kept, raw.get("pairs") or []),
+        lines=_lines(columns, labels, full, kept, raw.get("pairs") or []),
         footer=tuple(_footer(spec, item, columns, len(dims)) for item in raw.get("footer") or []),
         csv=_csv(spec, dims, columns, kept, sizes, raw.get("footer") or []),
     )
@@ -144,7 +145,11 @@ def _axis_labels(spec: FigureSpec, dimension: str, size: int, short: bool) -> li
 
 
 def _lines(
-    columns: Sequence[TableColumn], labels: Sequence[Sequence[str]], kept: np.ndarray, pairs: Any
+    columns: Sequence[TableColumn],
+    labels: Sequence[Sequence[str]],
+    full: Sequence[Sequence[str]],
+    kept: np.ndarray,
+    pairs: Any,
 ) -> tuple[Line, ...]:
     shaded = _better(columns, pairs)
     decimals = [decimals_of(column) for column in columns]
@@ -156,7 +161,7 @@ def _lines(
         )
         own = tuple(labels[i])
         starts = len(own) > 1 and (not lines or lines[-1].labels[0] != own[0])
-        lines.append(Line(own, cells, starts))
+        lines.append(Line(own, cells, starts, tuple(full[i])))
     return tuple(lines)
 
 

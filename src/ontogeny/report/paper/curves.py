@@ -208,7 +208,7 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
     bar = frame.figure.colorbar(
         ScalarMappable(norm, colours), ax=frame.axes, aspect=30, pad=0.02, fraction=0.05
     )
-    bar.set_ticks(list(range(0, count, every)), labels=[truncate(n, 8) for n in names[::every]])
+    bar.set_ticks(list(range(0, count, every)), labels=[truncate(n, 16) for n in names[::every]])
     bar.minorticks_off()
     bar.ax.tick_params(length=0)
     bar.ax.set_title(str(view.dimension("series")), fontsize=FONT)

@@ -136,12 +136,24 @@ function roomAround(spot, points) {
   return room + (spot.inside ? 2 : 0) - Math.max(0, 8 - spot.y);
 }
 
+const BAR = { gap: 12, thickness: 8, room: 62 };
+
+function barLabels(names, width) {
+  return names.map((name) => shortened(name, width < 500 ? 10 : 22));
+}
+
+// Room at the right for a colour bar and its names.
+function barRoom(names, width) {
+  return Math.max(BAR.room, BAR.gap + BAR.thickness + 8 + widest(barLabels(names, width)));
+}
+
 // A colour bar for more series than can be labelled.
 function seriesBar(names, looks, frame, palette, title) {
   const count = names.length;
   const every = Math.ceil(count / 8);
   const ticks = range(count).filter((k) => k % every === 0 || k === count - 1);
-  const bar = { title, tickvals: ticks, ticktext: ticks.map((k) => plotText(shortened(names[k], 8))) };
+  const labels = barLabels(names, frame.width);
+  const bar = { title, tickvals: ticks, ticktext: ticks.map((k) => plotText(labels[k])) };
   const marker = {
     color: [0],
     cmin: -0.5,
@@ -165,14 +177,14 @@ function colourBar(frame, palette, more) {
   const box = frame.boxes[0];
   const { title, ...rest } = more;
   return {
-    thickness: 8,
+    thickness: BAR.thickness,
     thicknessmode: "pixels",
     len: Math.max(box.height, 90),
     lenmode: "pixels",
     outlinewidth: 0,
     xpad: 0,
     ypad: 0,
-    x: (frame.width - 50) / frame.width,
+    x: (frame.width - frame.right + BAR.gap) / frame.width,
     xanchor: "left",
     y: 1 - box.y / frame.height,
     yanchor: "top",

@@ -26,7 +26,7 @@ class CurvesPicture extends Picture {
     const styles = seriesStyles(series, palette, !this.figure.parts.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
-      full: String(series.values[s]),
+      full: fullLabel(series, s),
       ...styles[s],
     }));
   }
@@ -93,10 +93,10 @@ class CurvesPicture extends Picture {
   sizes() {
     const count = this.panels.length;
     const names = this.direct ? this.shown.map((s) => shortened(formatLabel(this.series, s), 18)) : [];
-    const beside = this.direct ? 26 + widest(names) : 62;
+    const bar = () => barRoom(this.barNames(), this.view.width);
     return {
       left: 54,
-      right: this.series ? beside : 12,
+      right: !this.series ? 12 : this.direct ? 26 + widest(names) : bar(),
       top: this.many ? 22 : 2,
       bottom: 42,
       between: 6,
@@ -200,11 +200,17 @@ class CurvesPicture extends Picture {
     return [...words, ...ends.map((end) => endLabel(end, this.frame, box))];
   }
 
+  barNames() {
+    return this.shown.map((s) => formatLabel(this.series, s).replace(/^layer /, ""));
+  }
+
   finish() {
     if (!this.series || this.direct) return;
-    const names = this.shown.map((s) => formatLabel(this.series, s).replace(/^layer /, ""));
-    const looks = this.panels[0].lines.map((line) => line.colour);
-    this.traces.push(seriesBar(names, looks, this.frame, this.palette, this.figure.axes.series));
+    const lines = this.panels[0].lines;
+    this.barTitle = this.figure.axes.series;
+    const looks = lines.map((line) => line.colour);
+    this.barFull = lines.map((line) => line.full);
+    this.traces.push(seriesBar(this.barNames(), looks, this.frame, this.palette, this.barTitle));
   }
 
   // What is nearest to the pointer: the step by its place, then the line by its height; a missing
@@ -218,7 +224,7 @@ class CurvesPicture extends Picture {
       return line.reasons[i] ? Math.abs(box.height - spot.y) : Infinity;
     };
     const line = panel.lines.reduce((a, b) => (gap(b) < gap(a) ? b : a));
-    const told = this.view.describe(line.point(i), [panel.title, line.label], line.ys[i], line.ends?.[i]);
+    const told = this.view.describe(line.point(i), [panel.title, line.full], line.ys[i], line.ends?.[i]);
     const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
     const failures = others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
     const theory = line.theory ? [`${this.figure.options.referenceLabel}: ${formatNumber(line.theory[i])}`] : [];

@@ -203,9 +203,19 @@ class Figure {
   }
 
   hover(event) {
-    const told = event.buttons ? null : this.told(event);
+    const told = event.buttons ? null : (this.told(event) ?? this.toldByBar(event));
     if (told) showTooltip(event, told.head, told.value, told.rest);
     else hideTooltip();
+  }
+
+  // The whole name of the series under the pointer on a colour bar or on its labels.
+  toldByBar(event) {
+    const full = this.picture?.barFull;
+    const bar = full && find(".cbfills", this.plot)?.getBoundingClientRect();
+    if (!bar || event.clientX < bar.left - 4) return null;
+    const share = (bar.bottom - event.clientY) / bar.height;
+    const k = Math.floor(share * full.length);
+    return full[k] === undefined ? null : { head: this.picture.barTitle, value: full[k], rest: [] };
   }
 
   // A click sets the current step.

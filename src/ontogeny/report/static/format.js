@@ -21,6 +21,11 @@ function formatLabel(axis, i) {
   return axis.short[i];
 }
 
+// A label as the result has it, for hover: the whole path of a module.
+function fullLabel(axis, i) {
+  return axis.kind === "category" ? String(axis.values[i]) : formatLabel(axis, i);
+}
+
 // plotly.js reads a subset of HTML, templates and TeX in its labels; so escaped they stay text.
 function plotText(text) {
   return String(text)

@@ -103,7 +103,8 @@ class HeatmapPicture extends Picture {
     const k = edgeIndex(this.yEdges, this.upward ? high - down * (high - low) : low + down * (high - low));
     const { x, y } = this.figure.axes;
     const index = { ...panel.index, [y]: this.shown[k], [x]: i };
-    return this.view.describe(index, [panel.title, this.labels[k]], panel.z[k][i], null);
+    const names = [panel.title, fullLabel(this.yAxis, this.shown[k])];
+    return this.view.describe(index, names, panel.z[k][i], null);
   }
 }
 

@@ -24,7 +24,7 @@ function layPanels(count, width, size) {
     height: size.panel,
   }));
   const height = HEAD + (rows - 1) * pitch + size.top + size.panel + size.bottom;
-  return { boxes, width, height };
+  return { boxes, width, height, right: size.right };
 }
 
 function axisName(letter, i) {

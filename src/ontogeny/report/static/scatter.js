@@ -68,7 +68,8 @@ class ScatterPicture extends Picture {
       return { kind: "step", ramp, paint: (index) => axis[state.scale].at[index[dimension]], span: [0, 1] };
     if (axis?.kind === "category") {
       const own = axis.group ? axis.group.map((group) => palette.layers[group] ?? palette.base.ink) : null;
-      return this.kinds(axis.short, (index) => index[dimension], own);
+      const kinds = this.kinds(axis.short, (index) => index[dimension], own);
+      return { ...kinds, full: axis.values.map(String) };
     }
     if (this.colour?.texts) return this.kinds(this.colour.texts, (index) => at(this.colour, index));
     if (!this.colour && !axis) return { kind: "none", paint: () => 0 };
@@ -86,9 +87,11 @@ class ScatterPicture extends Picture {
 
   sizes() {
     const count = this.panels.length;
+    const { kind, names } = this.scale;
+    const bar = kind === "kinds" ? barRoom(names, this.view.width) : BAR.room;
     return {
       left: this.space ? 12 : 58,
-      right: this.scale.kind === "none" ? 16 : 74,
+      right: kind === "none" ? 16 : 12 + bar,
       top: this.many ? 22 : 4,
       bottom: this.space ? 12 : 42,
       between: 10,
@@ -228,7 +231,10 @@ class ScatterPicture extends Picture {
     const { kind, names, looks, ramp, span } = this.scale;
     const { figure, frame, palette } = this;
     const title = figure.options.colourDimension ?? figure.partWords.colour ?? "";
-    if (kind === "kinds") this.traces.push(seriesBar(names, looks, frame, palette, shortened(title, 9)));
+    if (kind === "kinds") {
+      [this.barTitle, this.barFull] = [title, this.scale.full ?? names];
+      this.traces.push(seriesBar(names, looks, frame, palette, shortened(title, 9)));
+    }
     if (kind !== "step" && kind !== "number") return;
     const bar = { title: shortened(title, 9), nticks: 5, separatethousands: true };
     if (kind === "step") {
@@ -253,11 +259,11 @@ class ScatterPicture extends Picture {
     });
   }
 
-  nameOf(point) {
+  nameOf(point, written = formatLabel) {
     if (this.label) return textAt(this.label, point.index);
     return this.dims
       .filter((d) => this.view.node.axes[d].kind !== "step")
-      .map((d) => formatLabel(this.view.node.axes[d], point.index[d]))
+      .map((d) => written(this.view.node.axes[d], point.index[d]))
       .join(" · ");
   }
 
@@ -276,7 +282,7 @@ class ScatterPicture extends Picture {
     const point = panel.points.reduce((a, b) => (gap(b) <= gap(a) ? b : a));
     if (gap(point) > 24) return null;
     const names = [this.view.axisWords(), this.figure.partWords.y, this.figure.partWords.z];
-    const told = this.view.describe(point.index, [panel.title, this.nameOf(point)], point.values[0], null);
+    const told = this.view.describe(point.index, [panel.title, this.nameOf(point, fullLabel)], point.values[0], null);
     const rest = point.values.map((value, k) => `${names[k]}: ${formatNumber(value)}`);
     return { head: told.head, value: rest[0], rest: [...rest.slice(1), this.colourFact(point)], index: point.index };
   }

@@ -1,6 +1,7 @@
-// Tables whose rows can be put in the order of a column.
+// Tables whose rows can be put in the order of a column, and that keep to the width of the page.
 
 function startTables() {
+  for (const scroll of findAll(".table-scroll")) fitTable(scroll);
   for (const table of findAll("table.sortable")) {
     for (const head of findAll("thead tr:last-child th", table)) {
       find("button", head)?.addEventListener("click", () => {
@@ -12,6 +13,36 @@ function startTables() {
       });
     }
   }
+}
+
+const LISTED_CELLS = 120;
+const PROSE = 24; // letters of a cell
+const NARROW = 520; // pixels
+
+// A table that is wider than its place is marked: its columns then stand closer and the first stays
+// in view; on a narrow screen each row of a small one becomes a list of its cells beside their heads,
+// also where sentences would fit in columns of a word or two.
+function fitTable(scroll) {
+  const table = find("table", scroll);
+  const heads = findAll("thead tr:last-child th", table).map((head) => head.textContent.trim());
+  const over = findAll("thead .spans > *", table).flatMap((head) =>
+    Array(head.colSpan).fill(head.textContent.trim()),
+  );
+  for (const row of findAll("tbody tr, tfoot tr", table)) {
+    [...row.cells].forEach((cell, i) => {
+      cell.dataset.head = [over[i], heads[i]].filter(Boolean).join(" · ");
+    });
+  }
+  scroll.classList.toggle("small", table.rows.length * heads.length <= LISTED_CELLS);
+  const prose = findAll("tbody td + td", table).some((cell) => cell.textContent.length > PROSE);
+  let width = -1;
+  new ResizeObserver(() => {
+    if (scroll.clientWidth === width) return;
+    width = scroll.clientWidth;
+    scroll.classList.remove("wide");
+    const squeezed = prose && width < NARROW;
+    scroll.classList.toggle("wide", squeezed || scroll.scrollWidth > width + 1);
+  }).observe(scroll);
 }
 
 // Numbers by size, words by alphabet, cells without a value last in both directions.
