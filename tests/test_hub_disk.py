@@ -371,23 +371,23 @@ with Prefetch(trajectory, [0, 1], max_revisions=1) as prefetch:
 
 def test_what_another_living_process_fetched_stays_while_it_is_used_here(hub, tmp_path):
     code = OTHER.format(repo=REPO, cache=str(tmp_path), url=hub.url)
-    other = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert other.stdout.readline() == "in use\n"  # step 0, which it has fetched
-    with Prefetch(opened(hub, tmp_path), [0]) as prefetch, prefetch.use(0) as checkpoint:
-        other.stdin.write("\n")
-        other.stdin.flush()
-        assert other.stdout.readline() == "in use\n"  # step 1: it has let go of step 0
-        assert len(snapshots(tmp_path)) == 2
-        assert same(checkpoint.model(), linear(0))
-    assert hub.calls["get"] == 2
-    assert len(snapshots(tmp_path)) == 1  # the last to use step 0 has deleted it
-    other.communicate("\n")
+    ) as other:
+        assert other.stdout.readline() == "in use\n"  # step 0, which it has fetched
+        with Prefetch(opened(hub, tmp_path), [0]) as prefetch, prefetch.use(0) as checkpoint:
+            other.stdin.write("\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "in use\n"  # step 1: it has let go of step 0
+            assert len(snapshots(tmp_path)) == 2
+            assert same(checkpoint.model(), linear(0))
+        assert hub.calls["get"] == 2
+        assert len(snapshots(tmp_path)) == 1  # the last to use step 0 has deleted it
+        other.communicate("\n")
     assert other.returncode == 0
     assert contents(tmp_path) == {}
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -33,7 +34,7 @@ from study_examples import (
 
 HERE = Path(__file__).parent
 STEPS = (0, 1, 2, 4, 8)
-LONG = 120  # seconds; nothing here takes them unless it hangs
+LONG = 600  # seconds; nothing here takes them unless it hangs
 
 
 def _values(folder):
@@ -124,24 +125,24 @@ def test_the_work_of_a_killed_process_is_taken_over_by_one_that_waits_for_it(tmp
     record(developing(STEPS), run)
     monkeypatch.setattr(stalling_study, "SEEN", [])
     environment = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}
-    other = subprocess.Popen(
-        [sys.executable, str(HERE / "stalling_study.py"), str(run), str(out)], env=environment
-    )
-    end = time.monotonic() + LONG
-    while not out.with_suffix(".stalled").exists():
-        assert other.poll() is None and time.monotonic() < end
-        time.sleep(0.05)
+    command = [sys.executable, str(HERE / "stalling_study.py"), str(run), str(out)]
+    with subprocess.Popen(command, env=environment) as other, ExitStack() as at_last:
+        at_last.callback(other.kill)
+        end = time.monotonic() + LONG
+        while not out.with_suffix(".stalled").exists():
+            assert other.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
 
-    class Killing(Counting):
-        def note(self, text):
-            super().note(text)
-            if text.startswith("waiting"):
-                assert set(self.labels) >= {"step 4", "step 8"}
-                other.kill()
-                other.wait()
+        class Killing(Counting):
+            def note(self, text):
+                super().note(text)
+                if text.startswith("waiting"):
+                    assert set(self.labels) >= {"step 4", "step 8"}
+                    other.kill()
+                    other.wait()
 
-    progress = Killing()
-    stalling_study.study(run).run(out, progress=progress)
+        progress = Killing()
+        stalling_study.study(run).run(out, progress=progress)
     (note,) = [note for note in progress.notes if note.startswith("waiting")]
     assert note.startswith(f"waiting for step 2, which process {other.pid} on ")
     # The killed process had computed steps 0 and 1, and everything else was done here once.
