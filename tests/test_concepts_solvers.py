@@ -8,6 +8,7 @@ import torch
 from ontogeny.concepts import SemiNMF
 from ontogeny.concepts.alternating import Factor, sweep
 from ontogeny.concepts.halfspace import best_half_space
+from ontogeny.concepts.ica import decorrelate
 
 RNG = np.random.default_rng(0)
 
@@ -124,3 +125,15 @@ def test_semi_nmf_takes_up_a_dictionary_that_is_not_its_own():
     given = np.random.default_rng(1).normal(size=(8, 40))
     warm = SemiNMF(8, max_iter=300).fit(A, init_dictionary=given.T)
     assert warm.relative_error_ < 1.02 * fitted_semi(A).relative_error_
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("decades", [0, 1, 2, 3, 4, 6])
+def test_decorrelation_is_the_polar_factor_whatever_the_condition(dtype, decades):
+    U, _, V = np.linalg.svd(RNG.normal(size=(30, 30)))
+    Q = torch.tensor(U * np.logspace(0, -decades, 30) @ V, dtype=dtype)
+    found = decorrelate(Q)
+    eps = torch.finfo(dtype).eps
+    np.testing.assert_allclose(found @ found.mT, np.eye(30), atol=100 * eps)
+    # The factor itself is as uncertain as the condition says.
+    np.testing.assert_allclose(found, U @ V, atol=min(2.0, 300 * eps * 10.0 ** (2 * decades)))
