@@ -1,6 +1,7 @@
 """Recipes of the token-semantics paper: verdicts with their controls, text of the user's, pages."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ontogeny.reproduce.semantics import (
 from ontogeny.reproduce.verdicts import verdict_view
 from ontogeny.study.progress import Silent
 
+DATA = Path(os.environ.get("ONTOGENY_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TINY = {
     "semantics-orthants": {"vocab_size": 40, "n_contexts": 120, "dims": 2, "draws": 19},
     "semantics-free-embeddings": {
@@ -122,6 +124,18 @@ def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_p
         for v in (found, orthants.measure_orthants(size, Materials(shuffled)).verdicts[0])
     ]
     assert values[1] < values[0] / 2
+
+
+def test_prose_that_people_wrote_reproduces_what_planted_classes_do():
+    path = DATA / "tinystories" / "v1-validation-sample.txt"
+    if not path.is_file():
+        pytest.skip(f"no {path.name} in {DATA}; set ONTOGENY_DATA")
+    materials = Materials(path)
+    groups, axes, single, _, lift, _ = orthants.measure_orthants(
+        orthants.OrthantSize(300, 2000, 4, 19), materials
+    ).verdicts
+    assert groups.holds and single.holds and lift.holds and not axes.holds
+    assert " texts with " in materials.description()
 
 
 def test_text_of_too_few_concepts_is_refused(tmp_path):
