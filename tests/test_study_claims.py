@@ -135,6 +135,23 @@ def test_a_claim_that_was_just_taken_over_is_not_buried(tmp_path, monkeypatch):
         assert holder(tmp_path, "step 8")
 
 
+def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_buried(
+    tmp_path, monkeypatch
+):
+    path, read, buried = _elsewhere(tmp_path, "step 8"), claims._read, []
+
+    def let_go(path):
+        path.unlink(missing_ok=True)
+        return read(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(claims, "_read", let_go)
+        patched.setattr(claims, "_bury", buried.append)  # by then it may be another one's
+        assert claims._take(path, "token")
+        sweep_claims(tmp_path)
+    assert buried == []
+
+
 def test_only_the_claims_of_the_dead_are_swept(tmp_path):
     dead, elsewhere = _ended(tmp_path, "step 1"), _elsewhere(tmp_path, "step 2")
     with claimed(tmp_path, "step 3"):

@@ -79,7 +79,8 @@ def holder(folder: Path, task: str) -> str:
 def sweep_claims(folder: Path) -> None:
     """Take away the claims of the dead."""
     for path in claim_path(folder, "").parent.glob("*.json"):
-        if not _alive(_read(path)):
+        claim = _read(path)
+        if claim and not _alive(claim):
             _bury(path)
 
 
@@ -89,9 +90,11 @@ def _take(path: Path, token: str) -> bool:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
-            if _alive(_read(path)):
+            claim = _read(path)
+            if _alive(claim):
                 return False
-            _bury(path)
+            if claim:  # else its holder has just let it go
+                _bury(path)
             continue
         with os.fdopen(file, "w") as claim:
             claim.write(json.dumps(_claim(token)))

@@ -124,7 +124,8 @@ class Study:
         Parameters
         ----------
         folder
-            The study's folder; a run that was stopped goes on where it was.
+            The study's folder; a run that was stopped goes on where it was. Several runs of the
+            same study, also on other machines, share its work: each takes what no other is at.
         executor
             Any ``concurrent.futures.Executor``; ``None`` computes here, one task after another.
         progress
