@@ -393,9 +393,10 @@ def test_seeds_that_disagree_show_nothing():
     assert evidence.agreed([True, True], [np.nan]) is None
 
 
-def of_figure_6(lost, followed=4.0, random=0.0):
+def of_figure_6(lost, followed=4.0, largest=0.2):
     """Return verdicts where removal costs `lost` (share of accuracy) at four steps."""
-    ablations = {"count": lost, "random": np.full(4, random), "matched": lost, "largest": lost}
+    most = np.full(4, largest)
+    ablations = {"count": lost, "random": np.zeros(4), "matched": lost, "largest": most}
     run = xr.Dataset(
         {
             "accuracy_lost": (
@@ -414,6 +415,7 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
+    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]  # no removal costs anything here
     untrained = np.array([0.5, 0.015, 0.001, 0.001])  # before training nothing can be lost
     assert of_figure_6(untrained) == [True, True, True]
 

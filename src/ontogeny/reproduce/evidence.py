@@ -102,13 +102,13 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> spread([2.0, 3.0]), spread([2.0]), spread([2.0, float("nan")])
-    ('2.5 ± 0.7', '2.0', 'unknown')
+    >>> spread([2.0, 3.0]), spread([-0.01]), spread([2.0, float("nan")])
+    ('2.5 ± 0.7', '0.0', 'unknown')
     """
     each = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if not np.isfinite(each).all():
         return "unknown"
-    mean = f"{each.mean():.{digits}f}"
+    mean = f"{round(each.mean(), digits) + 0.0:.{digits}f}"  # no minus before a zero
     return mean if len(each) == 1 else f"{mean} ± {each.std(ddof=1):.{digits}f}"
 
 

@@ -217,6 +217,9 @@ def latents(found: Found) -> list[Verdict]:
     )
     early, late = (mine.isel(step=i).values for i in (0, -1))
     worst = int(np.argmax(mine.mean("seed").values))
+    little = agreed((mine < _LITTLE).all("step"), mine)
+    # Where not even the largest latents cost more, removing so few shows nothing.
+    always = bool((largest < _LITTLE).all())
     followed = count.isel(step=-1).values
     right = data.accuracy.sel(step=lost.step).transpose("seed", "step")
     return [
@@ -229,16 +232,16 @@ def latents(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "removing them costs little at all stages",
-            agreed((mine < _LITTLE).all("step"), mine),
+            None if little and always else little,
             f"at most {spread(mine.isel(step=worst))} points of accuracy, at step "
             f"{int(lost.step[worst]):,}",
             f"there random latents {spread(random.isel(step=worst))}, of equal energy "
             f"{spread(equal.isel(step=worst))}, the largest {spread(largest.isel(step=worst))}; "
-            f"under {_LITTLE} points count as little",
+            f"under {_LITTLE:.0f} points count as little, if the largest cost more",
         ),
         Verdict(
             "removing them costs most early in training",
-            more(early, late, 1.0),
+            None if always else more(early, late, 1.0),
             f"points of accuracy lost: {spread(early)} at step {int(lost.step[0]):,} "
             f"(accuracy {spread(right[:, 0], 2)}), {spread(late)} in the end",
             f"random latents {spread(random.isel(step=0))} and "
