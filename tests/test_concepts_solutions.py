@@ -307,6 +307,18 @@ def test_sparse_autoencoders_learn_and_stay_sparse(variant):
     np.testing.assert_allclose(U[U > 0], pre[U > 0])
 
 
+@pytest.mark.parametrize("variant", ["vanilla", "topk", "batchtopk", "jumprelu"])
+@pytest.mark.parametrize("outlier", [1, 1000])
+def test_concepts_that_start_again_do_not_drown_the_autoencoder(variant, outlier):
+    """More concepts than features, few samples, perhaps a massive feature: many start again."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(96, 96)))[0] * np.arange(1, 97)[:, None] ** -0.8
+    X = rng.laplace(size=(600, 96)) @ turn + 0.05 * rng.normal(size=96)
+    X[:, 5] *= outlier
+    est = concepts.make("sae", 200, variant=variant).fit(X.astype(np.float32))
+    assert est.relative_error_ < 0.6
+
+
 def test_a_seed_of_ica_is_the_same_start_in_either_precision():
     rng = np.random.default_rng(0)
     sources = rng.laplace(size=(1500, 20)) * (rng.uniform(size=(1500, 20)) < 0.4)

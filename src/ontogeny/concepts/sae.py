@@ -8,15 +8,20 @@ import torch
 from torch import Tensor
 
 from ..errors import check_choice, check_number, check_whole
+from .alternating import Factor, sweep
 from .base import Extractor, Solution
 from .gates import Gate, gate_of
+from .linalg import column_gram
 
 __all__ = ["SAE"]
 
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
+OVERSHOT = 2  # times the squared error, to which concepts that start again must not raise it
 DECAY_FROM = 0.6  # from here on the learning rate falls linearly to a twentieth
-RIDGE = 0.1  # of the encoder that a given dictionary of unit columns starts with
+RIDGE = 1e-3  # against the variance of the activations, where an encoder is regressed
+CODE_SWEEPS = 10  # over the codes that it is regressed on
+TOBIT_STEPS = 2
 
 
 class SAE(Extractor):
@@ -108,9 +113,11 @@ class SAE(Extractor):
         generator = self._generator()
         gate = gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
         W = self._start(X, start, generator)
-        ranked = self.variant in ("topk", "batchtopk")
-        model = _Autoencoder(W, W if start is None or ranked else _ridge_encoder(W), gate)
-        model.match_size(X[:, : self.batch_size])
+        if start is None or self.variant in ("topk", "batchtopk"):
+            model = _Autoencoder(W, W, torch.zeros_like(W[:, :1]), gate)
+            model.match_size(X[:, : self.batch_size])
+        else:
+            model = _Autoencoder(W, *_encoder_of(W, X, self.alpha), gate)
         _train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
         with torch.no_grad():
             offset = mean + unit * model.b
@@ -163,25 +170,37 @@ class SAE(Extractor):
         return int(self._dead)
 
 
-def _ridge_encoder(W: Tensor) -> Tensor:
-    """Return ``W (W^T W + ridge)^-1`` (K, m, r), from which a given dictionary is taken up sooner.
+def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
+    """Return weights E (K, m, r) and bias c (K, 1, r) that suit a given dictionary (K, m, r).
 
-    Concepts that overlap do not count the same part of a sample twice, as they do under W itself.
-    A gate that keeps the k largest codes ranks better by W.
+    A dictionary says nothing of its encoder, which takes many epochs to learn. So the codes of `X`
+    that the loss asks for are found, and E and c regressed on them: on what a ReLU lets through,
+    and from above where it lets nothing through (a Tobit model, by EM). A gate that keeps the k
+    largest codes ranks better by W itself.
     """
-    G = (W.mT @ W).double()
-    G.diagonal(dim1=1, dim2=2).add_(RIDGE)
-    return torch.linalg.solve(G, W.double().mT).mT.to(W.dtype)
+    K, n, m = X.shape
+    codes = X.new_zeros(K, W.shape[2], n)
+    rule = Factor("nonnegative", X.new_full((K, 1), alpha * m / 2))
+    sweep(codes, W.mT @ W, W.mT @ X.mT, rule, CODE_SWEEPS)
+    moment = torch.stack([column_gram(x) for x in X]).double()
+    moment.diagonal(dim1=1, dim2=2).add_(RIDGE * n)
+    factor, aim = torch.linalg.cholesky(moment), codes
+    for step in range(TOBIT_STEPS):
+        c = aim.mean(2, keepdim=True)
+        E = torch.cholesky_solve(((aim - c) @ X).mT.double(), factor).to(X)
+        if step + 1 < TOBIT_STEPS:
+            aim = torch.where(codes > 0, codes, (E.mT @ X.mT + c).clamp(max=0))
+    return E, c.mT
 
 
 class _Autoencoder:
     """Parameters of K autoencoders side by side: E, W (K, m, r), c (K, 1, r), b (K, 1, m)."""
 
-    def __init__(self, W: Tensor, E: Tensor, gate: Gate) -> None:
+    def __init__(self, W: Tensor, E: Tensor, c: Tensor, gate: Gate) -> None:
         self.gate = gate
         self.W = W.clone().requires_grad_()
         self.E = E.clone().requires_grad_()
-        self.c = torch.zeros_like(W[:, :1]).requires_grad_()
+        self.c = c.clone().requires_grad_()
         self.b = torch.zeros_like(W[:, :, :1].mT).requires_grad_()
         self.extra = gate.parameters(self.c)
 
@@ -243,8 +262,13 @@ def _train(
 def _resample(
     model: _Autoencoder, X: Tensor, dead: Tensor, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Point dead concepts (K, r) at the residuals of the samples that are reconstructed worst."""
+    """Point dead concepts (K, r) at the residuals of the samples that are reconstructed worst.
+
+    Their encoders get the mean size of the others': unit ones, of which many see the same residual,
+    would all answer it at once, many times over.
+    """
     _, fitted, _ = model(X)
+    size = torch.linalg.vector_norm(model.E, dim=1)
     for k in torch.nonzero(dead.any(1))[:, 0].tolist():
         concepts = torch.nonzero(dead[k])[:, 0]
         rest = X[k] - fitted[k]
@@ -252,8 +276,16 @@ def _resample(
         concepts = concepts[: len(worst)]
         rows = rest[worst]
         rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-12)
-        model.W[k][:, concepts] = model.E[k][:, concepts] = rows.mT
+        used = size[k][~dead[k]]
+        model.W[k][:, concepts] = rows.mT
+        model.E[k][:, concepts] = rows.mT * (used.mean() if len(used) else 1.0)
         model.c[k, 0, concepts] = 0.0
         for parameter in (model.W, model.E, model.c):
             for moment in ("exp_avg", "exp_avg_sq"):
                 optimizer.state[parameter][moment][k][..., concepts] = 0.0
+    added = model(X)[1] - fitted
+    for k in torch.nonzero(dead.any(1))[:, 0].tolist():
+        rest = X[k] - fitted[k]
+        if (rest - added[k]).square().sum() > OVERSHOT * rest.square().sum():
+            best = (added[k] * rest).sum() / added[k].square().sum()
+            model.E[k][:, dead[k]] *= best.clamp(min=0.01, max=1.0)
