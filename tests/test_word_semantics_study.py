@@ -204,6 +204,12 @@ def test_impossible_arguments_are_refused(arguments, word):
         WordSemantics(**arguments)
 
 
-def test_a_missing_support_file_is_said():
-    with pytest.raises(ArgumentError, match=r"nowhere\.npz cannot be read"):
-        WordSemantics(support="nowhere.npz").arguments()
+def test_a_missing_support_file_is_said(tmp_path):
+    with pytest.raises(ArgumentError, match=r"support must be a file; .*'nowhere\.npz'"):
+        WordSemantics(support="nowhere.npz")
+    path = tmp_path / "gone.npz"
+    path.touch()
+    observable = WordSemantics(support=str(path))
+    path.unlink()
+    with pytest.raises(ArgumentError, match=r"gone\.npz cannot be read"):
+        observable.arguments()
