@@ -7,6 +7,7 @@ from scipy.optimize import nnls
 
 from ontogeny import concepts
 from ontogeny.concepts import NMF, SAE, ConvexNMF, SemiNMF, convex
+from ontogeny.concepts import sae as sae_module
 
 
 def relative(A: np.ndarray, fitted: np.ndarray) -> float:
@@ -120,3 +121,36 @@ def test_concepts_missing_in_a_start_come_to_use(name, options):
         U = est.fit_transform(A, init_dictionary=W)
         assert (np.abs(U).max(axis=0) > 0).all() and (np.abs(est.components_).max(1) > 0).all()
         assert est.relative_error_ < 1.3 * cold.relative_error_
+
+
+def test_the_encoder_of_a_dictionary_is_regressed_on_the_codes_that_its_loss_asks_for():
+    rng = np.random.default_rng(3)
+    W = rng.normal(size=(20, 6)) + 0.5  # concepts that overlap
+    W /= np.linalg.norm(W, axis=0)
+    A = rng.exponential(size=(2000, 6)) @ W.T + 0.1 * rng.normal(size=(2000, 20))
+    A -= A.mean(0)
+    E, c = sae_module._encoder_of(torch.tensor(W)[None], torch.tensor(A)[None], alpha=1e-9)
+    codes = np.maximum(A @ E[0].numpy() + c[0].numpy(), 0)
+    best = np.stack([nnls(W, a)[0] for a in A])
+    tied = np.maximum(A @ W, 0)
+    # One linear layer cannot do all that a solver does, but most of it.
+    assert relative(A, codes @ W.T) < 1.15 * relative(A, best @ W.T)
+    assert relative(A, codes @ W.T) < 0.8 * relative(A, tied @ W.T)
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "jumprelu"])
+def test_a_warm_autoencoder_needs_fewer_epochs_for_the_same_loss(variant):
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(2000, 30)) @ rng.normal(size=(30, 40)) + 0.3 * rng.normal(size=(2000, 40))
+    options = {"variant": variant, "alpha": 1e-3, "batch_size": 200, "random_state": 0}
+
+    def loss(est):
+        U = est.transform(A)
+        size = A.std()
+        penalty = (U > 0) if variant == "jumprelu" else U / size
+        return relative(A, est.inverse_transform(U)) ** 2 + 1e-3 * penalty.sum(1).mean()
+
+    cold = SAE(30, epochs=25, **options).fit(A)
+    few = SAE(30, epochs=5, **options).fit(A)
+    warm = SAE(30, epochs=5, **options).fit(A, init_dictionary=cold.components_.T)
+    assert loss(warm) < 1.1 * loss(cold) < 0.5 * loss(few)
