@@ -415,7 +415,7 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.015, 0.001, 0.001])) == [True, True, True]
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
-    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]  # no removal costs anything here
+    assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]  # not even the largest
     untrained = np.array([0.5, 0.015, 0.001, 0.001])  # before training nothing can be lost
     assert of_figure_6(untrained) == [True, True, True]
 

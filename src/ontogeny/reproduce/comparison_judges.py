@@ -111,14 +111,14 @@ def architecture(found: Found) -> list[Verdict]:
         Verdict(
             "MLPs disrupt the low rank of attention matrices",
             higher and p <= LEVEL,
-            f"{with_mlp} {spread(rank[with_mlp])}, {without} {spread(rank[without])}",
+            f"{with_mlp}: {spread(rank[with_mlp])}, {without}: {spread(rank[without])}",
             f"without MLP {below} of {tested} matrices lie below shuffled increments "
             f"(p = {p:.2g}); half a dimension counts",
         ),
         Verdict(
             "MLPs generalise worse",
             more(right[without], right[with_mlp], _WORSE),
-            f"fresh examples of {name}: {with_mlp} {spread(right[with_mlp], 2)}, {without} "
+            f"fresh examples of {name}, {with_mlp}: {spread(right[with_mlp], 2)}, {without}: "
             f"{spread(right[without], 2)}",
             "two points count as worse; all batches are fresh, so there is no other test set",
         ),

@@ -141,7 +141,7 @@ def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:
     Examples
     --------
     >>> named(["Q", "V"], np.array([[3.0, 2.0], [5.0, 2.0]]))
-    'Q 4.0 ± 1.4, V 2.0 ± 0.0'
+    'Q: 4.0 ± 1.4, V: 2.0 ± 0.0'
     """
     columns = zip(np.asarray(names), np.asarray(values).T, strict=True)
-    return ", ".join(f"{name} {spread(column, digits)}" for name, column in columns)
+    return ", ".join(f"{name}: {spread(column, digits)}" for name, column in columns)

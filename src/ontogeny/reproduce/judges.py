@@ -43,7 +43,7 @@ def low_ranks(found: Found) -> list[Verdict]:
         Verdict(
             "V and O have lower ranks than Q and K",
             told(beyond, rank),
-            f"in {int(lower.sum())} of {len(lower)} seeds: {named(kinds, rank)}",
+            f"in {int(lower.sum())} of {len(lower)} seeds; {named(kinds, rank)}",
             f"by chance in one seed of six (p = {p:.2g}); net drift, which lowers a rank: "
             f"{named(kinds, drift)} (random walk 1)",
         ),
@@ -145,7 +145,7 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
     return Verdict(
         "the dimension is stable over m",
         None if few else told(max(means) - min(means) < 1, means),
-        ", ".join(f"{label} {spread(each)}" for label, each in ranks.items()),
+        ", ".join(f"{label}: {spread(each)}" for label, each in ranks.items()),
         f"one dimension counts; shuffled increments "
         f"{', '.join(span(runs[label], 'shuffled') for label in by_m)}{few}",
     )
@@ -177,14 +177,14 @@ def _grows(
     higher = [more(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
     holds = agreed(higher) if higher and None not in higher else None
-    right = ", ".join(f"{label} {solved[label]:.2f}" for label in ranks)
+    right = ", ".join(f"{label}: {solved[label]:.2f}" for label in ranks)
     return Verdict(
         f"the dimension grows with the {what}",
         holds if finished else None,
-        ", ".join(f"{label} {spread(each)}" for label, each in ranks.items()),
+        ", ".join(f"{label}: {spread(each)}" for label, each in ranks.items()),
         f"half a dimension counts; shuffled increments "
         f"{', '.join(span(runs[label], 'shuffled') for label in ranks)}; right on the hardest "
-        f"trained m: {right}" + ("" if finished else " (an unfinished run has no rank to compare)"),
+        f"trained m, {right}" + ("" if finished else " (an unfinished run has no rank to compare)"),
     )
 
 
@@ -198,7 +198,7 @@ def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
     return Verdict(
         "training on small m generalises to larger m",
         agreed((right > majority + 0.1).all(axis=1), right),
-        f"trained on {most}: {named(sets, right, 2)}",
+        f"trained on {most}; {named(sets, right, 2)}",
         f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
     )
 
