@@ -34,11 +34,13 @@ def chosen() -> list[og.Observable]:
         ob.Concepts("ica", n_concepts=R, layers=LAYERS),
         ob.Concepts("svd", n_concepts=R, layers=LAYERS),
         ob.EncoderDynamics("svd", n_concepts=R, layers=LAYERS),
+        ob.ConceptDistances("concepts-svd"),
         ob.TransformDynamics("concepts-svd"),
         ob.Lipschitz("concepts-svd", "svd", n_concepts=R, layers=LAYERS),
     ]
     derived: list[og.Observable] = [
         ob.Regimes("concepts-svd"),
+        ob.Regimes("concepts-svd-distances", "to_previous", select={"distance": "procrustes"}),
         ob.Regimes("activation-path", "path", jointly="coordinate"),
         ob.LearningDynamics("concepts-svd"),
         ob.Signals("concepts-svd"),
@@ -57,6 +59,7 @@ VERDICTS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
 }
 EXTRA = {
     "concepts-svd-regimes": ("regimes", "joint"),
+    "concepts-svd-distances-regimes": ("regimes", "joint"),
     "activation-path-regimes": ("regimes", "joint"),
     "concepts-svd-learning-dynamics": ("progressed", "converged"),
     "concepts-svd-signals": ("signals",),
