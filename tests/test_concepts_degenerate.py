@@ -147,3 +147,17 @@ def test_codes_that_are_not_unique_are_found_again(name, strict):
             warnings.simplefilter("ignore")
             U = est.fit_transform(A)
         np.testing.assert_allclose(est.transform(A), U, atol=1e-6 * np.abs(U).max())
+
+
+@pytest.mark.parametrize("name", ["svd", "pca", "ica"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(2000, 8), (8, 2000)])
+def test_concepts_beyond_the_rank_are_zero_and_not_rounding(name, dtype, shape):
+    rng = np.random.default_rng(4)
+    A = rng.laplace(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
+    est = make(name, 5)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*did not converge")
+        U = est.fit_transform(A.astype(dtype))
+    assert (np.abs(est.components_).max(axis=1) > 0).tolist() == [True] * 3 + [False] * 2
+    assert (U[:, 3:] == 0).all() and est.relative_error_ < 1e-5

@@ -135,7 +135,7 @@ def test_the_encoder_of_a_dictionary_is_regressed_on_the_codes_that_its_loss_ask
     tied = np.maximum(A @ W, 0)
     # One linear layer cannot do all that a solver does, but most of it.
     assert relative(A, codes @ W.T) < 1.15 * relative(A, best @ W.T)
-    assert relative(A, codes @ W.T) < 0.8 * relative(A, tied @ W.T)
+    assert relative(A, codes @ W.T) < 0.9 * relative(A, tied @ W.T)
 
 
 @pytest.mark.parametrize("variant", ["vanilla", "jumprelu"])
@@ -154,3 +154,14 @@ def test_a_warm_autoencoder_needs_fewer_epochs_for_the_same_loss(variant):
     few = SAE(30, epochs=5, **options).fit(A)
     warm = SAE(30, epochs=5, **options).fit(A, init_dictionary=cold.components_.T)
     assert loss(warm) < 1.1 * loss(cold) < 0.5 * loss(few)
+
+
+def test_ica_continues_sources_of_deficient_activations_in_their_places():
+    rng = np.random.default_rng(4)
+    A = rng.laplace(size=(2000, 3)) @ rng.normal(size=(3, 8))
+    cold = concepts.make("ica", 5, tol=1e-6).fit(A)
+    W = cold.components_.T[:, [2, 3, 0, 4, 1]]
+    assert (np.abs(W).max(axis=0) > 0).tolist() == [True, False, True, False, True]
+    warm = concepts.make("ica", 5, tol=1e-6).fit(A, init_dictionary=W)
+    np.testing.assert_allclose(warm.components_.T, W, atol=1e-3 * np.abs(W).max())
+    assert warm.n_iter_ <= cold.n_iter_

@@ -105,13 +105,16 @@ class ICA(Extractor):
         scale = sigma[:rank] / n**0.5
         Z = Y[:, :rank] / scale
         first = draw[:rank, :rank]
-        if start is not None and rank == self.n_concepts:
-            first = (V.mT @ start) / scale[:, None]  # the start's mixing, seen in whitened space
-            first = first.mT
+        places = torch.arange(rank, device=a.device)  # of the sources; concepts elsewhere are zero
+        if start is not None:
+            used = torch.nonzero((start != 0).any(0))[:, 0]
+            if rank in (len(used), self.n_concepts):
+                places = used if len(used) == rank else places
+                # The start's mixing, seen in whitened space.
+                first = ((V[:, :rank].mT @ start[:, places]) / scale[:, None]).mT
         Q, n_iter, converged = rotate(Z, decorrelate(first), self.fun, self.max_iter, self.tol)
-        pad = self.n_concepts - rank
-        codes = torch.nn.functional.pad(Z @ Q.mT, (0, pad))
-        W = torch.nn.functional.pad((V[:, :rank] * scale) @ Q.mT, (0, pad))
+        codes, W = a.new_zeros(n, self.n_concepts), torch.zeros_like(V)
+        codes[:, places], W[:, places] = Z @ Q.mT, (V[:, :rank] * scale) @ Q.mT
         return codes, W, mean, n_iter, converged
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:

@@ -64,9 +64,10 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
     if exact:
         sigma = torch.linalg.vector_norm(Y, dim=0)
     else:
-        values, rotation = torch.linalg.eigh(Y.double().mT @ Y.double())
-        sigma, rotation = values.flip(0).clamp(min=0).sqrt(), rotation.flip(1).to(A.dtype)
+        rotation = torch.linalg.eigh(Y.double().mT @ Y.double())[1].flip(1).to(A.dtype)
         Y, V = Y @ rotation, V @ rotation
+        # Not the roots of the eigenvalues: where A has no rank left these are 1e-8, not 1e-16.
+        sigma = torch.linalg.vector_norm(Y, dim=0)
     alive = (sigma > max(n, m) * torch.finfo(A.dtype).eps * sigma[0]).to(A.dtype)
     Y, V, sigma = Y * alive, V * alive, sigma.to(A.dtype) * alive
     if k == r:
