@@ -176,7 +176,7 @@ def _grows(
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
     higher = [more(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
-    holds = agreed(higher) if higher and None not in higher else None
+    holds = None if not higher or None in higher else agreed([bool(each) for each in higher])
     right = ", ".join(f"{label}: {solved[label]:.2f}" for label in ranks)
     return Verdict(
         f"the dimension grows with the {what}",
