@@ -96,8 +96,8 @@ def _take(path: Path, token: str) -> bool:
             if claim:  # else its holder has just let it go
                 _bury(path)
             continue
-        with os.fdopen(file, "w") as claim:
-            claim.write(json.dumps(_claim(token)))
+        with os.fdopen(file, "w") as writing:
+            writing.write(json.dumps(_claim(token)))
         return True
     return False
 
