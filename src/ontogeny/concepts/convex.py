@@ -193,7 +193,7 @@ def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
     """Return H (r, l): means of k-means clusters, or an approximation of a given dictionary."""
     count = len(Z)
     if start is None:
-        centers, _, _ = cluster(Z, min(r, count), seed, max_iter=10)
+        centers, *_ = cluster(Z, min(r, count), seed, max_iter=10)
     else:
         centers = start.mT
     labels = nearest(Z, centers)

@@ -89,14 +89,18 @@ class KMeans(BatchExtractor):
             )
             for k, a in enumerate(A)
         ]
-        W = torch.stack([centers for centers, _, _ in fits]).mT
-        solution = Solution(
-            self._one_hot(A, W), W, None, [i for _, i, _ in fits], [c for _, _, c in fits]
+        centers = torch.stack([c for c, _, _, _ in fits])
+        if start is None:
+            # In order of energy: the samples of a cluster times the square of its center.
+            count = torch.stack([torch.bincount(f[1], minlength=self.n_concepts) for f in fits])
+            energy = count * centers.square().sum(2)
+            order = torch.argsort(energy, dim=1, descending=True, stable=True)
+            centers = torch.take_along_dim(centers, order[:, :, None], 1)
+        # Assigned anew in the final order, so that ties go where transform sends them.
+        codes = self._one_hot(A, centers.mT)
+        return Solution(
+            codes, centers.mT, None, [i for _, _, i, _ in fits], [c for _, _, _, c in fits]
         )
-        solution.canonical(signed=False, ordered=start is None)
-        # Assign again in the final order, so that ties go where transform sends them.
-        solution.codes = self._one_hot(A, solution.dictionary)
-        return solution
 
     def reset(self) -> None:
         """Forget the rows that ``fit`` or ``partial_fit`` took in, so that batches start afresh."""
@@ -179,10 +183,11 @@ def cluster(
     tol: float = 1e-4,
     n_init: int = 1,
     start: Tensor | None = None,
-) -> tuple[Tensor, int, bool]:
-    """Return centers (r, m), iterations and convergence of k-means on `A` (n, m)."""
+) -> tuple[Tensor, Tensor, int, bool]:
+    """Return centers (r, m), labels (n,), iterations and convergence of k-means on `A` (n, m)."""
     if A.is_cuda:
-        return _lloyd(A, _seeds(A, r, seed) if start is None else start, max_iter, tol)
+        found = _lloyd(A, _seeds(A, r, seed) if start is None else start, max_iter, tol)
+        return found[0], nearest(A, found[0]), *found[1:]
     solver = sklearn.cluster.KMeans(
         r,
         init="k-means++" if start is None else start.numpy(),
@@ -196,7 +201,8 @@ def cluster(
         warnings.simplefilter("ignore", ConvergenceWarning)
         solver.fit(A.numpy())
     centers = torch.from_numpy(np.ascontiguousarray(solver.cluster_centers_))
-    return centers.to(A.dtype), int(solver.n_iter_), solver.n_iter_ < max_iter
+    labels = torch.from_numpy(solver.labels_).long()
+    return centers.to(A.dtype), labels, int(solver.n_iter_), solver.n_iter_ < max_iter
 
 
 def _seeds(A: Tensor, r: int, seed: int) -> Tensor:
