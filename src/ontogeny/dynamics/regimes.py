@@ -176,7 +176,7 @@ def regimes(
 
     Measured (400 series each, 24 and 50 checkpoints): a boundary is found in 0.5 to 3.3 % of single
     series that have none, whatever the memory or tails of the noise. Noise that grows sixfold
-    half-way is found in 41 and 88 % of single curves and 98 % of six layers jointly; noise
+    half-way is found in 41 and 88 % of single curves, 96 and 98 % of six layers jointly; noise
     that falls less often. More in the guide on dynamics.
 
     Source: Bernas 2025, sec. 5.1 and 6, where the boundary is set by hand.
