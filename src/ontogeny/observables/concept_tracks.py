@@ -70,7 +70,7 @@ class ConceptTracks(Observable):
         "deaths": ("concepts that resemble none afterwards", "concepts"),
         "merges": ("concepts that merge into one which lives on", "concepts"),
         "line": ("concepts of the reference step, the longest followed first", ""),
-        "line_concept": ("number of the concept at the reference step", ""),
+        "line_concept": ("number of the concept at the reference step", "1"),
         "similarity": ("|cos| with its form at the reference step", "1"),
         "followed": ("share of the reference step's concepts followed to here", "1"),
         "refit_continued": ("share of concepts that a refit of the same step finds again", "1"),
