@@ -297,7 +297,8 @@ def test_hostile_names_stay_text_everywhere(visit):
 def test_every_result_is_drawn_without_complaint(visit, name, make):
     page = visit(name, make)
     draw_all(page)
-    page.click("#scale button[data-scale=linear]")
+    if name != "one-step":  # which has no axis to switch
+        page.click("#scale button[data-scale=linear]")
     page.focus("#slider")
     page.keyboard.press("Home")
     draw_all(page)

@@ -96,3 +96,19 @@ def test_heads_wrap_so_that_a_table_of_many_columns_fits(visit):
     assert table(page, "rank/many")["over"] <= 0
     few = table(page, "rank/few")
     assert few["over"] <= 0 and few["display"] == "table-cell"
+
+
+def one_step_tree():
+    claims = {"answer": ("claim", ["reproduces", "does not"])}
+    data = xr.Dataset(claims, coords={"claim": ["all is well", "nothing is"]})
+    shown = Table("claims", "Claims", rows="claim", columns=[Column("answer", "answer")])
+    return examples.tree_of({"claims": attach(data, Section("Claims", ""), [shown])}, [0], "Claims")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "seen"), [("one", one_step_tree, 0), ("wide", wide_tree, 4)]
+)
+def test_a_page_of_a_single_step_has_no_player(visit, name, make, seen):
+    page = visit(name, make)
+    parts = ("#play", "#slider", "#scale", "#now-step")
+    assert sum(page.locator(part).is_visible() for part in parts) == seen

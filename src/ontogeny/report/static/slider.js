@@ -4,6 +4,7 @@ const PLAY_SECONDS = 8;
 
 function startSlider() {
   const slider = document.getElementById("slider");
+  document.getElementById("bar").classList.toggle("still", DATA.steps.length < 2);
   const svg = makeSvg("svg", { "aria-hidden": "true" });
   slider.append(svg);
   slider.setAttribute("aria-valuemin", DATA.steps[0]);
