@@ -237,6 +237,7 @@ def test_every_result_is_drawn_without_complaint_or_sideways_scroll(visit, name,
     page = visit(name, make, width=width, color_scheme="dark")
     draw_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.click("#scale button[data-scale=linear]")
+    if name == "kinds":  # the other has one step, and so no axis to switch
+        page.click("#scale button[data-scale=linear]")
     draw_all(page)
     assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
