@@ -10,19 +10,18 @@ import numpy as np
 import xarray as xr
 
 from .. import distances
-from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
-from ..needs import Need, Series
-from .arguments import check_names, check_node
+from .arguments import check_names
 from .attributes import Names
-from .base import Observable, SeriesReading
+from .base import SeriesReading
 from .concept_figures import filled_steps
+from .concept_series import ConceptSeries, finished_dictionaries
 
 __all__ = ["ConceptDistances"]
 
 
 @dataclass(frozen=True)
-class ConceptDistances(Observable):
+class ConceptDistances(ConceptSeries):
     """All pairs of steps of a `Concepts` node, and each step beside the one before it.
 
     Concepts of all steps are first permuted and signed to fit the reference step's, so that a
@@ -44,7 +43,6 @@ class ConceptDistances(Observable):
     'concepts-ica-distances'
     """
 
-    of: str
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
     label: str | None = None
@@ -58,32 +56,12 @@ class ConceptDistances(Observable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_node("of", self.of)
         check_names("measures", self.measures)
         distances.pairwise(np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures)
 
-    @property
-    def name(self) -> str:
-        """The label, or the name of the concepts with ``-distances``."""
-        return self.label or f"{self.of}-distances"
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The concepts' node, whose refits are the noise floor."""
-        return (self.of,)
-
-    def needs(self) -> Sequence[Need]:
-        """Return the dictionaries of all steps."""
-        return [Series(self.of, ("dictionary",))]
-
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``between(distance, step, step_)`` and ``to_previous(distance, step)``."""
-        data = reading.data.dropna("feature", how="all", subset=["dictionary"])
-        steps = data.step.values
-        if len(steps) < 2:
-            raise ArgumentError("distances between steps need at least two finished steps")
-        reference = int(np.argmin(np.abs(steps - reading.reference_step)))
-        W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        steps, _, W, reference = finished_dictionaries(reading)
         base = np.broadcast_to(W[reference], W.shape)
         stack = distances.align(base, W, under="signed-permutation").aligned
         between = distances.pairwise(stack, steps=steps, measures=self.measures, workers=1)

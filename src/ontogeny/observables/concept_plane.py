@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,12 +10,10 @@ import numpy as np
 import xarray as xr
 
 from .. import distances
-from ..errors import ArgumentError
 from ..figures import Scatter, Section, attach
-from ..needs import Need, Series
-from .arguments import check_node
 from .attributes import Names
-from .base import Observable, SeriesReading
+from .base import SeriesReading
+from .concept_series import ConceptSeries, finished_dictionaries
 
 __all__ = ["ConceptPlane"]
 
@@ -23,7 +21,7 @@ _AXES = ("first", "second")
 
 
 @dataclass(frozen=True)
-class ConceptPlane(Observable):
+class ConceptPlane(ConceptSeries):
     """The leading plane of all concepts of all steps of a `Concepts` node, layer by layer.
 
     Concepts are first permuted and signed to fit the reference step's. At the steps where the node
@@ -43,7 +41,6 @@ class ConceptPlane(Observable):
     'concepts-ica-plane'
     """
 
-    of: str
     label: str | None = None
 
     kind: ClassVar[str] = "concept-plane"
@@ -57,32 +54,10 @@ class ConceptPlane(Observable):
         "centre": ("mean of all concepts", "dictionary units"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_node("of", self.of)
-
-    @property
-    def name(self) -> str:
-        """The label, or the name of the concepts with ``-plane``."""
-        return self.label or f"{self.of}-plane"
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The concepts' node, which holds the refits."""
-        return (self.of,)
-
-    def needs(self) -> Sequence[Need]:
-        """Return the dictionaries of all steps."""
-        return [Series(self.of, ("dictionary",))]
-
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``first`` and ``second`` (step, concept), and the plane that they are of."""
-        data = reading.data.dropna("feature", how="all", subset=["dictionary"])
-        steps = data.step.values
-        if len(steps) < 2:
-            raise ArgumentError("a plane of all steps needs at least two finished steps")
-        W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
-        stack = _aligned(W, W[np.argmin(np.abs(steps - reading.reference_step))])
+        steps, features, W, reference = finished_dictionaries(reading)
+        stack = _aligned(W, W[reference])
         plane = distances.concept_plane(stack, steps=steps)
         places = {name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)}
         return xr.Dataset(
@@ -92,7 +67,7 @@ class ConceptPlane(Observable):
                 "direction": (("axis", "feature"), plane.direction.values),
                 "centre": ("feature", plane.centre.values),
             },
-            coords={"feature": data.feature.values},
+            coords={"feature": features},
         )
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

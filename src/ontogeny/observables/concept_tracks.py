@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,13 +10,11 @@ import numpy as np
 import xarray as xr
 
 from .. import distances
-from ..errors import ArgumentError
 from ..figures import Column, Curves, Figure, Heatmap, Section, Table, attach
-from ..needs import Need, Series
-from .arguments import check_node
 from .attributes import Names
-from .base import Observable, SeriesReading
+from .base import SeriesReading
 from .concept_figures import filled_steps
+from .concept_series import ConceptSeries, finished_dictionaries
 
 __all__ = ["ConceptTracks"]
 
@@ -24,7 +22,7 @@ _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "me
 
 
 @dataclass(frozen=True)
-class ConceptTracks(Observable):
+class ConceptTracks(ConceptSeries):
     """Concepts of a `Concepts` node followed from checkpoint to checkpoint, layer by layer.
 
     Neighbouring checkpoints are matched one-to-one by ``|cos|``; what exceeds the chance level of
@@ -51,7 +49,6 @@ class ConceptTracks(Observable):
     'concepts-ica-tracks'
     """
 
-    of: str
     threshold: float | None = None
     level: float = 0.01
     random_state: int = 0
@@ -89,7 +86,6 @@ class ConceptTracks(Observable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_node("of", self.of)
         blank = np.eye(2)[None].repeat(2, axis=0)
         distances.tracks(
             blank,
@@ -99,27 +95,9 @@ class ConceptTracks(Observable):
             random_state=self.random_state,
         )
 
-    @property
-    def name(self) -> str:
-        """The label, or the name of the concepts with ``-tracks``."""
-        return self.label or f"{self.of}-tracks"
-
-    @property
-    def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The concepts' node, which holds the refits."""
-        return (self.of,)
-
-    def needs(self) -> Sequence[Need]:
-        """Return the dictionaries of all steps."""
-        return [Series(self.of, ("dictionary",))]
-
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the tracks, their events, and the lines of the reference step's concepts."""
-        data = reading.data.dropna("feature", how="all", subset=["dictionary"])
-        steps = data.step.values
-        if len(steps) < 2:
-            raise ArgumentError("concepts can be followed over two finished steps or more")
-        W = data.dictionary.transpose("step", "feature", "concept").values.astype(np.float64)
+        steps, _, W, reference = finished_dictionaries(reading)
         found = distances.tracks(
             W,
             steps=steps,
@@ -127,7 +105,6 @@ class ConceptTracks(Observable):
             level=self.level,
             random_state=self.random_state,
         )
-        reference = int(np.argmin(np.abs(steps - reading.reference_step)))
         kept = found[["track", "cosine", "parent", "heir", "threshold"]]
         return kept.assign(_events(found)).assign(_lines(found.track.values, W, reference))
 
