@@ -8,8 +8,8 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny import observables as obs
-from ontogeny.observables.attributes import named
 from ontogeny.observables.registry import _OURS
+from ontogeny.summary import named
 from ontogeny.tasks import MarkerTask
 from ontogeny.training import MarkerRun, record_marker_runs
 from study_examples import LAYERS, ActivationNorm, developing, tiny_inputs

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from .activation_decay import ActivationDecay as ActivationDecay
-from .activation_path import ActivationPath as ActivationPath
-from .attention_entropy import AttentionEntropy as AttentionEntropy
+from .activations import ActivationDecay as ActivationDecay
+from .activations import ActivationPath as ActivationPath
+from .activations import EffectiveDimensions as EffectiveDimensions
+from .attention import AttentionEntropy as AttentionEntropy
+from .attention import ReadoutAttention as ReadoutAttention
 from .base import BlockReading as BlockReading
 from .base import Observable as Observable
 from .base import Reading as Reading
@@ -17,18 +19,16 @@ from .concept_distances import ConceptDistances as ConceptDistances
 from .concept_plane import ConceptPlane as ConceptPlane
 from .concept_tracks import ConceptTracks as ConceptTracks
 from .concepts import Concepts as Concepts
-from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics as EncoderDynamics
 from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .learning import LearningDynamics as LearningDynamics
 from .lipschitz import Lipschitz as Lipschitz
-from .loss import Loss as Loss
 from .orientation import Orientation as Orientation
 from .orientation import orientation_across_runs as orientation_across_runs
+from .predictions import Loss as Loss
 from .projection import Projection as Projection
 from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
-from .readout_attention import ReadoutAttention as ReadoutAttention
 from .regimes import Regimes as Regimes
 from .registry import make as make
 from .registry import names as names

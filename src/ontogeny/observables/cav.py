@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import InputSet, Need
-from .attributes import Names
+from ..summary import Names
 from .base import Reading, Run, by_layer
 from .supervised import (
     LEVEL,

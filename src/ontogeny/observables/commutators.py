@@ -13,7 +13,7 @@ from .. import capture, updates
 from ..errors import ArgumentError, check_choice, check_number, check_whole
 from ..figures import Curves, Figure, Section, attach
 from ..needs import Gradients, Need
-from .attributes import Names
+from ..summary import Names
 from .base import Observable
 from .rows import development_rows
 

@@ -11,8 +11,8 @@ import xarray as xr
 
 from .. import distances
 from ..figures import Band, Curves, Heatmap, Section, attach
+from ..summary import Names
 from .arguments import check_names
-from .attributes import Names
 from .base import SeriesReading
 from .concept_figures import filled_steps
 from .concept_series import ConceptSeries, finished_dictionaries

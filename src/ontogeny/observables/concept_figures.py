@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ..figures import Band, Curves, Figure, Section, attach
-from .attributes import Names
+from ..summary import Names
 from .rows import MEASURABLE, development_rows, reference_index, statement
 
 __all__ = ["VARIABLES", "extractor_title", "filled_steps", "summarise_concepts"]

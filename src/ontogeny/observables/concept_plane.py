@@ -11,7 +11,7 @@ import xarray as xr
 
 from .. import distances
 from ..figures import Scatter, Section, attach
-from .attributes import Names
+from ..summary import Names
 from .base import SeriesReading
 from .concept_series import ConceptSeries, finished_dictionaries
 

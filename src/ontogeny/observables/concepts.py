@@ -14,8 +14,8 @@ from .. import concepts, distances
 from ..distances.correlations import CORRELATIONS
 from ..errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
 from ..needs import Activations, Need, Reference
+from ..summary import Names
 from .arguments import check_names
-from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_figures import VARIABLES, summarise_concepts
 from .concept_fits import (

@@ -13,7 +13,7 @@ import xarray as xr
 from .. import concepts, dynamics
 from ..errors import ArgumentError, check_choice, check_number
 from ..needs import Activations, Need
-from .attributes import Names
+from ..summary import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_fits import layer_state, make_extractor
 from .encoder_figures import METRICS, summarise_encoders

@@ -12,7 +12,7 @@ import xarray as xr
 from ..dynamics import FitComparison, compare_fits
 from ..errors import check_choice
 from ..figures import Column, Curves, Heatmap, Section, Table, attach
-from .attributes import Names
+from ..summary import Names
 from .curves import OfCurve, curve_reference
 
 __all__ = ["Fits"]

@@ -14,8 +14,8 @@ from .. import dynamics, geometry
 from ..errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
 from ..figures import Band, Column, Curves, Footer, Pair, Section, Table, attach
 from ..needs import Need, Series
+from ..summary import Names
 from .arguments import check_names, check_node
-from .attributes import Names
 from .base import Observable, SeriesReading
 
 __all__ = ["IntrinsicDimension"]

@@ -12,7 +12,7 @@ import xarray as xr
 from ..dynamics import LearningProgress, Recurrence, learning_progress, recurrence
 from ..errors import ArgumentError, check_number
 from ..figures import Column, Curves, Section, Table, attach
-from .attributes import Names
+from ..summary import Names
 from .curves import OfCurve, curve_reference, floor_of, short
 
 __all__ = ["LearningDynamics"]

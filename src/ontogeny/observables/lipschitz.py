@@ -13,8 +13,8 @@ import xarray as xr
 from .. import capture, concepts, distances, dynamics
 from ..errors import ArgumentError, check_choice, check_number
 from ..needs import Activations, Gradients, Need, Reference
+from ..summary import Names
 from .arguments import check_node
-from .attributes import Names
 from .base import Observable, Reading, Run, by_layer
 from .concept_fits import dictionary_array, layer_state, make_extractor, matched
 from .lipschitz_figures import summarise_lipschitz

@@ -16,8 +16,8 @@ from .. import capture, geometry
 from ..errors import ArgumentError, check_whole
 from ..figures import Heatmap, Section, attach
 from ..needs import Need, Weights
+from ..summary import Names, named
 from ..trajectory import Trajectory
-from .attributes import Names, named
 from .base import BlockReading, Observable
 
 __all__ = ["Orientation", "orientation_across_runs"]

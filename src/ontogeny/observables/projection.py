@@ -13,7 +13,7 @@ import xarray as xr
 from .. import capture, geometry, updates
 from ..errors import ArgumentError, check_whole
 from ..figures import Band, Curves, Section, attach
-from .attributes import Names
+from ..summary import Names
 from .base import Run
 from .commutators import FIGURES as COMMUTATOR_FIGURES
 from .commutators import Commutators, defect_row, measures, stacked, statements

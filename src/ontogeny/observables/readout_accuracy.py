@@ -16,8 +16,8 @@ from ..capture.forward import run
 from ..errors import ArgumentError
 from ..figures import Band, Curves, Heatmap, Section, attach
 from ..needs import Gradients, Need
+from ..summary import Names
 from .arguments import check_names, check_wholes
-from .attributes import Names
 from .base import Observable
 from .rows import development_rows, statement
 

@@ -13,7 +13,7 @@ from ..dynamics import Regimes as Found
 from ..dynamics import holm, regimes
 from ..errors import check_number, check_whole
 from ..figures import Boundary, Column, Curves, Section, Table, attach
-from .attributes import Names
+from ..summary import Names
 from .curves import OfCurve, curve_reference, short
 
 __all__ = ["Regimes"]

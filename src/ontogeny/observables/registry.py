@@ -8,10 +8,9 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
-from .activation_decay import ActivationDecay
-from .activation_path import ActivationPath
+from .activations import ActivationDecay, ActivationPath, EffectiveDimensions
 from .arguments import as_fields
-from .attention_entropy import AttentionEntropy
+from .attention import AttentionEntropy, ReadoutAttention
 from .base import Observable
 from .cav import ConceptDirections
 from .commutators import Commutators
@@ -19,17 +18,15 @@ from .concept_distances import ConceptDistances
 from .concept_plane import ConceptPlane
 from .concept_tracks import ConceptTracks
 from .concepts import Concepts
-from .effective_dimensions import EffectiveDimensions
 from .encoder_dynamics import EncoderDynamics
 from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
 from .learning import LearningDynamics
 from .lipschitz import Lipschitz
-from .loss import Loss
 from .orientation import Orientation
+from .predictions import Loss
 from .projection import Projection
 from .readout_accuracy import ReadoutAccuracy
-from .readout_attention import ReadoutAttention
 from .regimes import Regimes
 from .sae_probe import SaeProbe
 from .semantics_learning import WordSemantics

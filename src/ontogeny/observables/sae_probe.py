@@ -15,8 +15,8 @@ from ..errors import ArgumentError, check_number, check_whole
 from ..figures import Band, Curves, Section, attach
 from ..inputs import Inputs
 from ..needs import Gradients, Need
+from ..summary import Names
 from .arguments import check_names, check_wholes
-from .attributes import Names
 from .base import Observable
 from .latent_correlations import Correlations, correlations
 from .readout_accuracy import answers

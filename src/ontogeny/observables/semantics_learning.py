@@ -19,7 +19,7 @@ from ..figures import attach
 from ..needs import InputSet, Model, Need
 from ..semantics import leading_directions, subspace_overlap
 from ..semantics.support import checked_lengths
-from .attributes import Names
+from ..summary import Names
 from .base import Observable
 from .semantics_figures import SECTION, figures, sentences
 from .semantics_series import development_of_concepts, order_of_learning, overlap_bands

@@ -12,8 +12,8 @@ import xarray as xr
 from ..dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
 from ..errors import ArgumentError, check_whole
 from ..figures import Column, Curves, Section, Table, attach
+from ..summary import Names
 from .arguments import check_labels, check_node
-from .attributes import Names
 from .curves import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 from .rows import MEASURABLE
 

@@ -17,7 +17,7 @@ from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
 from ..errors import ArgumentError, check_choice, check_whole
 from ..figures import attach
 from ..needs import Gradients, Need
-from .attributes import Names
+from ..summary import Names
 from .base import Reading, by_layer
 from .supervised import LabelledConcepts, chance_band, concept_rows, judged, row_statements
 from .tcav_figures import figures, section, significant

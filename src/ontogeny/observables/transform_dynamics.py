@@ -13,8 +13,8 @@ from .. import dynamics
 from ..distances import align
 from ..errors import ArgumentError, check_number
 from ..needs import Need, Series
+from ..summary import Names
 from .arguments import check_node
-from .attributes import Names
 from .base import Observable, SeriesReading
 from .concept_noise import MATCHINGS, SHARES
 from .transform_figures import MAPS, summarise_transforms

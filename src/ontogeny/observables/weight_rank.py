@@ -13,7 +13,7 @@ from .. import geometry
 from ..errors import ArgumentError, check_number, check_whole
 from ..figures import attach
 from ..needs import Need, Weights
-from .attributes import Names
+from ..summary import Names
 from .base import BlockReading, Observable
 from .rows import MEASURABLE, development_rows
 from .weight_rank_figures import figures, section, statements, symbol

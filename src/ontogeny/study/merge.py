@@ -20,8 +20,8 @@ import xarray as xr
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
-from ..observables.attributes import named
 from ..store import Cell, read_cell, temporary
+from ..summary import named
 from .layout import cell_path, result_path
 from .seal import same_content, seal
 
@@ -44,7 +44,7 @@ def merge(
         stacked.attrs["reference_step"] = attributes["reference_step"]
         others = {name: nodes[name] for name in observable.depends_on}
         summarised = _summarised(observable, stacked, others)
-        nodes[observable.name] = named(summarised, observable.variables)
+        nodes[observable.name] = named(summarised, observable.names())
     ordered = {o.name: nodes[o.name] for o in observables}
     root = xr.Dataset(attrs={**attributes, **provenance()})
     return xr.DataTree.from_dict({"/": root, **ordered})

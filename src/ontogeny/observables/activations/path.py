@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ..errors import ArgumentError, check_whole
-from ..figures import Curves, Section, attach
-from ..needs import Activations, Need
-from .attributes import Names
-from .base import Observable, by_layer
+from ...errors import ArgumentError, check_whole
+from ...figures import Section
+from ...needs import Activations, Need
+from ...quantities import Quantity
+from ..base import Observable, by_layer
 
 __all__ = ["ActivationPath"]
 
@@ -57,10 +57,26 @@ class ActivationPath(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "activation-path"
-    variables: ClassVar[Names] = {
-        "path": ("coordinates of the activations", "1"),
-        "change": ("change since the checkpoint before", "1"),
-    }
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity("path", "coordinates of the activations", symbol="uᵀAₜv / ‖Aₜ‖", figure=False),
+        Quantity(
+            "change",
+            "change since the checkpoint before",
+            y_scale="log",
+            caption="Root mean square over the coordinates.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Path of the activations",
+        definition="Each layer's activations along a few random directions that are the same at "
+        "every step, relative to their norm.",
+        symbol="cₖ = uₖᵀ Aₜ vₖ / ‖Aₜ‖_F",
+        null="Unrelated activations at two steps change the coordinates by about √2 = 1.4.",
+        care="A rotation of the features moves them too. The change is estimated from the "
+        "directions drawn: with 16 of them to about 18 % where activations change along many "
+        "directions, to 33 % where along one. It grows with the spacing of the checkpoints.",
+        source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,12 +94,10 @@ class ActivationPath(Observable):
             lambda _, A: {"path": ("coordinate", self._coordinates(A))},
         )
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add the change since the checkpoint before, and the figure."""
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the change since the checkpoint before."""
         moved = data.path.diff("step").reindex(step=data.step)
-        data = data.assign(change=(moved**2).mean("coordinate", skipna=False) ** 0.5)
-        data.path.attrs.update(symbol="uᵀAₜv / ‖Aₜ‖")
-        return attach(data, _SECTION, _FIGURES)
+        return data.assign(change=(moved**2).mean("coordinate", skipna=False) ** 0.5)
 
     def _coordinates(self, A: torch.Tensor) -> np.ndarray:
         """Return the coordinates (K,) of activations (n, m)."""
@@ -94,25 +108,3 @@ class ActivationPath(Observable):
         rng = np.random.default_rng([self.random_state, 5])
         rows, columns = (rng.standard_normal((self.coordinates, k)) for k in values.shape)
         return np.asarray(((rows @ values) * columns).sum(axis=1) / size)
-
-
-_SECTION = Section(
-    title="Path of the activations",
-    definition="Each layer's activations along a few random directions that are the same at "
-    "every step, relative to their norm.",
-    symbol="cₖ = uₖᵀ Aₜ vₖ / ‖Aₜ‖_F",
-    null="Unrelated activations at two steps change the coordinates by about √2 = 1.4.",
-    care="A rotation of the features moves them too. The change is estimated from the directions "
-    "drawn: with 16 of them to about 18 % where activations change along many directions, to 33 % "
-    "where along one. It grows with the spacing of the checkpoints.",
-    source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
-)
-_FIGURES = [
-    Curves(
-        "change",
-        "Change since the checkpoint before",
-        value="change",
-        y_scale="log",
-        caption="Root mean square over the coordinates.",
-    ),
-]

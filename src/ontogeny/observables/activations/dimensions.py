@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 import xarray as xr
 from scipy.linalg import eigvalsh_tridiagonal
 
-from .. import geometry
-from ..figures import Band, Curves, Section, attach
-from ..geometry.spectra import centred
-from ..needs import Activations, Need
-from .attributes import Names
-from .base import Observable, Reading, by_layer
-from .rows import development_rows, statement
+from ... import geometry
+from ...figures import Section
+from ...geometry.spectra import centred
+from ...needs import Activations, Need
+from ...quantities import Measured, Quantity
+from ...summary import Units
+from ..base import Observable, Reading, by_layer
 
 __all__ = ["EffectiveDimensions"]
 
-MEASURES = ("participation_ratio", "stable_rank", "effective_rank", "anisotropy")
-_BLOCKS = 10  # of tokens, for the jackknife
+_BLOCKS = 10  # of texts, for the jackknife
+_NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
 _CONSTANT = 1e-6  # variation, against the largest value, that float32 rounding may leave
+
+
+def _measure(name: str, title: str, units: str = "directions", **options: Any) -> Quantity:
+    nulls = {"null": "isotropic activations"}
+    return Quantity(name, title, units, unit="blocks of texts", nulls=nulls, **options)
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class EffectiveDimensions(Observable):
     """Participation ratio, stable rank, entropy rank and anisotropy of activations.
 
     The first three are those of the centred activations; anisotropy is the mean cosine of two
-    tokens' activations as they are. Errors: jackknife over ten blocks of tokens. Null: isotropic
+    tokens' activations as they are. Errors: jackknife over ten blocks of texts. Null: isotropic
     Gaussian activations of the same shape.
 
     Parameters
@@ -57,13 +62,28 @@ class EffectiveDimensions(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "effective-dimensions"
-    version: ClassVar[int] = 2
-    variables: ClassVar[Names] = {
-        "participation_ratio": ("participation ratio", "directions"),
-        "stable_rank": ("stable rank", "directions"),
-        "effective_rank": ("effective rank", "directions"),
-        "anisotropy": ("anisotropy", "1"),
-    }
+    version: ClassVar[int] = 3
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        _measure(
+            "participation_ratio",
+            "participation ratio",
+            rows="{layer} · dimensions",
+            subject="The participation ratio of {layer}",
+        ),
+        _measure("stable_rank", "stable rank"),
+        _measure("effective_rank", "effective rank (entropy of the singular values)"),
+        _measure("anisotropy", "anisotropy: mean cosine of two tokens", units="1"),
+    )
+    section: ClassVar[Section] = Section(
+        title="Effective dimensions of activations",
+        definition="How many directions the centred activations of a layer use, counted three "
+        "ways, and how much all tokens point the same way.",
+        symbol="PR = (Σλ)² / Σλ²,  stable rank = Σλ / λ₁,  effective rank = exp H(√λ / Σ√λ)",
+        null="Isotropic Gaussian activations of the same shape.",
+        care="A few tokens with very large activations lower all three ranks: look at the "
+        "anisotropy and the errors too.",
+        source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,32 +95,12 @@ class EffectiveDimensions(Observable):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the measures, their standard errors and the isotropic null of every layer."""
-        return by_layer(reading[self.needs()[0]], lambda path, A: _measures(A))
-
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add intervals, development rows of the participation ratio, words and figures."""
-        for name in MEASURES:
-            spread = 1.96 * data[f"{name}_stderr"]
-            data = data.assign(
-                {f"{name}_low": data[name] - spread, f"{name}_high": data[name] + spread}
-            )
-        values = data.participation_ratio.transpose("layer", "step").values
-        error = data.participation_ratio_stderr.transpose("layer", "step").values
-        layers = [str(layer) for layer in data.layer.values]
-        data = data.assign(
-            development_rows(
-                [f"{layer} · dimensions" for layer in layers],
-                layers,
-                data.step.values,
-                values,
-                floor=_floor(error),
-            )
-        )
-        words = statement(data, "The participation ratio of {layer}")
-        return attach(data, _SECTION, _FIGURES, words)
+        (need,) = self.needs()
+        units = Units(reading.units(need))
+        return by_layer(reading[need], lambda path, A: _measures(A, units))
 
 
-def _measures(A: torch.Tensor) -> dict[str, float]:
+def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:
     """Return the measures of activations (n, m) with jackknife errors and the isotropic null."""
     if len(A) < 2 * _BLOCKS:
         raise ValueError(
@@ -113,14 +113,14 @@ def _measures(A: torch.Tensor) -> dict[str, float]:
     apart = X - X.mean(0)  # around 0, a large mean would leave no digits
     if float(apart.abs().max()) < _CONSTANT:
         raise ValueError("the activations do not vary over tokens")
-    pairs = zip(_spectra(apart.numpy()), _cosines(X), strict=True)
+    blocks = units.blocks(_BLOCKS) if units.count > 1 else []
+    pairs = zip(_spectra(apart.numpy(), blocks), _cosines(X, blocks), strict=True)
     value, *left_out = [[*_ranks(spectrum), cosine] for spectrum, cosine in pairs]
-    error = np.sqrt((_BLOCKS - 1) * np.var(left_out, axis=0))
+    errors = np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)) if blocks else [None] * 4
     null = _isotropic(*X.shape)
     return {
-        **dict(zip(MEASURES, value, strict=True)),
-        **{f"{n}_stderr": e for n, e in zip(MEASURES, error, strict=True)},
-        **{f"{n}_null": v for n, v in zip(MEASURES, null, strict=True)},
+        q.name: Measured(v, stderr=e, nulls={"null": n})
+        for q, v, e, n in zip(EffectiveDimensions.quantities, value, errors, null, strict=True)
     }
 
 
@@ -134,7 +134,7 @@ def _ranks(spectrum: np.ndarray) -> list[float]:
     ]
 
 
-def _spectra(X: np.ndarray) -> Iterator[np.ndarray]:
+def _spectra(X: np.ndarray, blocks: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
     """Yield the singular values of `X` (n, m) with its rows centred: whole, without each block.
 
     From second moments of the smaller side, which are computed once: of features, from which a
@@ -142,13 +142,13 @@ def _spectra(X: np.ndarray) -> Iterator[np.ndarray]:
     """
     n, m = X.shape
     if n < m:
-        gram, rows = X @ X.T, np.arange(n)
-        for left_out in [rows[:0], *np.array_split(rows, _BLOCKS)]:
-            kept = np.delete(rows, left_out)
+        gram = X @ X.T
+        for left_out in [_NO_ROWS, *blocks]:
+            kept = np.delete(np.arange(n), left_out)
             yield _roots(centred(gram[np.ix_(kept, kept)]))
         return
     moment, total = X.T @ X, X.sum(0)
-    for left_out in [X[:0], *np.array_split(X, _BLOCKS)]:
+    for left_out in [X[rows] for rows in (_NO_ROWS, *blocks)]:
         kept = total - left_out.sum(0)
         inside = left_out.T @ left_out
         np.subtract(moment, inside, out=inside)
@@ -160,14 +160,14 @@ def _roots(moment: np.ndarray) -> np.ndarray:
     return np.asarray(values.clamp(min=0).sqrt().numpy())
 
 
-def _cosines(X: torch.Tensor) -> Iterator[float]:
+def _cosines(X: torch.Tensor, blocks: Sequence[np.ndarray]) -> Iterator[float]:
     """Yield the mean cosine over pairs of different rows: of all, without each block.
 
     A zero vector has no direction and is left out.
     """
     norms = torch.linalg.vector_norm(X, dim=1, keepdim=True)
     unit = X / torch.where(norms > 0, norms, 1.0)
-    parts = [(part.sum(0), int(part.any(1).sum())) for part in unit.tensor_split(_BLOCKS)]
+    parts = [(part.sum(0), int(part.any(1).sum())) for part in (unit[rows] for rows in blocks)]
     whole, count = unit.sum(0), int((norms > 0).sum())
     for total, alive in [(whole, count), *((whole - p, count - c) for p, c in parts)]:
         if alive < 2:
@@ -193,39 +193,3 @@ def _isotropic(n: int, m: int) -> tuple[float, ...]:
         squares = eigvalsh_tridiagonal(diagonal, beside, lapack_driver="sterf")
         ranks.append(_ranks(np.sqrt(np.maximum(squares, 0.0))))
     return (*np.mean(ranks, axis=0).tolist(), 0.0)
-
-
-def _floor(error: np.ndarray) -> np.ndarray:
-    """Return 1.96 standard errors of the change since the first step, 0 at gaps."""
-    there = np.isfinite(error)
-    first = np.take_along_axis(error, there.argmax(axis=1)[:, None], axis=1)
-    return np.where(there, 1.96 * np.sqrt(error**2 + first**2), 0.0)
-
-
-_TITLES = {
-    "participation_ratio": "Participation ratio",
-    "stable_rank": "Stable rank",
-    "effective_rank": "Effective rank (entropy of the singular values)",
-    "anisotropy": "Anisotropy: mean cosine of two tokens",
-}
-_FIGURES = [
-    Curves(
-        name,
-        _TITLES[name],
-        value=name,
-        interval=(f"{name}_low", f"{name}_high"),
-        bands=[Band(f"{name}_null", f"{name}_null", "isotropic activations")],
-        caption="Shade: ±1.96 jackknife standard errors over blocks of tokens.",
-    )
-    for name in MEASURES
-]
-_SECTION = Section(
-    title="Effective dimensions of activations",
-    definition="How many directions the centred activations of a layer use, counted three ways, "
-    "and how much all tokens point the same way.",
-    symbol="PR = (Σλ)² / Σλ²,  stable rank = Σλ / λ₁,  effective rank = exp H(√λ / Σ√λ)",
-    null="Isotropic Gaussian activations of the same shape.",
-    care="A few tokens with very large activations lower all three ranks: look at the anisotropy "
-    "and the errors too. Tokens of one text are not independent, so the errors are too small.",
-    source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
-)
