@@ -8,7 +8,9 @@ never changes another one's numbers (decision 2).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
+
+import numpy as np
 
 from .errors import ArgumentError, check_choice
 
@@ -28,8 +30,25 @@ __all__ = [
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 
 
+class Need:
+    """What is read of one checkpoint: a frozen dataclass, so that equal needs are read once."""
+
+    on: str | None = None
+    """Name of the input set that is read; None means the study's first."""
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the index of the text that each row of the value belongs to.
+
+        Raises
+        ------
+        ArgumentError
+            If the value has no rows that belong to texts.
+        """
+        raise ArgumentError(f"the rows of {type(self).__name__} do not belong to texts.")
+
+
 @dataclass(frozen=True)
-class Activations:
+class Activations(Need):
     """Outputs of modules on an input set: ``{module path: (n, m) float32 tensor}``.
 
     Parameters
@@ -65,9 +84,13 @@ class Activations:
         """The layer globs as a tuple."""
         return (self.layers,) if isinstance(self.layers, str) else self.layers
 
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the text of every row that is kept: the same rows at every checkpoint."""
+        return np.asarray(inputs.sample(self.tokens, self.max_tokens, self.random_state).text)
+
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Need):
     """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
 
     With `top`, also ``top_mass(k, layer, head, text)``: the mean share of attention that each
@@ -104,9 +127,13 @@ class Attention:
         if any(k < 1 for k in self.top):
             raise ArgumentError(f"top must hold numbers of keys, each at least 1; got {self.top}.")
 
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return one unit for each text."""
+        return np.arange(len(inputs))
+
 
 @dataclass(frozen=True)
-class Losses:
+class Losses(Need):
     """Loss of every text in nats per predicted token: Dataset ``loss(text)``, ``tokens(text)``.
 
     ``objective`` is ``"causal"`` (next token), ``"masked"`` (a fixed random `mask_fraction` of the
@@ -125,9 +152,13 @@ class Losses:
                 f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
             )
 
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return one unit for each text."""
+        return np.arange(len(inputs))
+
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(Need):
     """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 
     blocks: str | tuple[str, ...] = "*.weight"
@@ -143,12 +174,12 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Need):
     """The module itself, for exclusive use; its parameters and mode are restored afterwards."""
 
 
 @dataclass(frozen=True)
-class Gradients:
+class Gradients(Need):
     """The module with a loss on an input set, for observables that differentiate it.
 
     The value has ``.model`` (for exclusive use, gradients enabled; parameters, buffers, modes,
@@ -183,7 +214,7 @@ class Gradients:
 
 
 @dataclass(frozen=True)
-class InputSet:
+class InputSet(Need):
     """An input set itself, as it is read: ids, mask, texts and labels. No forward pass.
 
     ``on`` is its name; ``None`` means the study's first.
@@ -193,14 +224,18 @@ class InputSet:
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Need):
     """What `need` gives at the study's reference step, memory-mapped."""
 
-    need: Activations | Attention | Losses
+    need: Need
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the units of what is read at the reference step."""
+        return self.need.units(inputs)
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Need):
     """What another observable of the study found at all steps, mapped over its layers.
 
     Parameters
@@ -213,8 +248,3 @@ class Series:
 
     node: str
     variables: tuple[str, ...]
-
-
-Need: TypeAlias = (
-    Activations | Attention | Losses | Weights | Model | Gradients | InputSet | Reference | Series
-)

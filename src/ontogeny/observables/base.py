@@ -54,6 +54,14 @@ class Reading(Protocol):
         """Return the value of a declared need."""
         ...
 
+    def units(self, need: Need) -> np.ndarray:
+        """Return the index of the text that each row of a need's value belongs to.
+
+        Rows of `Activations` are tokens or texts; `Losses` and `Attention` have one row a text.
+        Tokens of one text are not independent, so noise is resampled over these texts.
+        """
+        ...
+
 
 class BlockReading(Protocol):
     """One weight matrix over all steps, for observables that need `Weights`."""

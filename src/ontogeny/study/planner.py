@@ -266,4 +266,4 @@ def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | 
         return name, "eager"
     if isinstance(need, Activations):
         return name, "corrupted" if need.tokens == "masked" else "plain"
-    return name, "plain" if need.objective == "causal" else "corrupted"
+    return name, "plain" if getattr(need, "objective", "") == "causal" else "corrupted"

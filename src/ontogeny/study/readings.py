@@ -54,17 +54,26 @@ class ReadStep:
         return self.step in self._job.settings.noise_steps
 
     def __getitem__(self, need: Need) -> Any:
+        self._check_declared(need)
+        if isinstance(need, Reference):
+            from .work import load_reference
+
+            return load_reference(self._job, need)
+        return self._values[need]
+
+    def units(self, need: Need) -> np.ndarray:
+        """Return the index of the text that each row of a need's value belongs to."""
+        self._check_declared(need)
+        read = need.need if isinstance(need, Reference) else need
+        return read.units(self._job.inputs[read.on or next(iter(self._job.inputs))])
+
+    def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
             declared = ", ".join(map(repr, self._observable.needs()))
             raise ArgumentError(
                 f"{self._observable.name} asked for {need!r}, which its needs() does not declare; "
                 f"it declares {declared}."
             )
-        if isinstance(need, Reference):
-            from .work import load_reference
-
-            return load_reference(self._job, need)
-        return self._values[need]
 
 
 class RunView:
