@@ -1,4 +1,4 @@
-"""Progress, half-way steps, floors, references: what `development` says of known series."""
+"""Progress, half-change steps, floors, references: what `development` says of known series."""
 
 from __future__ import annotations
 
@@ -59,6 +59,58 @@ def test_a_step_with_an_unknown_floor_widens_the_interval_over_it_and_no_more():
     assert found.half_step_low == pytest.approx(8, rel=0.01)
     assert 16 < found.half_step < 32
     assert found.half_step_high == pytest.approx(128, rel=0.01)
+
+
+def test_unknown_noise_is_never_read_as_zero():
+    found = development(STEPS, decay(20.0), np.nan)
+    assert not found.noise_known and not found.developed and not found.distinct.any()
+    assert found.p_value < 0.01 and found.change == pytest.approx(decay(20.0)[-1] - 1)
+    for step in (found.half_step, found.half_step_low, found.half_step_high, found.settled_step):
+        assert np.isnan(step)
+
+
+def test_unknown_noise_at_the_last_usable_step_leaves_no_verdict():
+    values, floor = decay(20.0), np.full(12, 0.05)
+    floor[10] = np.nan
+    assert development(STEPS, values, floor).developed
+    values[11] = np.nan
+    found = development(STEPS, values, floor)
+    assert not found.noise_known and not found.developed and np.isnan(found.settled_step)
+
+
+def test_unknown_noise_between_the_ends_leaves_the_interval_open():
+    known = development(STEPS, decay(20.0), 0.05)
+    floor = np.full(12, 0.05)
+    floor[0] = np.nan
+    first = development(STEPS, decay(20.0), floor)
+    assert first.half_step_low == known.half_step_low
+    assert first.half_step_high == known.half_step_high
+    floor[5] = np.nan
+    found = development(STEPS, decay(20.0), floor)
+    assert found.noise_known and found.developed and found.half_step == known.half_step
+    assert np.isnan(found.half_step_low) and np.isnan(found.half_step_high)
+    assert known.distinct[5] and not found.distinct[5]
+
+
+def test_unknown_noise_of_a_missing_step_changes_nothing():
+    values, floor = decay(20.0), np.full(12, 0.05)
+    values[5] = floor[5] = np.nan
+    found, known = development(STEPS, values, floor), development(STEPS, values, 0.05)
+    for name in ("half_step_low", "half_step_high", "settled_step", "developed", "noise_known"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
+
+
+def test_settled_step_is_given_only_where_known_floors_decide_it():
+    values = np.array([5.0, 5, 5, 4.8, 4, 3, 2, 1.1, 1.05, 1.0, 0.95, 1.0])
+    for unknown, settled in ((3, 64), (6, np.nan), (8, np.nan), (11, np.nan)):
+        floor = np.full(12, 0.15)
+        floor[unknown] = np.nan
+        np.testing.assert_equal(float(development(STEPS, values, floor).settled_step), settled)
+
+
+def test_unknown_noise_of_one_series_leaves_the_others_alone():
+    found = development(STEPS, np.stack([decay(20.0), decay(5.0)]), [0.05, np.nan])
+    assert found.noise_known.tolist() == found.developed.tolist() == [True, False]
 
 
 def test_interval_spans_all_crossings_of_one_half():
@@ -208,7 +260,8 @@ def test_whatever_comes_the_results_hold_together(values, floor, reference):
         ({"values": [1.0, 2.0]}, ArgumentError, r"values must have shape \(\.\.\., 3\)"),
         ({"values": [1.0, np.inf, 2.0]}, NonFiniteError, "values holds 1 infinite"),
         ({"floor": -0.1}, ArgumentError, "floor must not be negative"),
-        ({"floor": np.nan}, NonFiniteError, "floor holds 1 NaN"),
+        ({"floor": np.inf}, NonFiniteError, "floor holds 1 infinite"),
+        ({"scale": np.nan}, NonFiniteError, "scale holds 1 NaN"),
         ({"floor": [1.0, 2.0]}, ArgumentError, "floor must be one number"),
         ({"scale": -1.0}, ArgumentError, "scale must not be negative"),
         ({"reference_index": 3}, ArgumentError, "reference_index must be a position from 0 to 2"),

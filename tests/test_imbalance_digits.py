@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from ontogeny import semantics, tasks, training
+from ontogeny import semantics
 from ontogeny.errors import ArgumentError
+from ontogeny.reproduce import tasks, training
 
 
 def test_digits_are_those_asked_for():

@@ -9,8 +9,8 @@ import torch
 import ontogeny as og
 from ontogeny import capture, needs
 from ontogeny.errors import ArgumentError
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import MarkerRun
 from study_examples import tiny_inputs, tiny_model
 
 

@@ -14,8 +14,8 @@ from ontogeny.observables.latent_correlations import correlations, latent_correl
 from ontogeny.observables.readout_accuracy import answers, majority_share, wilson_interval
 from ontogeny.observables.readout_attention import settling_step
 from ontogeny.observables.readout_state import ReadoutState
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun, record_marker_runs
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import MarkerRun, record_marker_runs
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 

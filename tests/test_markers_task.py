@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ontogeny.errors import ArgumentError
-from ontogeny.tasks import MarkerStream, MarkerTask
+from ontogeny.reproduce.tasks import MarkerStream, MarkerTask
 
 
 def generator(seed=0):

@@ -9,9 +9,9 @@ import xarray as xr
 import ontogeny as og
 from ontogeny import observables as obs
 from ontogeny.observables.registry import _OURS
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import MarkerRun, record_marker_runs
 from ontogeny.summary import named
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun, record_marker_runs
 from study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from word_semantics_examples import corpus, learning
 

@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ontogeny import semantics, tasks, training
+from ontogeny import semantics
 from ontogeny.errors import ArgumentError
+from ontogeny.reproduce import tasks, training
 from ontogeny.semantics.coarse_to_fine import _random_classes
 
 WORLD = tasks.organism_world()

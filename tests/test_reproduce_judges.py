@@ -25,8 +25,8 @@ from ontogeny.reproduce import (
     update_judges,
 )
 from ontogeny.reproduce.execution import RECIPES
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import MarkerRun
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)

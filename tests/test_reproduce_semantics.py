@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from ontogeny import reproduce, semantics, tasks
+from ontogeny import reproduce, semantics
 from ontogeny.cli.main import _run
 from ontogeny.errors import ArgumentError
 from ontogeny.reproduce import Verdict
@@ -220,7 +220,7 @@ def test_the_guide_names_every_recipe():
 def test_the_organisms_first_concepts_are_those_of_the_paper():
     from ontogeny.reproduce.semantics import organisms
 
-    world = tasks.organism_world()
+    world = reproduce.tasks.organism_world()
     basis = semantics.svd_concepts(world.S, 6)
     assert all(v.holds for v in organisms._of_signs(world, basis))
     turned = semantics.ConceptBasis(np.roll(basis.U, 1, axis=0), basis.sigma, basis.V)

@@ -11,11 +11,16 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import ontogeny as og
-from ontogeny import capture, training
+from ontogeny import capture
 from ontogeny.errors import ArgumentError, NonFiniteError, StoreError
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun, OptimizerSettings, record_marker_runs, train_seeds
-from ontogeny.training import seeds as room
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import (
+    MarkerRun,
+    OptimizerSettings,
+    record_marker_runs,
+    train_seeds,
+)
+from ontogeny.reproduce.training import seeds as room
 
 
 def tiny(**changes):
@@ -245,6 +250,6 @@ def test_the_untrained_model_is_that_of_its_seed():
     torch.manual_seed(4)
     again = run.model().state_dict()
     assert all(torch.equal(one[name], again[name]) for name in one)
-    assert set(training.MarkerRun.paper().model().state_dict()) >= {
+    assert set(MarkerRun.paper().model().state_dict()) >= {
         f"layers.1.self_attn.{part}_proj.weight" for part in "qkvo"
     }

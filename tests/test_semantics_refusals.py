@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from ontogeny import semantics, tasks, training, updates
+from ontogeny import semantics, updates
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import semantics_views
-from ontogeny.tasks.marker_stream import MarkerStream
+from ontogeny.reproduce import tasks, training
 
 TEXT = "to go to see a cat to run a dog " * 3
 BASIS = semantics.svd_concepts(np.random.default_rng(0).normal(size=(10, 4)), 3)
@@ -66,8 +66,8 @@ LIFT_OF_NOTHING = semantics.SignatureLift(np.array([np.nan, 2.0]), np.ones((9, 2
         (lambda: semantics.train_ufm(CENTRED, 2, random_state=-1), "random_state"),
         (lambda: tasks.MarkerTask().inputs(4, random_state=-1), "random_state"),
         (lambda: tasks.MarkerTask().inputs("x"), "n must be a whole number"),
-        (lambda: MarkerStream(tasks.MarkerTask(), 4, -1), "random_state"),
-        (lambda: MarkerStream(tasks.MarkerTask(), 4.5), "batch_size"),
+        (lambda: tasks.MarkerStream(tasks.MarkerTask(), 4, -1), "random_state"),
+        (lambda: tasks.MarkerStream(tasks.MarkerTask(), 4.5), "batch_size"),
         (lambda: tasks.imbalanced_digits(ratio="x"), "ratio"),
         (lambda: tasks.imbalanced_digits(random_state=-1), "random_state"),
         (lambda: tasks.organism_world("barks"), "attributes must map"),

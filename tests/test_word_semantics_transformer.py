@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from ontogeny import semantics, tasks, training
+from ontogeny import semantics, tasks
+from ontogeny.reproduce import training
 
 
 def test_larger_singular_values_are_learned_earlier_and_shuffled_ones_are_not_learned():

@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ... import semantics, tasks, training
+from ... import semantics
 from ...figures import Band, Curves, Section, attach
+from .. import tasks, training
 from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves

@@ -10,9 +10,10 @@ import numpy as np
 import xarray as xr
 from scipy.stats import rankdata
 
-from ... import semantics, tasks, training
+from ... import semantics
 from ...figures import Section, attach
 from ...observables.semantics_views import concepts_view, confusion_view, tree_view
+from .. import tasks, training
 from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ... import semantics, training
+from ... import semantics
 from ...errors import ArgumentError
 from ...figures import Band, Scatter, Section, attach
+from .. import training
 from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves

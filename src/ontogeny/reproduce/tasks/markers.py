@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice, check_whole
-from ..inputs import Inputs
+from ...errors import ArgumentError, check_choice, check_whole
+from ...inputs import Inputs
 
 __all__ = ["MarkerBatch", "MarkerTask"]
 

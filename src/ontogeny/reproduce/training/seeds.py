@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
 
-from ..errors import ArgumentError, StoreError
-from ..trajectory import Recorder
-from .loop import Loss, Progress, TrainingLog, train
+from ...errors import ArgumentError, StoreError
+from ...training.loop import Loss, Progress, TrainingLog, train
+from ...trajectory import Recorder
 from .stacked import OptimizerSettings, StackedModels
 
 __all__ = ["train_seeds"]

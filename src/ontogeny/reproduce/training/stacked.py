@@ -14,8 +14,8 @@ from torch.optim import SGD, AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils import _pytree as pytree
 
-from ..errors import ArgumentError, check_choice
-from .loop import Loss
+from ...errors import ArgumentError, check_choice
+from ...training.loop import Loss
 
 __all__ = ["OptimizerSettings", "StackedModels"]
 

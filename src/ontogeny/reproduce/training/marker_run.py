@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError
+from ...errors import ArgumentError
+from ...training.loop import Progress
 from ..tasks import MarkerBatch, MarkerStream, MarkerTask
-from .loop import Progress
 from .seeds import train_seeds
 from .stacked import OptimizerSettings
 
@@ -31,7 +31,7 @@ class MarkerRun:
     Parameters
     ----------
     task
-        `ontogeny.tasks.MarkerTask`.
+        `ontogeny.reproduce.tasks.MarkerTask`.
     layers, width, heads, mlp
         Sizes of the `ReadoutTransformer`.
     steps, batch_size

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ArgumentError, check_whole
+from ...errors import ArgumentError, check_whole
 
 __all__ = ["ImbalancedDigits", "imbalanced_digits"]
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from ..errors import ArgumentError, check_whole
+from ...errors import ArgumentError, check_whole
 from .markers import MarkerBatch, MarkerTask
 
 __all__ = ["MarkerStream"]

@@ -12,8 +12,8 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, check_choice, check_whole
-from .loop import train
+from ...errors import ArgumentError, check_choice, check_whole
+from ...training.loop import train
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel

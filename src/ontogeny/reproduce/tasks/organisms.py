@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ...errors import ArgumentError
 
 __all__ = ["OrganismWorld", "organism_world"]
 

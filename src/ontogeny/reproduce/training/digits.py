@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, check_choice, check_whole
 from ..tasks import ImbalancedDigits
 
 __all__ = ["DigitTask", "digit_network"]
@@ -36,7 +36,7 @@ class DigitTask:
 
     Examples
     --------
-    >>> from ontogeny.tasks import imbalanced_digits
+    >>> from ontogeny.reproduce.tasks import imbalanced_digits
     >>> task = DigitTask(imbalanced_digits(per_majority=20))
     >>> task.logits(digit_network(4)).shape
     (4, 44)
