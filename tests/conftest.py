@@ -1,8 +1,10 @@
 """Settings of every test: what Hypothesis may do on a machine that is busy with something else."""
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A deadline measures the machine. Everything else stays as Hypothesis has it, which draws the same
-# examples each time where the variable CI is set.
-settings.register_profile("without-deadline", settings(), deadline=None)
-settings.load_profile("without-deadline")
+# Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
+# as Hypothesis has it: where the variable CI is set, it draws the same examples each time.
+settings.register_profile(
+    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")

@@ -107,7 +107,7 @@ def test_a_planted_direction_is_found(solver):
     assert CAV(l2=1e-2, solver=solver).fit(A, y).direction_ @ planted > 0.98
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from(["lbfgs", "mean-difference"]))
 def test_rotating_the_features_rotates_the_direction_and_swapping_labels_turns_it(seed, solver):
     A, y, _ = labelled(n=60, m=6, seed=seed)

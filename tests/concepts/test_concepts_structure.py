@@ -27,7 +27,7 @@ def make(name, r=3, **options):
     return concepts.make(name, r, **{**OPTIONS.get(name, {}), **options})
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from(concepts.names()))
 def test_canonical_form_undoes_exactly_what_the_structure_allows(seed, name):
     rng = np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def test_a_stack_of_tensors_gives_tensors_and_checks_its_starts():
 
 
 @pytest.mark.parametrize("name", ["svd", "pca"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     cuts=st.lists(st.integers(1, 79), max_size=5, unique=True), offset=st.sampled_from([0.0, 1e4])
 )

@@ -188,7 +188,7 @@ def test_batches_keep_their_shape_and_their_rows():
     st.floats(0, 10),
     st.integers(0, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_comes_the_results_hold_together(values, floor, reference):
     steps = np.arange(len(values))
     found = development(steps, values, floor, reference_index=reference, n_permutations=99)

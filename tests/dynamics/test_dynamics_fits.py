@@ -18,7 +18,7 @@ from ontogeny.dynamics.decay_shapes import SHAPES
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.floats(0.02, 0.6),
     st.floats(0.2, 5),
@@ -106,7 +106,7 @@ def test_standard_errors_cover_planted_parameters():
 
 
 @given(st.floats(0.1, 1e4))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_the_unit_of_time_only_scales_the_rate(factor):
     y = np.exp(-EARLY / 80) + 0.05 * np.random.default_rng(0).normal(size=len(EARLY))
     plain, scaled = fit_exponential(EARLY, y), fit_exponential(factor * EARLY, y)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import linregress
 
@@ -18,7 +18,6 @@ def orbit(slope, intercept, noise, count, seed=0, start=1.0):
     return np.array(values)
 
 
-@settings(deadline=None)
 @given(st.floats(0.1, 0.95), st.floats(-2, 2))
 def test_an_exact_map_comes_back(slope, intercept):
     m = orbit(slope, intercept, 0.0, 12, start=5.0)
@@ -93,7 +92,6 @@ def test_progress_within_the_noise_is_none():
     assert not learning_progress(np.arange(4), [1.0, 0.97, 0.96, 0.95], noise=0.1).progressed
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=30))
 def test_the_bound_holds_and_is_reached(values):
     found = learning_progress(np.arange(len(values)), values)

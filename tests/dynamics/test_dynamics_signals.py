@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 from sklearn.feature_selection import mutual_info_regression
@@ -24,7 +24,6 @@ def warped(x, y):
     return total[-1, -1]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 100))
 def test_warping_is_its_definition(n, m, seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import make_smoothing_spline
 
@@ -38,7 +38,6 @@ def test_trend_and_fluctuation_add_up_and_lines_have_no_fluctuation():
     assert (found.degrees_of_freedom <= len(u) / 2 + 1e-9).all()
 
 
-@settings(deadline=None)
 @given(st.floats(-5, 5), st.floats(0.1, 10), st.integers(0, 5))
 def test_shift_and_scale_pass_through(shift, scale, seed):
     values = planted("exponential", "independent", EARLY, 1, 0.05, np.random.default_rng(seed))[0]

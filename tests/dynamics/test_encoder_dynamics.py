@@ -85,7 +85,7 @@ def test_an_assignment_beats_a_greedy_choice():
     assert dynamics.match_codes(U, V).correlation.sum() == pytest.approx(best)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(-8, 3))
 def test_divergences_equal_scipys_and_keep_their_digits_near_zero(seed, exponent):
     rng = np.random.default_rng(seed)

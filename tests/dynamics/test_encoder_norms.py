@@ -149,7 +149,7 @@ def test_an_exact_fit_and_zero_codes_converge(norm):
     assert nothing.rank == 0 and not nothing.matrix.any() and nothing.relative_error == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from(sorted(NORMS)), st.floats(0.05, 20), st.integers(0, 10**6))
 def test_the_proximal_map_and_the_dual_norm_belong_to_the_norm(name, step, seed):
     """Moreau: V - prox(V) lies in step times the dual ball and attains <V - R, R> = step f(R)."""
@@ -162,7 +162,7 @@ def test_the_proximal_map_and_the_dual_norm_belong_to_the_norm(name, step, seed)
     assert (Z * R).sum() == pytest.approx(norm.value(R).sum(), abs=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(-120, 120), st.integers(-120, 120))
 def test_units_of_activations_and_codes_only_rescale_the_encoder(a, u):
     A, U = _data(20, 3, 2)

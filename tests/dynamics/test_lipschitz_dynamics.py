@@ -14,7 +14,7 @@ from ontogeny import dynamics
 from ontogeny.errors import ArgumentError
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.01, 50), st.integers(0, 10**6))
 def test_a_linear_map_keeps_its_ratios_below_its_largest_singular_value(scale, seed):
     rng = np.random.default_rng(seed)

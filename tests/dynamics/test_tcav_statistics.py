@@ -111,7 +111,7 @@ def test_bad_arguments_are_refused(call, words):
         call()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 30))
 def test_p_values_are_ranks_and_corrections_never_smaller(seed, tests, draws):
     rng = np.random.default_rng(seed)

@@ -42,7 +42,7 @@ def test_codes_go_by_the_inverse_transpose_and_not_by_the_inverse():
     assert dynamics.transform(W @ T, U @ inverse, W, U).error > 1  # the report's T^-1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_a_rotation_is_told_from_a_deformation_and_from_leaving_the_span(seed):
     W, U, rng = _reference(seed=seed)

@@ -99,7 +99,7 @@ def test_calibration_names_the_dimensions_that_look_alike():
     assert table.compatible.values.tolist() == [False, True, False]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000), scale=st.sampled_from([1e-6, 1.0, 1e6]))
 def test_rotation_scale_and_shift_change_nothing(seed, scale):
     X = points(40, 4, seed)

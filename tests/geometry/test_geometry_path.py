@@ -89,7 +89,7 @@ def test_a_bad_block_adds_nothing(monkeypatch):
 
 
 @given(st.integers(3, 12), st.integers(2, 30), st.floats(0.05, 1.0), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_variance_rank_is_what_a_pca_of_the_snapshots_says(n_steps, dimension, variance, seed):
     path = walk(n_steps, dimension, seed)
     ratio = np.cumsum(PCA(svd_solver="full").fit(path).explained_variance_ratio_)

@@ -41,7 +41,7 @@ def test_ranks_of_a_known_spectrum_match_their_definitions():
 
 @pytest.mark.parametrize("rank", RANKS)
 @given(st.integers(1, 6), st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_ranks_lie_between_one_and_the_rank_and_do_not_see_scale_or_side(rank, count, seed):
     spectrum = np.random.default_rng(seed).uniform(0.1, 1, count)
     A = matrix_with(list(spectrum), (8, 7), seed)

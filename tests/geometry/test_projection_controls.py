@@ -79,7 +79,7 @@ def measured(vectors, bases, sizes):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_parts_inside_and_outside_are_those_of_the_explicit_projector(seed):
     rng = np.random.default_rng(seed)

@@ -41,6 +41,7 @@ class Watched:
         self.complaints, self.requests = [], []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.page = page = self.context.new_page()
+        page.set_default_timeout(300_000)  # only what hangs takes so long, on any machine
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))

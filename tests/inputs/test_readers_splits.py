@@ -19,7 +19,7 @@ LABELS = st.lists(st.integers(0, 2), min_size=6, max_size=60).filter(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LABELS, st.floats(0.05, 0.95), st.integers(0, 100))
 def test_splits_are_stratified_partitions(labels, fraction, seed):
     first, second = stratified_split(labels, fraction, seed)
@@ -32,7 +32,7 @@ def test_splits_are_stratified_partitions(labels, fraction, seed):
     assert np.array_equal(first, again[0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LABELS, st.integers(1, 70), st.integers(0, 100))
 def test_draws_keep_the_shares(labels, count, seed):
     drawn = stratified_draw(labels, count, seed)

@@ -313,7 +313,7 @@ def test_an_argument_is_legal_or_refused_when_the_observable_is_made(kind, name)
         check(kind, name, value)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(
     data=st.data(),
     value=st.one_of(

@@ -86,7 +86,11 @@ def test_turning_changes_the_side_and_no_distance_grows(page):
 
     before = flat()
     page.locator(f"{figure('points/space')} input[type=range]").fill("100")
-    page.wait_for_timeout(300)
+    page.wait_for_function(
+        """([id, x]) => document.querySelector(`[id="${id}"] .plot`).data
+          .find((t) => t.meta.part === "points").x[0] !== x""",
+        arg=["points/space", float(before[0, 0])],
+    )
     after = flat()
     assert np.abs(before - after).max() > 0.1
     for seen in (before, after):

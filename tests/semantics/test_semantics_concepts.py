@@ -54,7 +54,7 @@ def test_no_more_concepts_than_the_rank(method):
     assert semantics.svd_concepts(S, k=6, method=method).k == rank == 5
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_signs_do_not_depend_on_the_solver(seed):
     S = random_support(30, 45, 0.2, seed)

@@ -15,7 +15,7 @@ from ontogeny.semantics import counting
 streams = st.lists(st.integers(-1, 5), min_size=2, max_size=120)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(streams, st.integers(1, 7), st.integers(1, 40), st.integers(1, 3), st.integers(0, 3))
 def test_counts_equal_a_plain_count(ids, vocab_size, n_contexts, shortest, more):
     longest = shortest + more
@@ -37,7 +37,7 @@ def test_counts_equal_a_plain_count(ids, vocab_size, n_contexts, shortest, more)
     np.testing.assert_allclose(support.pi, counts.sum(0) / counts.sum())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(streams, st.integers(2, 30), st.integers(3, 17))
 def test_chunks_do_not_change_the_counts(ids, n_contexts, chunk):
     whole = [counting.frequent_words(np.array(ids), np.zeros(0, int), 5)]

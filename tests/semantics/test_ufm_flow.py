@@ -188,7 +188,7 @@ def test_a_ridge_shrinks_every_singular_value_by_itself():
     assert np.allclose(run.singular_value[-1], np.maximum(sigma[:5] - 0.5, 0), atol=1e-3)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.permutations(range(7)), st.integers(0, 99))
 def test_renaming_words_and_contexts_changes_nothing(order, seed):
     S = centred(support(5, 7, seed))

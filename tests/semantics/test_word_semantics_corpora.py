@@ -15,7 +15,7 @@ from ontogeny.errors import ArgumentError, NonFiniteError
 STREAMS = st.lists(st.integers(-1, 5), min_size=8, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STREAMS, st.integers(2, 4))
 def test_gaps_are_counted_as_by_hand(ids, longest):
     counted = Counter()
@@ -48,7 +48,7 @@ def test_only_the_most_frequent_gaps_are_kept():
         semantics.cloze_support(ids, 10, 1, (1, 2))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STREAMS.filter(lambda ids: max(ids) > 0), st.integers(0, 99))
 def test_shuffling_keeps_how_often_everything_occurs(ids, seed):
     try:

@@ -26,7 +26,7 @@ def recomputed(task, row):
     return places, values, int(np.prod(values, dtype=object)) % task.modulus
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     length=st.integers(4, 24),
     modulus=st.integers(2, 17),

@@ -86,7 +86,7 @@ def test_confusion_along_training_is_that_of_every_step():
         assert float(whole.superset[i]) == float(one.superset)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 9999))
 def test_adding_a_number_to_all_logits_of_a_context_changes_nothing(seed):
     rng = np.random.default_rng(seed)

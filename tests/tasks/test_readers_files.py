@@ -60,7 +60,7 @@ def test_one_file_a_class():
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(TEXT, st.integers(0, 3)), min_size=1, max_size=8), st.booleans())
 def test_csv_of_the_standard_library_comes_back(tmp_path_factory, rows, header):
     path = tmp_path_factory.mktemp("csv") / "data.csv"

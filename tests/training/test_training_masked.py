@@ -2,7 +2,7 @@ import logging
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -107,7 +107,6 @@ def test_a_plain_module_that_returns_logits_is_trained_to_the_unigram_frequencie
     assert loss == pytest.approx(made.unigram_entropy, abs=0.1)
 
 
-@settings(deadline=None)
 @given(
     length=st.integers(3, 40),
     crops=st.integers(1, 5),

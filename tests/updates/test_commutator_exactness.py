@@ -119,7 +119,7 @@ def test_the_bracket_is_that_of_explicit_hessians_and_the_limit_of_small_steps()
     assert errors[1] / errors[0] == pytest.approx(0.1, rel=0.1)  # they differ by O(lr)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([1e-4, 1e-2, 0.5]))
 def test_it_changes_its_sign_with_the_order_and_vanishes_for_equal_batches(seed, lr):
     model, a, b = network(seed), data(seed + 1), data(seed + 2)
