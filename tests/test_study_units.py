@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import xarray as xr
+from study_examples import LAYERS, tiny_inputs, tiny_model
 
 import ontogeny as og
 from ontogeny import needs
 from ontogeny.observables import Observable
-from study_examples import LAYERS, tiny_inputs, tiny_model
 
 TEXTS = 24
 
