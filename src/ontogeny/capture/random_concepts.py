@@ -200,7 +200,7 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
     >>> random_draws(10, 3, 4).shape
     (4, 2, 3)
     """
-    n_runs = check_whole("n_runs", n_runs, least=2)
+    n_runs = check_whole("n_runs", n_runs, minimum=2)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ArgumentError(
             f"size must be a positive whole number, and random hold two texts; got {size!r}."

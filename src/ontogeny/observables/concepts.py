@@ -105,7 +105,7 @@ class Concepts(Observable):
         check_choice("extractor", self.extractor, concepts.names())
         check_choice("init", self.init, ("seeded", "reference", "chain"))
         check_names("distances", self.distances, distances.names())
-        check_names("correlations", self.correlations, CORRELATIONS, least=0)
+        check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
         if "internal" in self.correlations and self.n_concepts < 2:
             raise ArgumentError("correlations: 'internal' needs at least two concepts; got 1.")
         self._estimator(self.random_state)

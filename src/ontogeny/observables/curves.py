@@ -58,7 +58,7 @@ class OfCurve(Observable):
         check_node("of", self.of)
         for name in ("first", "last"):
             if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=0)
+                check_whole(name, getattr(self, name), minimum=0)
         if self.first is not None and self.last is not None and self.first >= self.last:
             raise ArgumentError(f"first must be before last; got {self.first} and {self.last}.")
         check_labels("select", self.select)

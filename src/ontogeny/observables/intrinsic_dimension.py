@@ -104,7 +104,7 @@ class IntrinsicDimension(Observable):
         check_names("averages", self.averages, dynamics.AVERAGES)
         check_names("methods", self.methods, ("regression", "origin", "likelihood"))
         check_number("discard", self.discard, 0, 0.5, below=True)
-        check_whole("draws", self.draws, least=2)
+        check_whole("draws", self.draws, minimum=2)
 
     @property
     def name(self) -> str:

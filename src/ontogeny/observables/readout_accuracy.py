@@ -61,7 +61,7 @@ class ReadoutAccuracy(Observable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_names("on", self.on, least=0)
+        check_names("on", self.on, minimum=0)
         check_wholes("cut", self.cut)
 
     def needs(self) -> Sequence[Need]:

@@ -74,7 +74,7 @@ class Regimes(OfCurve):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("alpha", self.alpha, 0, 1, above=True, below=True)
-        check_whole("draws", self.draws, least=19)
+        check_whole("draws", self.draws, minimum=19)
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add boundaries of each layer and of all, noise on both sides, figures and sentences."""

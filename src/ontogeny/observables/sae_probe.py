@@ -104,7 +104,7 @@ class SaeProbe(Observable):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_patterns(self.layer, "layer")
-        check_wholes("marker_ids", self.marker_ids, least=0, fewest=1)
+        check_wholes("marker_ids", self.marker_ids, minimum=0, fewest=1)
         check_names("variants", self.variants, ("vanilla", "topk"))
         for name in ("n_latents", "k", "epochs", "removed", "draws"):
             check_whole(name, getattr(self, name))

@@ -116,11 +116,11 @@ class WordSemantics(Observable):
             raise ArgumentError("give the corpus as an input set (on) or as a file (support).")
         if self.support is not None and not Path(self.support).is_file():
             raise ArgumentError(f"support must be a file; there is none at {self.support!r}.")
-        least_of = {
+        minima = {
             "n_concepts": 5, "draws": 3, "batch_size": 1, "vocab_size": 4, "n_contexts": 1,
         }  # fmt: skip
-        for name, least in least_of.items():
-            check_whole(name, getattr(self, name), least)
+        for name, minimum in minima.items():
+            check_whole(name, getattr(self, name), minimum)
         if self.lengths is not None:
             object.__setattr__(self, "lengths", checked_lengths(self.lengths))
 

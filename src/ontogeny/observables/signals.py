@@ -88,8 +88,8 @@ class Signals(OfCurve):
         super().__post_init__()
         check_node("against", self.against)
         check_labels("against_select", self.against_select)
-        check_whole("half_window", self.half_window, least=0)
-        check_whole("surrogates", self.surrogates, least=19)
+        check_whole("half_window", self.half_window, minimum=0)
+        check_whole("surrogates", self.surrogates, minimum=19)
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]

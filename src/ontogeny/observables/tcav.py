@@ -139,7 +139,7 @@ class TCAV(LabelledConcepts):
             raise ArgumentError(
                 f"random must name other texts than the concept's; got {same[0]!r}."
             )
-        check_whole("n_random", self.n_random, least=2)
+        check_whole("n_random", self.n_random, minimum=2)
 
     @property
     def pools(self) -> tuple[str, ...]:

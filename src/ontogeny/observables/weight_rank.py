@@ -96,8 +96,8 @@ class WeightRank(Observable):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("variance", self.variance, 0, 1, above=True)
-        check_whole("draws", self.draws, least=4)
-        check_whole("max_snapshots", self.max_snapshots, least=3)
+        check_whole("draws", self.draws, minimum=4)
+        check_whole("max_snapshots", self.max_snapshots, minimum=3)
 
     def needs(self) -> Sequence[Need]:
         """Return the weight blocks."""

@@ -99,8 +99,8 @@ class MarkerTask:
     distinct_markers: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("length", 2), ("modulus", 2), ("vocab_size", 3)):
-            check_whole(name, getattr(self, name), least)
+        for name, minimum in (("length", 2), ("modulus", 2), ("vocab_size", 3)):
+            check_whole(name, getattr(self, name), minimum)
         check_choice("operation", self.operation, OPERATIONS)
         check_choice("distractors", self.distractors, DISTRACTORS)
         self._check_markers(self.counts)
