@@ -6,13 +6,22 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from ontogeny.observables.effective_dimensions import MEASURES, _isotropic, _measures
 
 import ontogeny as og
 from helpers import study_examples as examples
 from ontogeny import dynamics, geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
+from ontogeny.observables.activations.dimensions import _isotropic, _measures
+from ontogeny.observables.base import dataset
+from ontogeny.summary import Units
+
+MEASURES = [q.name for q in EffectiveDimensions.quantities]
+
+
+def measured(A, units=None):
+    """The measures of activations whose rows are texts of their own, as variables of the cell."""
+    return dataset(_measures(A, Units(np.arange(len(A)) if units is None else units)))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +62,7 @@ def test_an_orthonormal_dictionary_is_refused_with_the_reason(result):
 def test_effective_dimensions_are_those_of_the_centred_matrix():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(500, 12)) @ np.diag(np.arange(1, 13.0)) + 3
-    found = _measures(torch.from_numpy(A))
+    found = measured(torch.from_numpy(A))
     centred = A - A.mean(0)
     assert found["participation_ratio"] == pytest.approx(geometry.participation_ratio(centred))
     assert found["stable_rank"] == pytest.approx(geometry.stable_rank(centred))
@@ -78,10 +87,10 @@ def test_values_and_jackknife_are_those_of_ten_refits_in_full(shape):
     """More features than tokens go by the Gram matrix of the tokens."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=shape) / np.arange(1, shape[1] + 1) ** 0.7 + 0.2
-    blocks = np.array_split(np.arange(len(A)), 10)
+    blocks = Units(np.arange(len(A))).blocks(10)
     left_out = [measured_in_full(np.delete(A, block, axis=0)) for block in blocks]
     error = np.sqrt(9 * np.var(left_out, axis=0))
-    found = _measures(torch.from_numpy(A))
+    found = measured(torch.from_numpy(A))
     for name, value, stderr in zip(MEASURES, measured_in_full(A), error, strict=True):
         assert found[name] == pytest.approx(value, rel=1e-7)
         assert found[f"{name}_stderr"] == pytest.approx(stderr, rel=1e-5)
@@ -97,7 +106,7 @@ def test_the_null_is_that_of_drawn_activations(shape):
 
 def test_isotropic_activations_equal_their_null_within_the_errors():
     A = torch.randn(2000, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    found = _measures(A)
+    found = measured(A)
     for name in ("participation_ratio", "anisotropy"):
         gap = abs(found[name] - found[f"{name}_null"])
         assert gap < 4 * found[f"{name}_stderr"] + 2e-3
@@ -106,22 +115,49 @@ def test_isotropic_activations_equal_their_null_within_the_errors():
 def test_the_jackknife_error_is_the_spread_over_samples():
     scale = torch.linspace(1, 3, 10, dtype=torch.float64)
     found = [
-        _measures(
+        measured(
             torch.randn(300, 10, generator=torch.Generator().manual_seed(s), dtype=torch.float64)
             * scale
         )
         for s in range(60)
     ]
-    spread = np.std([f["participation_ratio"] for f in found])
-    mean = np.mean([f["participation_ratio_stderr"] for f in found])
+    spread = np.std([float(f["participation_ratio"]) for f in found])
+    mean = np.mean([float(f["participation_ratio_stderr"]) for f in found])
     assert 0.7 < mean / spread < 1.4
+
+
+def test_tokens_of_one_text_are_not_counted_as_independent():
+    """Tokens that share two thirds of their variance within a text: the error is that of texts."""
+    texts, tokens = 60, 12
+    units = np.repeat(np.arange(texts), tokens)
+
+    def draw(seed):
+        rng = np.random.default_rng(seed)
+        scale = np.linspace(1, 3, 10)
+        shared = rng.normal(size=(texts, 10))[units]
+        return torch.from_numpy((np.sqrt(2) * shared + rng.normal(size=(len(units), 10))) * scale)
+
+    found = [(measured(draw(s), units), measured(draw(s))) for s in range(40)]
+    spread = np.std([float(own.participation_ratio) for own, _ in found], ddof=1)
+    by_text, by_token = (
+        np.mean([float(each[i].participation_ratio_stderr) for each in found]) for i in (0, 1)
+    )
+    assert 0.7 < by_text / spread < 1.4
+    # With ten blocks in order, tokens of their own are blocks of texts all but at their ends.
+    assert by_token < 1.2 * by_text
+
+
+def test_the_noise_of_one_text_is_unknown_and_not_zero():
+    A = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
+    found = measured(A, np.zeros(50, int))
+    assert np.isfinite(found.participation_ratio) and "participation_ratio_stderr" not in found
 
 
 def test_few_tokens_and_dead_layers_are_said():
     with pytest.raises(ValueError, match="at least 20 tokens"):
-        _measures(torch.randn(10, 4))
+        measured(torch.randn(10, 4))
     with pytest.raises(ValueError, match="do not vary"):
-        _measures(torch.ones(50, 4))
+        measured(torch.ones(50, 4))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30, 1e200])
@@ -129,18 +165,18 @@ def test_few_tokens_and_dead_layers_are_said():
 def test_ranks_depend_on_neither_the_mean_nor_the_scale(offset, scale):
     A = torch.randn(400, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     A = A @ torch.diag(torch.arange(1, 9.0).double())
-    plain, moved = _measures(A), _measures((A + offset) * scale)
+    plain, moved = measured(A), measured((A + offset) * scale)
     for name in ("participation_ratio", "stable_rank", "effective_rank"):
         for key in (name, f"{name}_stderr"):
-            assert moved[key] == pytest.approx(plain[key], rel=1e-6)
+            assert float(moved[key]) == pytest.approx(float(plain[key]), rel=1e-6)
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e4 + 0.1])
 def test_constant_activations_have_no_dimension_whatever_the_rounding(value):
     with pytest.raises(ValueError, match="do not vary"):
-        _measures(torch.full((50, 4), value))
+        measured(torch.full((50, 4), value))
     with pytest.raises(ValueError, match="NaN or infinity"):
-        _measures(torch.full((50, 4), float("nan")))
+        measured(torch.full((50, 4), float("nan")))
 
 
 def test_activations_of_all_steps_are_measured(result):

@@ -41,10 +41,6 @@ class Reading(Protocol):
     reference_step: int
     """Step that references are taken from."""
 
-    def units(self, need: Need) -> np.ndarray:
-        """Return the number of the text that every row of a declared need comes from."""
-        ...
-
     @property
     def noise(self) -> bool:
         """Whether noise floors are to be measured at this step (about five steps of a study)."""

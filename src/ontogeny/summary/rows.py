@@ -89,7 +89,7 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
     settled = data.get(f"{quantity.name}_{quantity.settled_by}_high")
     if settled is not None:
         settled = settled.sel(quantity.at, drop=True)
-    dims = sorted((d for d in value.dims if d != "step"), key=lambda dim: dim == "layer")
+    dims = sorted((str(d) for d in value.dims if d != "step"), key=lambda dim: dim == "layer")
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))
         below = None if settled is None else settled.sel(at).values

@@ -37,7 +37,7 @@ def _groups(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[str, xr.Data
     """Give each subject with its rows: all at once, or those of each label that it names."""
     own = data.isel(row=np.flatnonzero(data.row_quantity.values == quantity.name))
     value = data[quantity.name]
-    dims = [d for d in value.dims if d not in ("step", *quantity.at)]
+    dims = [str(d) for d in value.dims if d not in ("step", *quantity.at)]
     named = [d for d in dims if d != "layer" and f"{{{d}}}" in quantity.subject]
     subject = quantity.subject or f"The {quantity.title}" + (" of {layer}" * ("layer" in dims))
     if not named:

@@ -77,7 +77,7 @@ class Units:
 
         Examples
         --------
-        >>> Units(np.array([0, 1])).sum_stderr(np.array([1.0, 3.0]))
+        >>> round(Units(np.array([0, 1])).sum_stderr(np.array([1.0, 3.0])), 6)
         2.0
         """
         totals = self.sums(np.asarray(values, dtype=np.float64))

@@ -94,7 +94,7 @@ class ReadoutAttention(Observable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_names("on", self.on, least=0)
+        check_names("on", self.on, minimum=0)
         check_wholes("top", self.top, fewest=1)
         self.needs()
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import xarray as xr
-from study_examples import LAYERS, tiny_inputs, tiny_model
 
 import ontogeny as og
+from helpers.study_examples import LAYERS, tiny_inputs, tiny_model
 from ontogeny import needs
 from ontogeny.observables import Observable
 
