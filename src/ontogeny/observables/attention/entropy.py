@@ -88,7 +88,8 @@ class AttentionEntropy(Observable):
         share = weights / weights.sum()
         entropy = (maps.entropy.astype(np.float64) * share).sum("text")
         uniform = {"uniform": (maps.uniform.astype(np.float64) * share).sum("text")}
-        of_text = maps.entropy.mean("head").astype(np.float64)
+        # A text without ordinary tokens has no entropy and no weight.
+        of_text = maps.entropy.mean("head").astype(np.float64).where(maps.tokens > 0, 0.0)
         return dataset(
             {
                 "layer_entropy": Measured(
