@@ -75,7 +75,8 @@ class Quantity:
     heading, caption
         Of the figure; the heading is the title by default.
     series, facet
-        Dimensions of its lines and panels; by default ``layer``, and what is left beside it.
+        Dimensions of its lines and panels; by default ``layer``, and what is left beside it. An
+        empty text means a single line.
     select
         Labels at which a figure shows further dimensions.
     each

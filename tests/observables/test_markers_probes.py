@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from ontogeny.observables.readout_attention import settling_step
 from torch import nn
 
 import ontogeny as og
@@ -11,9 +10,10 @@ from ontogeny import capture, needs
 from ontogeny.concepts import SAE
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ReadoutAccuracy, ReadoutAttention, SaeProbe
-from ontogeny.observables.latent_correlations import correlations, latent_correlations
-from ontogeny.observables.readout_accuracy import answers, majority_share, wilson_interval
-from ontogeny.observables.readout_state import ReadoutState
+from ontogeny.observables.attention.readout import settling_step
+from ontogeny.observables.readout.accuracy import answers, majority_share, wilson_interval
+from ontogeny.observables.readout.correlations import correlations, latent_correlations
+from ontogeny.observables.readout.state import ReadoutState
 from ontogeny.reproduce.tasks import MarkerTask
 from ontogeny.reproduce.training import MarkerRun, record_marker_runs
 

@@ -28,11 +28,11 @@ from .orientation import Orientation as Orientation
 from .orientation import orientation_across_runs as orientation_across_runs
 from .predictions import Loss as Loss
 from .projection import Projection as Projection
-from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
+from .readout import ReadoutAccuracy as ReadoutAccuracy
+from .readout import SaeProbe as SaeProbe
 from .regimes import Regimes as Regimes
 from .registry import make as make
 from .registry import names as names
-from .sae_probe import SaeProbe as SaeProbe
 from .semantics_learning import WordSemantics as WordSemantics
 from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals

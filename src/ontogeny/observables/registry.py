@@ -26,9 +26,8 @@ from .lipschitz import Lipschitz
 from .orientation import Orientation
 from .predictions import Loss
 from .projection import Projection
-from .readout_accuracy import ReadoutAccuracy
+from .readout import ReadoutAccuracy, SaeProbe
 from .regimes import Regimes
-from .sae_probe import SaeProbe
 from .semantics_learning import WordSemantics
 from .signals import Signals
 from .tcav import TCAV

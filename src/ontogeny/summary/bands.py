@@ -9,13 +9,13 @@ from ..quantities import Quantity
 
 __all__ = ["null_bands", "over_steps"]
 
-_FEW = 40  # draws, below which the 2.5 % point would lie outside of them
+_FEW = 20  # draws, below which the 2.5 % point is no more than the smallest of them
 
 
 def null_bands(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     """Add ``x_<null>_low`` and ``x_<null>_high`` for every null with draws.
 
-    95 % of the draws, or their range where there are fewer than 40. Draws that were taken at some
+    95 % of the draws, or their range where there are fewer than 20. Draws that were taken at some
     steps only hold for the steps between. A null without draws is a line and needs no band.
     """
     for null in quantity.nulls:

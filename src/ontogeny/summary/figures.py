@@ -41,7 +41,9 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
 def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]) -> Curves:
     name, select = quantity.name, {**quantity.select, **at}
     dims = [str(d) for d in data[name].dims if d != "step" and d not in select]
-    series = quantity.series or ("layer" if "layer" in dims else next(iter(dims), None))
+    series = quantity.series
+    if series is None:
+        series = "layer" if "layer" in dims else next(iter(dims), "")
     free = [d for d in dims if d != series]
     return Curves(
         label,
@@ -52,7 +54,7 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
         relative_label=quantity.share_of,
         facet=quantity.facet or next(iter(free), None),
         select=select,
-        series=series,
+        series=series or None,
         interval=(f"{name}_low", f"{name}_high") if f"{name}_low" in data else None,
         bands=list(_bands(data, quantity, select)),
         y_scale=quantity.y_scale,

@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..capture.layers import check_patterns
-from ..concepts import SAE
-from ..errors import ArgumentError, check_number, check_whole
-from ..figures import Band, Curves, Section, attach
-from ..inputs import Inputs
-from ..needs import Gradients, Need
-from ..summary import Names
-from .arguments import check_names, check_wholes
-from .base import Observable
-from .latent_correlations import Correlations, correlations
-from .readout_accuracy import answers
-from .readout_state import ReadoutState
+from ...capture.layers import check_patterns
+from ...concepts import SAE
+from ...errors import ArgumentError, check_number, check_whole
+from ...figures import Section
+from ...inputs import Inputs
+from ...needs import Gradients, Need
+from ...quantities import Measured, Quantity
+from ...summary import Names
+from ..arguments import check_names, check_wholes
+from ..base import Observable, dataset
+from .accuracy import answers
+from .correlations import Correlations, correlations
+from .state import ReadoutState
 
 __all__ = ["ABLATIONS", "SaeProbe"]
 
@@ -36,10 +37,10 @@ class SaeProbe(Observable):
     does not reconstruct stays as it is.
 
     Removed are the `removed` latents that correlate most with the number of marker tokens
-    (``count``), with a marker at one of the positions (``position``), as many random active ones
-    (``random``: mean of `draws`), ones whose contribution has the nearest energy to those of
-    ``count`` (``matched``), and those of the largest energy (``largest``); ``reconstruction``
-    replaces the state by the decoded one.
+    (``count``), with a marker at one of the positions (``position``), the same number of random
+    active ones (``random``: mean of `draws`), ones whose contribution has the nearest energy to
+    those of ``count`` (``matched``), and those of the largest energy (``largest``);
+    ``reconstruction`` replaces the state by the decoded one.
 
     Parameters
     ----------
@@ -82,14 +83,55 @@ class SaeProbe(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "sae-probe"
+    version: ClassVar[int] = 2
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "accuracy_lost",
+            "accuracy lost by removing latents",
+            units="share of answers",
+            nulls={"random_latents": "random latents, 95 % of draws"},
+            caption="One line for each choice of latents.",
+            series="ablation",
+            facet="variant",
+        ),
+        Quantity(
+            "ablated",
+            "accuracy after removing latents",
+            units="share of answers",
+            caption="The same as accuracies; before: see the data.",
+            series="ablation",
+            facet="variant",
+        ),
+        *(
+            Quantity(
+                name,
+                f"strongest correlation of a latent with {what}",
+                units="|r|",
+                nulls={"shuffled": "largest by chance, 95 %"},
+                series="",
+                facet="variant",
+            )
+            for name, what in (
+                ("strongest", "the number of markers"),
+                ("strongest_place", "a marker's position"),
+            )
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Sparse latents and their ablation",
+        definition="A sparse autoencoder on the state that the answer is read from. Latents that "
+        "follow the number or the place of markers are removed by subtracting what they decode to.",
+        symbol="h ← h − Σⱼ uⱼ wⱼ",
+        null="The same number of random active latents (grey band), latents of equal energy, the "
+        "largest latents, and the plain reconstruction. Correlations: the largest of all latents "
+        "with shuffled texts.",
+        care="Latents are chosen on one half of the texts and measured on the other. What is "
+        "removed depends on the choice: the largest latents usually cost most.",
+        source="Xu 2026, sec. 3.4, 4.4, Fig. 6",
+    )
     variables: ClassVar[Names] = {
         "accuracy": ("accuracy", "share of answers"),
         "texts_measured": ("texts measured on", "texts"),
-        "ablated": ("accuracy without the latents", "share of answers"),
-        "accuracy_lost": ("accuracy lost", "share of answers"),
-        "lost": ("accuracy lost", "share of answers"),
-        **dict.fromkeys(("strongest", "strongest_place"), ("largest absolute correlation", "|r|")),
-        "random": ("accuracy lost by random latents", "share of answers"),
         "count_correlation": ("correlation with the number of markers", "|r|"),
         "count_null": ("largest by chance, number of markers", "|r|"),
         "position_correlation": ("largest correlation with a marker here", "|r|"),
@@ -98,7 +140,6 @@ class SaeProbe(Observable):
         "active_per_text": ("active latents per text", "latents"),
         "active_latents": ("latents that are ever active", "latents"),
         "latents_above_null": ("latents correlated beyond chance", "latents"),
-        "zero": ("no loss", "share of answers"),
     }
 
     def __post_init__(self) -> None:
@@ -127,11 +168,11 @@ class SaeProbe(Observable):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies before and after each ablation, correlations and their null.
 
-        ``accuracy``, ``ablated(variant, ablation)``, ``accuracy_lost(variant, ablation)``
-        with ``lost_stderr`` (paired over texts), ``random_low``, ``random_high`` (2.5 and 97.5 % of
-        what the random draws lose), ``count_correlation(variant, latent)`` and ``count_null``: the
-        95 % quantile of the largest correlation of any latent with shuffled counts; the same of
-        positions (``position_correlation(variant, place)``, the largest over latents).
+        ``accuracy``, ``ablated(variant, ablation)``, ``accuracy_lost(variant, ablation)`` with its
+        error (paired over texts) and what each draw of random latents loses,
+        ``count_correlation(variant, latent)`` and ``count_null``: the 95 % quantile of the largest
+        correlation of any latent with shuffled counts; the same of positions
+        (``position_correlation(variant, place)``, the largest over latents).
         """
         value = reading[self.needs()[0]]
         texts = len(value.inputs)
@@ -176,23 +217,20 @@ class SaeProbe(Observable):
         ]
         drops = {n: (whole.astype(float) - r)[measured] for n, r in ablated.items()}
         drops["random"] = (whole - np.mean(draws, axis=0))[measured]
-        low, high = np.quantile(
-            [(whole.astype(float) - r)[measured].mean() for r in draws], [0.025, 0.975]
-        )
+        lost = [drops[name].mean() for name in ABLATIONS]
+        by_chance = [(whole.astype(float) - r)[measured].mean() for r in draws]
         size = np.sqrt(len(measured))
         test = np.asarray(sae.transform(states[measured]))
         left = states[measured] - np.asarray(sae.inverse_transform(test))
         centred = states[measured] - states[measured].mean(0)
-        return xr.Dataset(
+        found = dataset(
             {
-                "ablated": (
-                    "ablation",
-                    [whole[measured].mean() - drops[n].mean() for n in ABLATIONS],
+                "accuracy_lost": Measured(
+                    ("ablation", lost),
+                    stderr=("ablation", [drops[n].std(ddof=1) / size for n in ABLATIONS]),
+                    nulls={"random_latents": ("draw", by_chance)},
                 ),
-                "accuracy_lost": ("ablation", [drops[n].mean() for n in ABLATIONS]),
-                "lost_stderr": ("ablation", [drops[n].std(ddof=1) / size for n in ABLATIONS]),
-                "random_low": low,
-                "random_high": high,
+                "ablated": ("ablation", whole[measured].mean() - np.array(lost)),
                 "count_correlation": ("latent", count.of_latent),
                 "count_null": count.limit,
                 "position_correlation": ("place", np.abs(place.observed).max(0)),
@@ -200,12 +238,12 @@ class SaeProbe(Observable):
                 "variance_explained": 1 - float(np.square(left).sum() / np.square(centred).sum()),
                 "active_per_text": float((test > 0).sum(1).mean()),
                 "active_latents": int((energy > 0).sum()),
-            },
-            coords={
-                "ablation": list(ABLATIONS),
-                "latent": np.arange(self.n_latents),
-                "place": np.arange(marked.shape[1]),
-            },
+            }
+        )
+        return found.assign_coords(
+            ablation=list(ABLATIONS),
+            latent=np.arange(self.n_latents),
+            place=np.arange(marked.shape[1]),
         )
 
     def _size(self, energy: np.ndarray) -> int:
@@ -225,20 +263,22 @@ class SaeProbe(Observable):
             "largest": np.argsort(-energy, kind="stable")[:size],
         }
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add figures and sentences."""
-        shown = data.accuracy_lost.transpose("variant", "ablation", "step")
-        error = data.lost_stderr.transpose("variant", "ablation", "step")
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the largest correlations, and how many exceed what chance gives."""
         above = (data.count_correlation > data.count_null).sum("latent").astype(float)
-        data = data.assign(
-            lost_low=shown - 1.96 * error,
-            lost_high=shown + 1.96 * error,
+        return data.assign(
             latents_above_null=above,
             strongest=data.count_correlation.max("latent"),
+            strongest_shuffled_low=xr.zeros_like(data.count_null),
+            strongest_shuffled_high=data.count_null,
             strongest_place=data.position_correlation.max("place"),
-            zero=0.0,
+            strongest_place_shuffled_low=xr.zeros_like(data.position_null),
+            strongest_place_shuffled_high=data.position_null,
         )
-        return attach(data, _SECTION, _FIGURES, _statements(data))
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what removing latents costs at the last step."""
+        return _statements(data)
 
 
 def _nearest(energy: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -266,57 +306,8 @@ def _statements(data: xr.Dataset) -> list[str]:
         found.append(
             f"{variant}: {int(one.latents_above_null)} latents correlate with the number of "
             f"markers beyond chance at step {int(last.step):,}; removing the strongest costs "
-            f"{100 * drop['count']:.1f} points of accuracy, as many random ones "
+            f"{100 * drop['count']:.1f} points of accuracy, the same number of random ones "
             f"{100 * drop['random']:.1f}, of equal energy {100 * drop['matched']:.1f}, the largest "
             f"{100 * drop['largest']:.1f}."
         )
     return found
-
-
-_SECTION = Section(
-    title="Sparse latents and their ablation",
-    definition="A sparse autoencoder on the state that the answer is read from. Latents that "
-    "follow the number or the place of markers are removed by subtracting what they decode to.",
-    symbol="h ← h − Σⱼ uⱼ wⱼ",
-    null="As many random active latents (grey band), latents of equal energy, the largest latents, "
-    "and the plain reconstruction. Correlations: the largest of all latents with shuffled texts.",
-    care="Latents are chosen on one half of the texts and measured on the other. What is removed "
-    "depends on the choice: the largest latents usually cost most.",
-    source="Xu 2026, sec. 3.4, 4.4, Fig. 6",
-)
-_FIGURES = [
-    Curves(
-        "drop",
-        "Accuracy lost by removing latents",
-        value="accuracy_lost",
-        series="ablation",
-        facet="variant",
-        interval=("lost_low", "lost_high"),
-        bands=[Band("random_low", "random_high", "random latents, 95 % of draws")],
-        caption="One line for each choice of latents, with 1.96 standard errors over texts.",
-    ),
-    Curves(
-        "accuracy",
-        "Accuracy after removing latents",
-        value="ablated",
-        series="ablation",
-        facet="variant",
-        caption="The same as accuracies; before: see the data.",
-    ),
-    Curves(
-        "strongest",
-        "Strongest correlation of a latent with the number of markers",
-        value="strongest",
-        series=None,
-        facet="variant",
-        bands=[Band("zero", "count_null", "largest by chance, 95 %")],
-    ),
-    Curves(
-        "places",
-        "Strongest correlation of a latent with a marker's position",
-        value="strongest_place",
-        series=None,
-        facet="variant",
-        bands=[Band("zero", "position_null", "largest by chance, 95 %")],
-    ),
-]

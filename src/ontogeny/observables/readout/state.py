@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..capture import match_layers
-from ..capture.forward import first_tensor, hooked
-from ..capture.forward import run as forward
-from ..concepts import SAE
-from ..errors import ArgumentError
-from .readout_accuracy import answers
+from ...capture import match_layers
+from ...capture.forward import first_tensor, hooked
+from ...capture.forward import run as forward
+from ...concepts import SAE
+from ...errors import ArgumentError
+from .accuracy import answers
 
 __all__ = ["ReadoutState"]
 
@@ -51,7 +51,7 @@ class ReadoutState:
         return torch.stack([found[row] for row in range(len(inputs))]).numpy()
 
     def without(self, sae: SAE, latents: np.ndarray | None) -> np.ndarray:
-        """Return which texts are answered rightly without `latents`; None: decoded alone."""
+        """Return which texts are answered correctly without `latents`; None: decoded alone."""
 
         def edit(states: Tensor) -> Tensor:
             given = states.detach().double().cpu().numpy()
