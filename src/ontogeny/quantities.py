@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, check_choice
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Measured", "Quantity"]
 
@@ -196,6 +196,36 @@ class Measured:
     weights: Any = None
     replicates: Any = None
     nulls: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def mean(
+        cls, values: ArrayLike, texts: ArrayLike, nulls: Mapping[str, Any] | None = None
+    ) -> Measured:
+        """Return the mean of values (n,), with what each text says, so that noise is over texts.
+
+        Parameters
+        ----------
+        values
+            (n,), one for each token or other row.
+        texts
+            (n,): the text that each row belongs to, as `Reading.units` gives it.
+        nulls
+            As above.
+
+        Examples
+        --------
+        >>> Measured.mean([1.0, 3.0, 5.0], texts=[0, 0, 7]).of_text
+        ('text', array([2., 5.]))
+        """
+        rows = np.asarray(values, dtype=np.float64)
+        _, text = np.unique(np.asarray(texts), return_inverse=True)
+        counts = np.bincount(text)
+        return cls(
+            float(rows.mean()),
+            of_text=("text", np.bincount(text, weights=rows) / counts),
+            weights=("text", counts),
+            nulls=nulls or {},
+        )
 
     def variables(self, name: str) -> dict[str, Any]:
         """Return the variables of the cell by their names."""

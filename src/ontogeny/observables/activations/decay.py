@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 import xarray as xr
 
@@ -111,9 +110,9 @@ def _distances(here: torch.Tensor, there: torch.Tensor, units: Units) -> dict[st
     norm = float((A.square().sum() + B.square().sum()).sqrt())
     if norm == 0:
         raise ValueError("all activations are zero at this step and at the reference")
-    residual = (align(B, A, under="rotation").aligned - B).square().sum(1).numpy()
-    left = float(np.sqrt(residual.sum()))
-    spread = units.sum_stderr(residual)
+    residual = (align(B, A, under="rotation").aligned - B).square().sum(1)
+    left = float(residual.sum().sqrt())
+    spread = units.sum_stderr(residual.numpy())
     if spread is not None:  # of a root, by its derivative
         spread = spread / (2 * left * norm) if left > 0 else 0.0
     raw = float((A - B).square().sum().sqrt())
