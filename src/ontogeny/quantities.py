@@ -50,7 +50,8 @@ class Quantity:
         ``"{layer} · dimensions"``. Empty: it makes no rows.
     subject
         How a sentence on a row begins: ``"The participation ratio of {layer}"``. Rows are told
-        together over all dimensions that it does not name, ``layer`` included.
+        together over all dimensions that it does not name, ``layer`` included. None: nothing is
+        said of its rows.
     at
         Labels of further dimensions at which rows are judged:
         ``{"distance": "procrustes"}``.
@@ -62,7 +63,8 @@ class Quantity:
         What the noise is resampled over, in the plural: ``"texts"``.
     relative_to
         ``"reference"``: a distance to the reference step, which is 0 there by construction; that
-        step is left out of the verdict. Empty: a value of its own.
+        step is left out of the verdict. ``"last"``: a distance to the last step. Empty: a value of
+        its own.
     settled_by
         Name of the null below whose upper end a distance to the reference has settled.
     minimum
@@ -99,7 +101,7 @@ class Quantity:
     symbol: str = ""
     source: str = ""
     rows: str = ""
-    subject: str = ""
+    subject: str | None = ""
     at: Mapping[str, Any] = field(default_factory=dict)
     noise: str = "measured"
     unit: str = "texts"
@@ -122,7 +124,7 @@ class Quantity:
         if not self.name.isidentifier():
             raise ArgumentError(f"name must be the name of a variable; got {self.name!r}.")
         check_choice("noise", self.noise, ("measured", "exact"))
-        check_choice("relative_to", self.relative_to, ("", "reference"))
+        check_choice("relative_to", self.relative_to, ("", "reference", "last"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
         if self.settled_by and self.settled_by not in self.nulls:
             raise ArgumentError(

@@ -14,7 +14,7 @@ import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs, tiny_model
 from ontogeny import capture, geometry, needs, updates
 from ontogeny.errors import ArgumentError
-from ontogeny.observables.projection import BASES, SETTINGS
+from ontogeny.observables.weights.projection import BASES, SETTINGS
 
 STEPS = (0, 1, 2, 4, 8, 16)
 SMALL = {"pairs": 3, "batch_size": 4, "lr": 1e-3}
@@ -237,7 +237,7 @@ def test_a_frozen_block_holds_nothing_of_an_update(tmp_path):
 
 
 def test_more_snapshots_than_can_be_kept_are_refused(monkeypatch):
-    monkeypatch.setattr("ontogeny.observables.projection._LARGEST", 1000)
+    monkeypatch.setattr("ontogeny.observables.weights.projection._LARGEST", 1000)
     models = {step: tiny_model(step) for step in (0, 1)}
     with pytest.raises(ArgumentError, match="choose fewer blocks= or steps"):
         two_snapshots(og.observables.Projection(k=1, **SMALL), models)

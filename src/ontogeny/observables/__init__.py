@@ -14,7 +14,6 @@ from .base import Run as Run
 from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
 from .cav import ConceptDirections as ConceptDirections
-from .commutators import Commutators as Commutators
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concept_plane import ConceptPlane as ConceptPlane
 from .concept_tracks import ConceptTracks as ConceptTracks
@@ -24,10 +23,7 @@ from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .learning import LearningDynamics as LearningDynamics
 from .lipschitz import Lipschitz as Lipschitz
-from .orientation import Orientation as Orientation
-from .orientation import orientation_across_runs as orientation_across_runs
 from .predictions import Loss as Loss
-from .projection import Projection as Projection
 from .readout import ReadoutAccuracy as ReadoutAccuracy
 from .readout import SaeProbe as SaeProbe
 from .regimes import Regimes as Regimes
@@ -38,7 +34,11 @@ from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals
 from .tcav import TCAV as TCAV
 from .transform_dynamics import TransformDynamics as TransformDynamics
-from .weight_rank import WeightRank as WeightRank
+from .weights import Commutators as Commutators
+from .weights import Orientation as Orientation
+from .weights import Projection as Projection
+from .weights import WeightRank as WeightRank
+from .weights import orientation_across_runs as orientation_across_runs
 
 __all__ = [
     "Observable",

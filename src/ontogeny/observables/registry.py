@@ -13,7 +13,6 @@ from .arguments import as_fields
 from .attention import AttentionEntropy, ReadoutAttention
 from .base import Observable
 from .cav import ConceptDirections
-from .commutators import Commutators
 from .concept_distances import ConceptDistances
 from .concept_plane import ConceptPlane
 from .concept_tracks import ConceptTracks
@@ -23,16 +22,14 @@ from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
 from .learning import LearningDynamics
 from .lipschitz import Lipschitz
-from .orientation import Orientation
 from .predictions import Loss
-from .projection import Projection
 from .readout import ReadoutAccuracy, SaeProbe
 from .regimes import Regimes
 from .semantics_learning import WordSemantics
 from .signals import Signals
 from .tcav import TCAV
 from .transform_dynamics import TransformDynamics
-from .weight_rank import WeightRank
+from .weights import Commutators, Orientation, Projection, WeightRank
 
 __all__ = ["make", "names"]
 

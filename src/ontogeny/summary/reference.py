@@ -10,13 +10,16 @@ from ..quantities import Quantity
 __all__ = ["at_reference", "reference_index"]
 
 
-def reference_index(data: xr.Dataset) -> int | None:
-    """Return the position of the reference step along ``step``, or None where it is not there."""
-    found = np.flatnonzero(data.step.values == data.attrs.get("reference_step"))
+def reference_index(data: xr.Dataset, relative_to: str = "reference") -> int | None:
+    """Return the position along ``step`` that distances are taken to, or None where it is not."""
+    if relative_to == "last":
+        return data.sizes["step"] - 1
+    wanted = data.attrs.get("reference_step") if relative_to else None
+    found = np.flatnonzero(data.step.values == wanted)
     return int(found[0]) if len(found) else None
 
 
 def at_reference(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     """Return over ``step`` where the value is 0 by construction."""
-    reference = data.attrs.get("reference_step") if quantity.relative_to else None
-    return xr.DataArray(data.step.values == reference, dims="step", coords={"step": data.step})
+    here = np.arange(data.sizes["step"]) == reference_index(data, quantity.relative_to)
+    return xr.DataArray(here, dims="step", coords={"step": data.step})

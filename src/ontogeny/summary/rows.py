@@ -40,7 +40,7 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     """
     groups = [
         _judged(data, [q for q in quantities if q.rows and q.name in data and q.relative_to == to])
-        for to in ("", "reference")
+        for to in ("", "reference", "last")
     ]
     groups = [group for group in groups if group]
     if not groups:
@@ -57,7 +57,7 @@ def _judged(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
     if not series:
         return {}
     labels, layers, names, values, floors, settled = zip(*series, strict=True)
-    reference = reference_index(data) if quantities[0].relative_to else None
+    reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     found = development(steps, np.stack(values), np.stack(floors), reference)
     settled_step = np.array(

@@ -27,7 +27,7 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     """
     words: list[str] = []
     for quantity in quantities:
-        if quantity.rows and "row" in data:
+        if quantity.rows and quantity.subject is not None and quantity.name in data:
             for subject, rows in _groups(data, quantity):
                 words += _of_rows(rows, subject)
     return words
@@ -38,8 +38,8 @@ def _groups(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[str, xr.Data
     own = data.isel(row=np.flatnonzero(data.row_quantity.values == quantity.name))
     value = data[quantity.name]
     dims = [str(d) for d in value.dims if d not in ("step", *quantity.at)]
-    named = [d for d in dims if d != "layer" and f"{{{d}}}" in quantity.subject]
     subject = quantity.subject or f"The {quantity.title}" + (" of {layer}" * ("layer" in dims))
+    named = [d for d in dims if d != "layer" and f"{{{d}}}" in subject]
     if not named:
         yield subject, own
         return

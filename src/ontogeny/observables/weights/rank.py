@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from .. import geometry
-from ..errors import ArgumentError, check_number, check_whole
-from ..figures import attach
-from ..needs import Need, Weights
-from ..summary import Names
-from .base import BlockReading, Observable
-from .rows import MEASURABLE, development_rows
-from .weight_rank_figures import figures, section, statements, symbol
+from ... import geometry
+from ...errors import ArgumentError, check_number, check_whole
+from ...figures import Figure, Section
+from ...needs import Need, Weights
+from ...quantities import Quantity
+from ...summary import Names
+from ..base import BlockReading, Observable
+from .rank_figures import figures, section, statements, symbol
 
 __all__ = ["WeightRank"]
 
@@ -64,8 +64,28 @@ class WeightRank(Observable):
 
     kind: ClassVar[str] = "weight-rank"
     version: ClassVar[int] = 2
+    role: ClassVar[str] = "motion"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "displacement",
+            "distance travelled from the first checkpoint",
+            units="weight units",
+            noise="exact",
+            series="block",
+            caption="‖w_t − w_0‖ of every matrix.",
+        ),
+        Quantity(
+            "module_distance",
+            "distance of a module's matrices to the last step",
+            units="weight units",
+            noise="exact",
+            relative_to="last",
+            rows="{layer} · weights",
+            subject=None,
+            figure=False,
+        ),
+    )
     variables: ClassVar[Names] = {
-        "displacement": ("distance to the first step", "weight units"),
         "to_last": ("distance to the last step", "weight units"),
         "dimension": ("entries of the matrix", "entries"),
         "masked_rows": ("rows of no token, left out", "rows"),
@@ -152,8 +172,8 @@ class WeightRank(Observable):
             "p_early": float(early.p_higher),
         }
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Correct the p-values over blocks; add rows of motion, means by kind, and figures."""
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Correct the p-values over blocks; add means by kind, and the distances of modules."""
         kinds = [_kind(str(block)) for block in data.block.values]
         data = data.assign(
             p_corrected=("block", _corrected(data.p_lower.values)),
@@ -164,15 +184,22 @@ class WeightRank(Observable):
         by_kind = by_kind.dropna("step", how="all").rename(block="kind", step="step_")
         by_kind.step_.attrs.update(long_name="last step of the run so far", units="steps")
         data = data.assign({f"{name}_by_kind": by_kind[name] for name in _GROWING})
-        data = data.assign(self._motion(data))
+        data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
-        return attach(
-            data,
-            section(self.variance),
-            figures(self.variance),
-            statements(data, self.variance),
-            role="motion",
-        )
+        return data
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the ranks beside their nulls, and what separates learning from a walk."""
+        return figures(self.variance)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what the ranks, the early components and the learned matrices show."""
+        return statements(data, self.variance)
+
+    @property
+    def section(self) -> Section:  # type: ignore[override]
+        """Heading and margin notes, which name the share of the variance."""
+        return section(self.variance)
 
     def _ranks(
         self, matrix: np.ndarray, dimension: int
@@ -220,23 +247,6 @@ class WeightRank(Observable):
         }
         return whole, growing
 
-    def _motion(self, data: xr.Dataset) -> dict[str, Any]:
-        """Return chart rows of motion: distance of each module's matrices to the last step."""
-        modules = [str(b).rsplit(".", 2)[0] for b in data.block.values]
-        squares = (data.to_last**2).assign_coords(block=modules).groupby("block").sum(skipna=False)
-        distance = np.sqrt(squares).transpose("block", "step")
-        order = [m for m in dict.fromkeys(modules) if m in set(distance.block.values)]
-        distance = distance.sel(block=order)
-        scale = np.nan_to_num(distance.max("step").values)
-        return development_rows(
-            [f"{module} · weights" for module in order],
-            order,
-            data.step.values,
-            distance.values,
-            floor=scale * MEASURABLE,
-            reference_index=data.sizes["step"] - 1,
-        )
-
 
 _GROWING = (
     "growing_rank",
@@ -272,6 +282,15 @@ class _Learned:
         return geometry.singular_value_rank(
             spectrum=np.sqrt(np.maximum(values, 0.0)), variance=variance
         )
+
+
+def _by_module(to_last: xr.DataArray) -> xr.DataArray:
+    """Return the distance of all matrices of a module together, (layer, step)."""
+    modules = [str(block).rsplit(".", 2)[0] for block in to_last.block.values]
+    squares = (to_last**2).assign_coords(block=modules).groupby("block").sum(skipna=False)
+    order = [m for m in dict.fromkeys(modules) if m in set(squares.block.values)]
+    distance = (squares**0.5).sel(block=order).rename(block="layer")
+    return distance.transpose("layer", "step")
 
 
 def _placed(count: int, positions: np.ndarray, values: np.ndarray) -> np.ndarray:

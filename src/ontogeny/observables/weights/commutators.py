@@ -9,17 +9,24 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from .. import capture, updates
-from ..errors import ArgumentError, check_choice, check_number, check_whole
-from ..figures import Curves, Figure, Section, attach
-from ..needs import Gradients, Need
-from ..summary import Names
-from .base import Observable
-from .rows import development_rows
+from ... import capture, updates
+from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...figures import Section
+from ...needs import Gradients, Need
+from ...quantities import Quantity
+from ...summary import Names
+from ...summary.noise import Z
+from ..base import Observable
 
 __all__ = ["Commutators"]
 
 STATISTICS = ("median", "90 % point")
+
+
+def _over_pairs(name: str, title: str, units: str = "1", **options: Any) -> Quantity:
+    options = {"series": "statistic", "subject": None, "unit": "pairs of batches", **options}
+    heading = title.partition(" (")[0]
+    return Quantity(f"{name}_over_pairs", title, units, heading=heading, **options)
 
 
 @dataclass(frozen=True)
@@ -66,14 +73,57 @@ class Commutators(Observable):
 
     kind: ClassVar[str] = "commutators"
     version: ClassVar[int] = 2
-    variables: ClassVar[Names] = {
-        "norm": ("norm of the commutator", "weight units"),
-        "defect": ("normalised defect", "per weight unit"),
-        "cosine": ("cosine of the two gradients", "1"),
-        "gradient_norm": (
+    role: ClassVar[str] = "motion"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        _over_pairs(
+            "defect",
+            "normalised defect",
+            "per weight unit",
+            symbol="‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)",
+            rows="commutator defect",
+            at={"statistic": "median"},
+            caption="The commutator's norm over those of the two steps. Shade: bootstrap over "
+            "pairs.",
+            y_scale="log",
+        ),
+        _over_pairs(
+            "norm",
+            "norm of the commutator",
+            "weight units",
+            symbol="‖θ_AB − θ_BA‖",
+            caption="It falls with the gradients. Shade: bootstrap over pairs.",
+            y_scale="log",
+        ),
+        _over_pairs(
+            "cosine",
+            "cosine of the two gradients",
+            symbol="cos(g_A, g_B)",
+            caption="1: both batches ask for the same step. Shade: bootstrap over pairs.",
+        ),
+        _over_pairs(
+            "gradient_norm",
             "norm of the gradients (geometric mean of the pair)",
             "loss per weight unit",
+            symbol="√(‖g_A‖ ‖g_B‖)",
+            caption="What the defect is divided by. Shade: bootstrap over pairs.",
+            y_scale="log",
         ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Commutators of gradient steps",
+        definition="How far two steps of gradient descent, on batches A and B, end apart when "
+        "their order is exchanged.",
+        symbol="θ_AB − θ_BA = η[(g_A(θ − ηg_B) − g_A(θ)) − (g_B(θ − ηg_A) − g_B(θ))]",
+        null="0 for quadratic losses with commuting Hessians and a common minimum. Bands: 95 % of "
+        "bootstraps over pairs of batches.",
+        care="Few pairs are noisy; the 90 % point of nine lies between the two largest. "
+        "Subtracting two paths in float32 measures rounding once gradients are small: here only "
+        "gradients are subtracted, in float64 unless another dtype is set. The steps are those of "
+        "plain gradient descent, not of the optimiser that trained the model.",
+        source="Xu 2026, sec. 3.3.2, Fig. 3",
+    )
+    variables: ClassVar[Names] = {
+        **{q.name.removesuffix("_over_pairs"): (q.title, q.units) for q in quantities},
         "loss": ("mean loss of the two batches", "nats"),
         "texts": ("texts in the input set", "texts"),
     }
@@ -95,16 +145,16 @@ class Commutators(Observable):
 
     def each_pair(self, reading: Any) -> Iterator[updates.Commutator]:
         """Yield the commutator of every pair of batches."""
-        lent = reading[self.needs()[0]]
-        if 2 * self.batch_size > len(lent.inputs):
+        borrowed = reading[self.needs()[0]]
+        if 2 * self.batch_size > len(borrowed.inputs):
             raise ArgumentError(
                 f"batch_size={self.batch_size} needs {2 * self.batch_size} texts for a pair; the "
-                f"input set has {len(lent.inputs)}."
+                f"input set has {len(borrowed.inputs)}."
             )
-        batches = lent.draw(2 * self.pairs, self.batch_size, self.random_state, together=2)
+        batches = borrowed.draw(2 * self.pairs, self.batch_size, self.random_state, together=2)
         return updates.commutators(
-            lent.model,
-            lent.loss,
+            borrowed.model,
+            borrowed.loss,
             batches,
             self.lr,
             method=self.method,
@@ -121,27 +171,15 @@ class Commutators(Observable):
         """Return the number of texts in the input set."""
         return len(reading[self.needs()[0]].inputs)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add medians and 90 % points with their intervals, a row of the chart, and figures."""
-        data = data.assign(self.statistics(data))
-        data = data.assign(defect_row(data))
-        sentences = statements(data, 2 * self.pairs * self.batch_size)
-        return attach(data, _SECTION, FIGURES, sentences, role="motion")
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add median and 90 % point over pairs of everything measured, with their intervals."""
+        for name in ("norm", "defect", "cosine", "gradient_norm"):
+            data = data.assign(over_pairs(data[name], name, self.random_state))
+        return data.assign_coords(statistic=list(STATISTICS))
 
-    def statistics(self, data: xr.Dataset) -> dict[str, Any]:
-        """Return median and 90 % point over pairs of everything that was measured."""
-        result: dict[str, Any] = {}
-        for name in SYMBOLS:
-            result |= over_pairs(data[name], name, self.random_state)
-        return {**result, "statistic": list(STATISTICS)}
-
-
-SYMBOLS = {
-    "norm": "‖θ_AB − θ_BA‖",
-    "defect": "‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)",
-    "cosine": "cos(g_A, g_B)",
-    "gradient_norm": "√(‖g_A‖ ‖g_B‖)",
-}
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return the first and the last defect."""
+        return statements(data, 2 * self.pairs * self.batch_size)
 
 
 def measures(found: updates.Commutator) -> dict[str, float]:
@@ -171,7 +209,10 @@ def stacked(pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
 
 
 def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, Any]:
-    """Return ``{name}_over_pairs``, ``_low`` and ``_high`` with dims (statistic, step)."""
+    """Return ``{name}_over_pairs`` (statistic, step) with the ends and the error of its interval.
+
+    Too few pairs for an interval leave ends and error unknown.
+    """
     table = values.transpose("step", "pair").values
     found = np.full((3, len(STATISTICS), len(table)), np.nan)
     for i, row in enumerate(table):
@@ -179,31 +220,12 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
             at = updates.pair_statistics(row, random_state=random_state)
             found[:, 0, i] = at.median, *at.median_interval
             found[:, 1, i] = at.p90, *at.p90_interval
-    long_name, units = Commutators.variables[name]
-    attributes = {"long_name": long_name, "symbol": SYMBOLS[name], "units": units}
+    if table.shape[1] < updates.FEWEST_PAIRS:
+        found[1:] = np.nan
+    value, low, high = found
+    parts = {"": value, "_low": low, "_high": high, "_stderr": (high - low) / 2 / Z}
     dims = ("statistic", "step")
-    return {
-        f"{name}_over_pairs": (dims, found[0], attributes),
-        f"{name}_low": (dims, found[1]),
-        f"{name}_high": (dims, found[2]),
-    }
-
-
-def defect_row(data: xr.Dataset) -> dict[str, Any]:
-    """Return the chart's row of the median defect; its floor is the bootstrap over pairs.
-
-    Of too few pairs for an interval no change is above it.
-    """
-    median = data.defect_over_pairs.sel(statistic="median").values
-    half = (data.defect_high - data.defect_low).sel(statistic="median").values / 2
-    there = np.isfinite(half)
-    first = half[there][0] if there.any() else 0.0
-    floor = np.where(there, np.sqrt(half**2 + first**2), 0.0)
-    if data.sizes["pair"] < updates.FEWEST_PAIRS:
-        floor = np.full_like(floor, np.finfo(float).max)
-    return development_rows(
-        ["commutator defect"], [""], data.step.values, median[None], floor=floor[None]
-    )
+    return {f"{name}_over_pairs{end}": (dims, part) for end, part in parts.items()}
 
 
 def statements(data: xr.Dataset, drawn: int) -> list[str]:
@@ -215,7 +237,8 @@ def statements(data: xr.Dataset, drawn: int) -> list[str]:
     words = []
     for i in dict.fromkeys([int(there[0]), int(there[-1])]):
         low, high = (
-            float(data[f"defect_{end}"].sel(statistic="median")[i]) for end in ("low", "high")
+            float(data[f"defect_over_pairs_{end}"].sel(statistic="median")[i])
+            for end in ("low", "high")
         )
         words.append(f"{float(defect[i]):.3g} ({low:.3g}-{high:.3g}) at step {int(data.step[i]):,}")
     pairs = data.sizes["pair"]
@@ -229,43 +252,3 @@ def statements(data: xr.Dataset, drawn: int) -> list[str]:
             f"Pairs share texts ({drawn:,} drawn of {texts:,}), so intervals are too narrow."
         )
     return sentences
-
-
-_SECTION = Section(
-    title="Commutators of gradient steps",
-    definition="How far two steps of gradient descent, on batches A and B, end apart when their "
-    "order is exchanged.",
-    symbol="θ_AB − θ_BA = η[(g_A(θ − ηg_B) − g_A(θ)) − (g_B(θ − ηg_A) − g_B(θ))]",
-    null="0 for quadratic losses with commuting Hessians and a common minimum. Bands: 95 % of "
-    "bootstraps over pairs of batches.",
-    care="Few pairs are noisy; the 90 % point of nine lies between the two largest. Subtracting "
-    "two paths in float32 measures rounding once gradients are small: here only gradients are "
-    "subtracted, in float64 unless another dtype is set. The steps are those of plain gradient "
-    "descent, not of the optimiser that trained the model.",
-    source="Xu 2026, sec. 3.3.2, Fig. 3",
-)
-
-
-def _figure(name: str, title: str, caption: str, y_scale: str = "linear") -> Figure:
-    return Curves(
-        name.replace("_", "-"),
-        title,
-        value=f"{name}_over_pairs",
-        series="statistic",
-        interval=(f"{name}_low", f"{name}_high"),
-        y_scale=y_scale,
-        caption=caption,
-    )
-
-
-FIGURES = [
-    _figure(
-        "defect",
-        "Normalised defect",
-        "The commutator's norm over those of the two steps. Shade: bootstrap over pairs.",
-        "log",
-    ),
-    _figure("norm", "Norm of the commutator", "It falls with the gradients.", "log"),
-    _figure("cosine", "Cosine of the two gradients", "1: both batches ask for the same step."),
-    _figure("gradient_norm", "Norm of the gradients", "What the defect is divided by.", "log"),
-]

@@ -12,13 +12,13 @@ import numpy as np
 import xarray as xr
 from scipy.stats import false_discovery_control
 
-from .. import capture, geometry
-from ..errors import ArgumentError, check_whole
-from ..figures import Heatmap, Section, attach
-from ..needs import Need, Weights
-from ..summary import Names, named
-from ..trajectory import Trajectory
-from .base import BlockReading, Observable
+from ... import capture, geometry
+from ...errors import ArgumentError, check_whole
+from ...figures import Heatmap, Section, attach
+from ...needs import Need, Weights
+from ...summary import Names, named
+from ...trajectory import Trajectory
+from ..base import BlockReading, Observable
 
 __all__ = ["Orientation", "orientation_across_runs"]
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 import xarray as xr
 
-from .. import capture, geometry, updates
-from ..errors import ArgumentError, check_whole
-from ..figures import Band, Curves, Section, attach
-from ..summary import Names
-from .base import Run
-from .commutators import FIGURES as COMMUTATOR_FIGURES
-from .commutators import Commutators, defect_row, measures, stacked, statements
+from ... import capture, geometry, updates
+from ...errors import ArgumentError, check_whole
+from ...figures import Section
+from ...quantities import Quantity
+from ...summary import Names
+from ..base import Run
+from .commutators import Commutators, measures, stacked
 
 __all__ = ["Projection"]
 
@@ -26,6 +26,10 @@ SPACES = ("all parameters", "the blocks alone")
 SETTINGS = tuple(f"basis of the {basis}, {space}" for basis in BASES for space in SPACES)
 REST = "other parameters"
 _LARGEST = 2**30  # numbers of all snapshots together: 4 GiB
+
+
+def _share(name: str, title: str, **options: Any) -> Quantity:
+    return Quantity(name, title, series="vector", facet="setting", **options)
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,50 @@ class Projection(Commutators):
     k: int = 3
 
     kind: ClassVar[str] = "projection"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        _share(
+            "rho_median",
+            "share of the norm inside the trajectory's directions",
+            symbol="ρ = ‖P v‖ / ‖v‖",
+            nulls={"random": "random subspaces"},
+            caption="Median over pairs; shade: bootstrap over pairs. Compare commutators with "
+            "gradients before concluding anything.",
+        ),
+        _share(
+            "ratio",
+            "share of the norm relative to random subspaces with the same dimension in every block",
+            caption="1 is chance.",
+        ),
+        _share(
+            "perpendicular",
+            "share of the norm outside",
+            symbol="√(1 − ρ²)",
+            caption="√(1 − ρ²): close to 1 for nearly any vector in many dimensions.",
+        ),
+        *Commutators.quantities,
+    )
+    section: ClassVar[Section] = Section(
+        title="Commutators and the trajectory's own directions",
+        definition="How much of a commutator, of a gradient and of the difference of two gradients "
+        "lies inside the top principal components of the weights' path, block by block.",
+        symbol="ρ = ‖P v‖ / ‖v‖, outside √(1 − ρ²)",
+        null="Band: uniformly random subspaces of the same dimension among the parameters that can "
+        "move, 95 %. Ratio: to random subspaces with the same dimension in every block. Plain "
+        "gradients are the control that matters: where they hold as little, nothing is special "
+        "about commutators.",
+        care="The basis of the run so far grows from few snapshots; the one of the whole run knows "
+        "the future. Parameters without a gradient are not counted.",
+        source="Xu 2026, sec. 3.3.2, Figs 4, 5",
+    )
     variables: ClassVar[Names] = {
         **Commutators.variables,
         "rho": ("share of the norm inside", "1"),
-        "rho_median": ("share of the norm inside", "1"),
         "matched": ("share inside block-matched random subspaces", "1"),
         "control": ("share inside uniform random subspaces", "1"),
         "inside": ("squared norm inside", "squared units of the vector"),
         "energy": ("squared norm", "squared units of the vector"),
         "dimension": ("dimension of the subspace", "directions"),
         "moving": ("entries with a gradient", "entries"),
-        "ratio": ("ρ over that of block-matched random subspaces", "1"),
-        "perpendicular": ("share of the norm outside", "1"),
     }
 
     def __post_init__(self) -> None:
@@ -126,21 +162,24 @@ class Projection(Commutators):
                     bases[name].append(basis)
         return bases
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add medians with intervals, ratios to chance, and figures."""
-        data = data.assign(self.statistics(data))
-        data = data.assign(defect_row(data))
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add medians over pairs with intervals, and ratios to chance."""
+        data = super().derive(data, nodes)
         low, median, high = _bootstrapped(data.rho, self.random_state)
         chance = data.matched.median("pair", skipna=False)
-        data = data.assign(
-            rho_median=median, rho_low=low, rho_high=high, ratio=median / chance
-        ).assign(perpendicular=np.sqrt(np.maximum(1 - median**2, 0.0)))
-        data.rho_median.attrs.update(symbol="ρ = ‖P v‖ / ‖v‖")
-        data.perpendicular.attrs.update(symbol="√(1 − ρ²)")
-        drawn = 2 * self.pairs * self.batch_size
-        sentences = [*_statements(data, self.k), *statements(data, drawn)]
-        figures = [*_FIGURES, *COMMUTATOR_FIGURES]
-        return attach(data, _SECTION, figures, sentences, role="motion")
+        return data.assign(
+            rho_median=median,
+            rho_median_low=low,
+            rho_median_high=high,
+            rho_median_random_low=data.control_low,
+            rho_median_random_high=data.control_high,
+            ratio=median / chance,
+            perpendicular=(1 - median**2).clip(min=0) ** 0.5,
+        )
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what the directions hold, and the first and the last defect."""
+        return [*_statements(data, self.k), *super().words(data, nodes)]
 
 
 def _gram(block: str) -> str:
@@ -276,47 +315,3 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"
     return [held, f"Commutator over gradient: {low:.2f} to {high:.2f} (95 %): {verdict}."]
-
-
-_SECTION = Section(
-    title="Commutators and the trajectory's own directions",
-    definition="How much of a commutator, of a gradient and of the difference of two gradients "
-    "lies inside the top principal components of the weights' path, block by block.",
-    symbol="ρ = ‖P v‖ / ‖v‖, outside √(1 − ρ²)",
-    null="Band: uniformly random subspaces of the same dimension among the parameters that can "
-    "move, 95 %. Ratio: to random subspaces with the same dimension in every block. Plain "
-    "gradients are the control that matters: where they hold as little, nothing is special about "
-    "commutators.",
-    care="The basis of the run so far grows from few snapshots; the one of the whole run knows the "
-    "future. Parameters without a gradient are not counted.",
-    source="Xu 2026, sec. 3.3.2, Figs 4, 5",
-)
-_FIGURES = [
-    Curves(
-        "inside",
-        "Share of the norm inside the trajectory's directions",
-        value="rho_median",
-        series="vector",
-        facet="setting",
-        interval=("rho_low", "rho_high"),
-        bands=[Band("control_low", "control_high", "random subspaces")],
-        caption="Median over pairs; shade: bootstrap over pairs. Compare commutators with "
-        "gradients before concluding anything.",
-    ),
-    Curves(
-        "ratio",
-        "Relative to random subspaces with the same dimension in every block",
-        value="ratio",
-        series="vector",
-        facet="setting",
-        caption="1 is chance.",
-    ),
-    Curves(
-        "outside",
-        "Share of the norm outside",
-        value="perpendicular",
-        series="vector",
-        facet="setting",
-        caption="√(1 − ρ²): close to 1 for nearly any vector in many dimensions.",
-    ),
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Column, Curves, Figure, NullComparison, Section, Table
+from ...figures import Band, Column, Curves, Figure, NullComparison, Section, Table
 
 __all__ = ["figures", "section", "statements", "symbol"]
 
@@ -160,12 +160,5 @@ def figures(variance: float) -> list[Figure]:
             ],
             caption="Net drift: |w_T − w_0|² over the sum of squared steps. Early components: 4 of "
             "the first 30 % of the snapshots.",
-        ),
-        Curves(
-            "displacement",
-            "Distance travelled from the first checkpoint",
-            value="displacement",
-            series="block",
-            caption="‖w_t − w_0‖ of every matrix.",
         ),
     ]
