@@ -57,8 +57,8 @@ def test_every_pair_is_that_of_the_function(study):
         np.testing.assert_allclose(at.cosine, [f.cosine for f in found], rtol=1e-6)
         median = float(at.defect_over_pairs.sel(statistic="median"))
         assert median == pytest.approx(np.median([f.defect for f in found]), rel=1e-6)
-        assert at.defect_low.sel(statistic="median") <= median
-        assert median <= at.defect_high.sel(statistic="median")
+        assert at.defect_over_pairs_low.sel(statistic="median") <= median
+        assert median <= at.defect_over_pairs_high.sel(statistic="median")
 
 
 def test_a_projection_reports_the_same_commutators(study):

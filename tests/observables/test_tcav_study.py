@@ -15,9 +15,9 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Table
 from ontogeny.needs import Activations
 from ontogeny.observables import TCAV, ConceptDirections
-from ontogeny.observables.cav import _passing, _readable
-from ontogeny.observables.tcav_figures import significant
-from ontogeny.observables.tcav_regimes import regime_tables
+from ontogeny.observables.labelled.directions import _passing, _readable
+from ontogeny.observables.labelled.tcav_figures import significant
+from ontogeny.observables.labelled.tcav_regimes import regime_tables
 
 STEPS = (0, 10, 40, 50)
 LAYERS = "model.layers.*.mlp"
@@ -105,7 +105,7 @@ def test_the_series_has_its_verdicts_tables_and_figures(result):
     early = data.score.sel(concept="coin", step=[0, 10]).mean("step")
     np.testing.assert_allclose(data.regime1_early_mean, early)
     kinds = [figure["kind"] for figure in json.loads(data.attrs["figures"])]
-    assert kinds == [*["curves", "heatmap"] * 2, "curves", "curves", "heatmap", Table.kind]
+    assert kinds == [*["curves"] * 4, *["heatmap"] * 3, Table.kind]
     size = np.sqrt((data.random_derivative**2).mean("draw"))
     np.testing.assert_allclose(data.relative_derivative, data.derivative / size)
     assert data.sizes["row"] == 4 and {"model.layers.0.mlp"} < set(data.row_layer.values)

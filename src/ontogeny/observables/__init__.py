@@ -13,7 +13,6 @@ from .base import Reading as Reading
 from .base import Run as Run
 from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
-from .cav import ConceptDirections as ConceptDirections
 from .concept_distances import ConceptDistances as ConceptDistances
 from .concept_plane import ConceptPlane as ConceptPlane
 from .concept_tracks import ConceptTracks as ConceptTracks
@@ -21,6 +20,8 @@ from .concepts import Concepts as Concepts
 from .encoder_dynamics import EncoderDynamics as EncoderDynamics
 from .fits import Fits as Fits
 from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
+from .labelled import TCAV as TCAV
+from .labelled import ConceptDirections as ConceptDirections
 from .learning import LearningDynamics as LearningDynamics
 from .lipschitz import Lipschitz as Lipschitz
 from .predictions import Loss as Loss
@@ -32,7 +33,6 @@ from .registry import names as names
 from .semantics_learning import WordSemantics as WordSemantics
 from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals
-from .tcav import TCAV as TCAV
 from .transform_dynamics import TransformDynamics as TransformDynamics
 from .weights import Commutators as Commutators
 from .weights import Orientation as Orientation

@@ -12,7 +12,6 @@ from .activations import ActivationDecay, ActivationPath, EffectiveDimensions
 from .arguments import as_fields
 from .attention import AttentionEntropy, ReadoutAttention
 from .base import Observable
-from .cav import ConceptDirections
 from .concept_distances import ConceptDistances
 from .concept_plane import ConceptPlane
 from .concept_tracks import ConceptTracks
@@ -20,6 +19,7 @@ from .concepts import Concepts
 from .encoder_dynamics import EncoderDynamics
 from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
+from .labelled import TCAV, ConceptDirections
 from .learning import LearningDynamics
 from .lipschitz import Lipschitz
 from .predictions import Loss
@@ -27,7 +27,6 @@ from .readout import ReadoutAccuracy, SaeProbe
 from .regimes import Regimes
 from .semantics_learning import WordSemantics
 from .signals import Signals
-from .tcav import TCAV
 from .transform_dynamics import TransformDynamics
 from .weights import Commutators, Orientation, Projection, WeightRank
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..dynamics import regime_table
-from ..errors import ArgumentError
-from ..figures import Column, Footer, Pair, Table
+from ...dynamics import regime_table
+from ...errors import ArgumentError
+from ...figures import Column, Footer, Pair, Table
 
 __all__ = ["regime_tables"]
 

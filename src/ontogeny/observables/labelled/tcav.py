@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..capture import Target
-from ..capture.concept_directions import ConceptDirection, LabelledRows
-from ..capture.random_concepts import RandomConcepts
-from ..capture.targets import OBJECTIVES, QUANTITIES
-from ..capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
-from ..errors import ArgumentError, check_choice, check_whole
-from ..figures import attach
-from ..needs import Gradients, Need
-from ..summary import Names
-from .base import Reading, by_layer
-from .supervised import LabelledConcepts, chance_band, concept_rows, judged, row_statements
-from .tcav_figures import figures, section, significant
+from ...capture import Target
+from ...capture.concept_directions import ConceptDirection, LabelledRows
+from ...capture.random_concepts import RandomConcepts
+from ...capture.targets import OBJECTIVES, QUANTITIES
+from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
+from ...errors import ArgumentError, check_choice, check_whole
+from ...figures import Figure, Section, extend
+from ...needs import Gradients, Need
+from ...quantities import Quantity
+from ...summary import Names
+from ..base import Reading, by_layer
+from .base import LabelledConcepts, chance_band, judged, texts_of
+from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
 __all__ = ["TCAV"]
@@ -39,9 +40,10 @@ class TCAV(LabelledConcepts):
     are those of `LabelledConcepts`.
 
     With `random`, also what TCAV's authors compare with: the direction of the concept's texts
-    against random texts, beside `n_random` random concepts of as many texts, parted from equally
-    many others. It is tested by the mean derivative (see `ontogeny.capture.tcav_against_random`,
-    also on the authors' t-tests, which do not keep their level).
+    against random texts, beside `n_random` random concepts of as many texts, each separated from
+    equally many others. It is tested by the mean derivative (see
+    `ontogeny.capture.tcav_against_random`, also on the authors' t-tests, which do not keep their
+    level).
 
     Parameters
     ----------
@@ -77,13 +79,10 @@ class TCAV(LabelledConcepts):
     late: tuple[float, float] | None = None
 
     kind: ClassVar[str] = "tcav"
+    summary_only: ClassVar[tuple[str, ...]] = ("early", "late")
     variables: ClassVar[Names] = {
-        "score": ("TCAV score", "share of texts"),
-        "against_score": ("TCAV score against random texts", "share of texts"),
         "derivative": ("mean directional derivative", ""),
         "against_derivative": ("mean directional derivative", ""),
-        "relative_derivative": ("mean derivative over the size of the random ones", "1"),
-        "relative_against_derivative": ("mean derivative over the size of the random ones", "1"),
         **{
             f"{prefix}p_corrected": ("corrected p-value", "1")
             for prefix in ("", "derivative_", "against_")
@@ -101,10 +100,6 @@ class TCAV(LabelledConcepts):
             "as against_derivative",
         ),
         "against_texts": ("texts of each direction against random texts", "texts"),
-        "chance": ("score of shuffled labels, 95 %", "share of texts"),
-        "derivative_chance": ("relative derivative of shuffled labels, 95 %", "1"),
-        "against_chance": ("relative derivative of random concepts, 95 %", "1"),
-        "against_score_chance": ("score of random concepts, 95 %", "share of texts"),
         "p_single": ("p-value, not corrected", "1"),
         "derivative_p_single": ("p-value, not corrected", "1"),
         "against_p_single": ("p-value, not corrected", "1"),
@@ -168,8 +163,8 @@ class TCAV(LabelledConcepts):
         """
         values = [reading[self._activations(on)] for on in self.sets]
         pools = [reading[self._activations(pool)] for pool in self.pools]
-        lent = [reading[self._gradients(on)] for on in self.sets]
-        rows = [self._rows(each.inputs) for each in lent]
+        borrowed = [reading[self._gradients(on)] for on in self.sets]
+        rows = [self._rows(each.inputs) for each in borrowed]
         fits: dict[str, list[ConceptDirection]] = {}
         failed: dict[str, Exception] = {}
         for path in values[0]:
@@ -194,7 +189,7 @@ class TCAV(LabelledConcepts):
                 evaluate=self.evaluate,
                 settings=each.settings,
             )
-            for i, (each, labelled) in enumerate(zip(lent, rows, strict=True))
+            for i, (each, labelled) in enumerate(zip(borrowed, rows, strict=True))
             if fits
         ]
 
@@ -212,25 +207,82 @@ class TCAV(LabelledConcepts):
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add corrected p-values, the regime table, rows, figures and sentences."""
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        """Scores and mean derivatives, against shuffled labels and against random texts."""
+        shuffled, random = {"chance": "shuffled labels"}, {"chance": "random concepts"}
+        return (
+            self._of_concepts(
+                "score",
+                "TCAV score",
+                "TCAV",
+                "The score",
+                units="share of texts",
+                symbol="TCAV",
+                nulls=shuffled,
+                caption="One half: the direction raises and lowers equally often. Grey: 95 % of "
+                "the directions for shuffled labels, over all layers.",
+            ),
+            Quantity(
+                "relative_derivative",
+                "mean directional derivative",
+                nulls=shuffled,
+                caption="Mean over held-out texts along the unit direction, over the root mean "
+                "square of the same for shuffled labels. Grey: 95 % of the latter, over all "
+                "layers.",
+            ),
+            Quantity(
+                "against_score",
+                "TCAV scores against random texts",
+                units="share of texts",
+                nulls=random,
+                caption="The direction separates the concept's texts from random ones. Grey: 95 % "
+                "of the same number of random concepts of as many texts, over all layers.",
+            ),
+            Quantity(
+                "relative_against_derivative",
+                "mean directional derivative against random texts",
+                nulls=random,
+                caption="Over the root mean square of random concepts. Grey: 95 % of these, over "
+                "all layers. Whatever else separates the concept's texts from the random ones, "
+                "such as their source, is in the direction too.",
+            ),
+        )
+
+    @property
+    def section(self) -> Section:  # type: ignore[override]
+        """Heading and margin notes, which say what the scores are compared with."""
+        return section(bool(self.pools))
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add corrected p-values, the bands of chance and the regime table."""
         data = judged(data, "score", "random_score", centre=0.5)
-        data = data.assign(chance_band(data, "random_score"))
+        data = data.assign(
+            chance_band(data, "random_score", "score_chance") | texts_of(data, "score", "positive")
+        )
         data = _judged_derivative(data, "derivative", "random_derivative", "derivative_")
-        against = "against_derivative" in data
-        if against:
+        data.derivative.attrs.update(units=f"{_UNITS[self.quantity]} per activation unit")
+        if "against_derivative" in data:
             names = ("against_derivative", "against_random_derivative", "against_")
             data = _judged_derivative(data, *names)
-            data = data.assign(chance_band(data, "against_random_score", "against_score_"))
-        counts = data.examples.max(("step", "layer"))
-        weights = {str(c): np.ones(int(counts.sel(concept=c))) for c in data.concept.values}
-        data = data.assign(concept_rows(data, "score", "positive", weights, "TCAV"))
-        data.score.attrs.update(symbol="TCAV")
-        for name in ("derivative", "against_derivative")[: 1 + against]:
-            data[name].attrs.update(units=f"{_UNITS[self.quantity]} per activation unit")
-        words = [*significant(data), *row_statements(data, "The score")]
-        data, tables, left_out = regime_tables(data, self.early, self.late)
-        return attach(data, section(against), [*figures(against), *tables], words + left_out)
+            data = data.assign(chance_band(data, "against_random_score", "against_score_chance"))
+            data.against_derivative.attrs.update(units=data.derivative.attrs["units"])
+        return data
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the maps of p-values."""
+        return significance_maps("against_derivative" in data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return what differs from shuffled labels and from random concepts."""
+        return significant(data)
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add what follows from the quantities, and the table of two windows."""
+        data, tables, left_out = regime_tables(
+            super().summarise(data, nodes), self.early, self.late
+        )
+        return extend(data, tables, left_out)
 
     def _against(
         self, found: ConceptDirection, A: Any, rows: LabelledRows, pool: Any
@@ -256,7 +308,7 @@ def _judged_derivative(data: xr.Dataset, value: str, random: str, prefix: str) -
     relative = f"relative_{value}"
     data = data.assign({relative: data[value] / size})
     scaled = xr.Dataset({"random": data[random] / size})
-    return data.assign(chance_band(scaled, "random", prefix))
+    return data.assign(chance_band(scaled, "random", f"{relative}_chance"))
 
 
 def _plain(scores: xr.Dataset) -> dict[str, Any]:

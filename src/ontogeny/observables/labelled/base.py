@@ -10,30 +10,29 @@ import numpy as np
 import xarray as xr
 from sklearn.base import clone
 
-from ..capture.concept_directions import (
+from ...capture.concept_directions import (
     GRANULARITIES,
     ConceptDirection,
     LabelledRows,
     fit_direction,
 )
-from ..concepts import CAV
-from ..concepts.cav import SOLVERS
-from ..dynamics import permutation_test
-from ..errors import ArgumentError, check_choice, check_number, check_whole
-from ..inputs import Inputs
-from ..needs import Activations
-from .arguments import check_names
-from .base import Observable
-from .rows import development_rows, paired_floor, statement
+from ...concepts import CAV
+from ...concepts.cav import SOLVERS
+from ...dynamics import permutation_test
+from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...inputs import Inputs
+from ...needs import Activations
+from ...quantities import Quantity
+from ..arguments import check_names
+from ..base import Observable
 
 __all__ = [
     "LEVEL",
     "LabelledConcepts",
     "chance_band",
-    "concept_rows",
     "judged",
     "padded",
-    "row_statements",
+    "texts_of",
 ]
 
 LEVEL = 0.05
@@ -98,6 +97,20 @@ class LabelledConcepts(Observable):
     def concepts(self) -> list[str]:
         """Names of the concepts."""
         return [name or "inputs" for name in self.sets]
+
+    def _of_concepts(
+        self, name: str, title: str, words: str, subject: str, **options: Any
+    ) -> Quantity:
+        """Return a quantity over concepts and layers, with a row for each."""
+        several = " of {concept}" if len(self.sets) > 1 else ""
+        return Quantity(
+            name,
+            title,
+            rows=f"{{layer}} · {words}{several}",
+            subject=f"{subject} of {{concept}} in {{layer}}",
+            unit="held-out texts",
+            **options,
+        )
 
     def check_inputs(self, inputs: Mapping[str, Inputs]) -> None:
         """Refuse an input set without two classes, or too small to be split.
@@ -188,45 +201,15 @@ def judged(
     return data.assign({f"{prefix}{name}": variable for name, variable in found.items()})
 
 
-def chance_band(data: xr.Dataset, random: str, prefix: str = "") -> dict[str, xr.DataArray]:
-    """Return ``chance_low``, ``chance_high`` (concept, step): 95 % of the shuffles, all layers."""
+def chance_band(data: xr.Dataset, random: str, name: str) -> dict[str, xr.DataArray]:
+    """Return ``{name}_low``, ``{name}_high`` (concept, step): 95 % of the draws, all layers."""
     ends = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
     return {
-        f"{prefix}chance_low": ends.isel(quantile=0, drop=True),
-        f"{prefix}chance_high": ends.isel(quantile=1, drop=True),
+        f"{name}_{end}": ends.isel(quantile=i, drop=True) for i, end in enumerate(("low", "high"))
     }
 
 
-def concept_rows(
-    data: xr.Dataset, value: str, of_text: str, weights: Mapping[str, np.ndarray], words: str
-) -> dict[str, Any]:
-    """Return the chart's rows: one for each concept and layer.
-
-    `of_text` names what every held-out text says, 1, 0 or -1 (no such text); `weights` gives each
-    concept's texts their weights.
-    """
-    labels, layers, values, floors = [], [], [], []
-    several = data.sizes["concept"] > 1
-    for concept in data.concept.values:
-        for layer in data.layer.values:
-            here = data.sel(concept=concept, layer=layer)
-            texts = here[of_text].transpose("step", ...).values.astype(float)
-            texts = np.where(texts < 0, np.nan, texts)[:, : len(weights[str(concept)])]
-            labels.append(f"{layer} · {words}{f' of {concept}' if several else ''}")
-            layers.append(str(layer))
-            values.append(here[value].values)
-            floors.append(paired_floor(texts, weights[str(concept)]))
-    return development_rows(
-        labels, layers, data.step.values, np.stack(values), floor=np.stack(floors)
-    )
-
-
-def row_statements(data: xr.Dataset, what: str) -> list[str]:
-    """Return the sentences on the rows of each concept, as `concept_rows` orders them."""
-    count = data.sizes["layer"]
-    words = []
-    for i, concept in enumerate(data.concept.values):
-        name = str(concept).replace("{", "{{").replace("}", "}}")
-        rows = data.isel(row=slice(i * count, (i + 1) * count))
-        words += statement(rows, f"{what} of {name} in {{layer}}")
-    return words
+def texts_of(data: xr.Dataset, value: str, of_text: str) -> dict[str, xr.DataArray]:
+    """Return what each held-out text says, ``{value}_of_text``; NaN where there is none (-1)."""
+    texts = data[of_text].astype(np.float64)
+    return {f"{value}_of_text": texts.where(texts >= 0)}

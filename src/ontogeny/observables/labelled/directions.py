@@ -9,18 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Curves, Heatmap, Section, attach
-from ..needs import InputSet, Need
-from ..summary import Names
-from .base import Reading, Run, by_layer
-from .supervised import (
-    LEVEL,
-    LabelledConcepts,
-    chance_band,
-    concept_rows,
-    judged,
-    row_statements,
-)
+from ...figures import Figure, Heatmap, Section
+from ...needs import InputSet, Need
+from ...quantities import Quantity
+from ...summary import Names
+from ..base import Reading, Run, by_layer
+from .base import LEVEL, LabelledConcepts, chance_band, judged, texts_of
 
 __all__ = ["ConceptDirections"]
 
@@ -40,22 +34,53 @@ class ConceptDirections(LabelledConcepts):
     """
 
     kind: ClassVar[str] = "cav"
+    version: ClassVar[int] = 2
     variables: ClassVar[Names] = {
-        "accuracy": ("balanced accuracy on held-out texts", "1"),
-        "bootstrap_cosine": ("cosine of bootstrap refits with the direction", "1"),
-        "reference_cosine": ("cosine with the reference step's direction", "1"),
         "p_corrected": ("corrected p-value", "1"),
-        "stderr": ("standard error of the accuracy", "1"),
-        "right": ("held-out texts read rightly (-1: no text)", ""),
+        "right": ("held-out texts that are correctly classified (-1: no text)", ""),
         "random_accuracy": ("accuracy of shuffled labels", "1"),
-        "chance": ("accuracy of shuffled labels, 95 %", "1"),
         "direction": ("direction of the concept, of length 1", "1"),
         "norm": ("norm of the minimiser", "per activation unit"),
         "converged": ("whether the solver converged", "1"),
-        "text_weight": ("weight of the held-out text", "1"),
         "p_single": ("p-value, not corrected", "1"),
         "lasting_step": ("step from which on it is readable", "steps"),
     }
+    section: ClassVar[Section] = Section(
+        title="Labelled concepts: directions",
+        definition="A direction of each layer's activations that separates texts with a concept "
+        "from texts without it, found on two thirds of the texts and tested on the others.",
+        symbol="v = argmin mean ℓ(hᵢ·v, yᵢ) + λ‖v‖²",
+        null="Directions for shuffled labels, the same shuffles at every step; p-values are "
+        "corrected over concepts, layers and steps (largest standardised value of each shuffle).",
+        care="A random model reads words too: compare with the first step. Activations grow in "
+        "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
+        "classes, 0.5 by chance.",
+        source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
+    )
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        """The accuracy, and how stable the direction is."""
+        return (
+            self._of_concepts(
+                "accuracy",
+                "balanced accuracy on held-out texts",
+                "concept",
+                "The accuracy",
+                nulls={"chance": "shuffled labels"},
+                caption="Grey: 95 % of the directions for shuffled labels.",
+            ),
+            Quantity(
+                "bootstrap_cosine",
+                "stability of the direction: cosine of bootstrap refits with it",
+                caption="Mean over the refits. Far below 1, the direction is the sample's.",
+            ),
+            Quantity(
+                "reference_cosine",
+                "cosine with the reference step's direction",
+                caption="In the same coordinates; a rotation of the residual stream turns it too.",
+            ),
+        )
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of each input set, and the sets with their labels."""
@@ -64,21 +89,22 @@ class ConceptDirections(LabelledConcepts):
     def prepare(self, run: Run) -> xr.Dataset:
         """Find the reference step's directions."""
         reading = run.reading(run.reference_step)
-        return self._by_layer(reading, lambda found, _: {"direction": _feature(found.cav)})
+        return self._by_layer(reading, lambda found: {"direction": _feature(found.cav)})
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracies, directions and their stability for every layer and concept.
 
-        Over (layer, concept): ``accuracy`` (balanced, held-out texts), its ``stderr``,
-        ``right(text)``, ``random_accuracy(draw)``, ``bootstrap_cosine`` (mean cosine of the refits
-        with the direction), ``direction(feature)`` (unit vectors), ``norm`` of the minimiser.
+        Over (layer, concept): ``accuracy`` (balanced, held-out texts), ``right(text)`` with
+        ``accuracy_weights(text)``, ``random_accuracy(draw)``, ``bootstrap_cosine`` (mean cosine of
+        the refits with the direction), ``direction(feature)`` (unit vectors), ``norm`` of the
+        minimiser.
         """
         rows = self._labelled(reading)
         found = self._by_layer(reading, _described)
         weight = np.zeros((len(rows), max(len(r.test) for r in rows)))
         for i, each in enumerate(rows):
             weight[i, : len(each.test)] = each.held_weights
-        found = found.assign(text_weight=(("concept", "text"), weight))
+        found = found.assign(accuracy_weights=(("concept", "text"), weight))
         if state is not None:
             same = (found.direction * state.direction).sum("feature", skipna=False)
             found = found.assign(reference_cosine=same)
@@ -93,33 +119,38 @@ class ConceptDirections(LabelledConcepts):
 
         def one(path: str, _: Any) -> Mapping[str, Any]:
             fits = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
-            return self._stacked([describe(f, r.truth) for f, r in zip(fits, rows, strict=True)])
+            return self._stacked([describe(fit) for fit in fits])
 
         return by_layer(values[0], one).assign_coords(concept=self.concepts)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add p-values corrected over concepts, layers and steps, rows, figures and sentences."""
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add p-values corrected over concepts, layers and steps, and the band of chance."""
         data = judged(data, "accuracy", "random_accuracy", alternative="greater")
-        data = data.assign(chance_band(data, "random_accuracy"))
-        weights = {
-            str(c): w[w > 0]
-            for c in data.concept.values
-            for w in [data.text_weight.sel(concept=c).max("step").values]
-        }
-        data = data.assign(concept_rows(data, "accuracy", "right", weights, "concept"))
-        figures = list(_FIGURES)
-        if "reference_cosine" in data:
-            figures.append(_TO_REFERENCE)
-        words = [*_readable(data), *row_statements(data, "The accuracy")]
-        return attach(data, _SECTION, figures, words)
+        return data.assign(
+            chance_band(data, "random_accuracy", "accuracy_chance")
+            | texts_of(data, "accuracy", "right")
+        )
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the map of p-values."""
+        return [
+            Heatmap(
+                "readable",
+                "Corrected p-value of the accuracy",
+                value="p_corrected",
+                facet="concept",
+                caption="At most 0.05: above what any shuffle of the labels reaches anywhere.",
+            )
+        ]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return where and from which step on each concept is readable."""
+        return _readable(data)
 
 
-def _described(found: Any, truth: np.ndarray) -> dict[str, Any]:
-    # The mean of two shares, each with its binomial variance.
-    shares = [(found.right[own].mean(), own.sum()) for own in (truth, ~truth)]
+def _described(found: Any) -> dict[str, Any]:
     return {
         "accuracy": found.accuracy,
-        "stderr": float(np.sqrt(sum(p * (1 - p) / n for p, n in shares)) / 2),
         "right": (("text",), found.right),
         "random_accuracy": (("draw",), found.random_accuracy),
         "bootstrap_cosine": float(found.cosines.mean()),
@@ -186,49 +217,3 @@ def _order(data: xr.Dataset) -> list[str]:
         f"after it in {after}, from the same step on in {same}."
     )
     return [sentence]
-
-
-_SECTION = Section(
-    title="Labelled concepts: directions",
-    definition="A direction of each layer's activations that parts texts with a concept from "
-    "texts without it, found on two thirds of the texts and tested on the others.",
-    symbol="v = argmin mean ℓ(hᵢ·v, yᵢ) + λ‖v‖²",
-    null="Directions for shuffled labels, the same shuffles at every step; p-values are corrected "
-    "over concepts, layers and steps (largest standardised value of each shuffle).",
-    care="A random model reads words too: compare with the first step. Activations grow in "
-    "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
-    "classes, 0.5 by chance.",
-    source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
-)
-_FIGURES = [
-    Curves(
-        "accuracy",
-        "Balanced accuracy on held-out texts",
-        value="accuracy",
-        facet="concept",
-        bands=[Band("chance_low", "chance_high", "shuffled labels")],
-        caption="Grey: 95 % of the directions for shuffled labels.",
-    ),
-    Heatmap(
-        "readable",
-        "Corrected p-value of the accuracy",
-        value="p_corrected",
-        facet="concept",
-        caption="At most 0.05: above what any shuffle of the labels reaches anywhere.",
-    ),
-    Curves(
-        "stability",
-        "Stability of the direction",
-        value="bootstrap_cosine",
-        facet="concept",
-        caption="Mean cosine of bootstrap refits with the direction. Far below 1, the direction "
-        "is the sample's.",
-    ),
-]
-_TO_REFERENCE = Curves(
-    "to-reference",
-    "Cosine with the reference step's direction",
-    value="reference_cosine",
-    facet="concept",
-    caption="In the same coordinates; a rotation of the residual stream turns it too.",
-)
