@@ -12,7 +12,7 @@ A quantity ``x`` is stored under a fixed schema of variables. The cells hold wha
 
 The summary adds ``x_low`` and ``x_high``, the 95 % interval; ``x_floor``, the noise of a change
 since the first step; ``x_<null>_low`` and ``x_<null>_high``, the band of a null; and the rows of
-the developmental chart.
+the developmental chart. What `Observable.derive` gives of these itself stays.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from ontogeny.dynamics import Regime, compare_fits, compare_signals, learning_pr
 from ontogeny.dynamics import Regimes as Found
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Fits, LearningDynamics, Regimes, Signals, make
-from ontogeny.observables.curves import chosen, curve_reference, curves_of, floor_of
-from ontogeny.observables.regimes import _row
+from ontogeny.observables.curves.base import chosen, curve_reference, curves_of, floor_of
+from ontogeny.observables.curves.regimes import _row
 
 PATHS = [f"layers.{i}.mlp" for i in range(4)]
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
-from ontogeny.observables.semantics_views import (
+from ontogeny.observables.semantics import (
     coherence_view,
     concepts_view,
     lift_view,

@@ -9,7 +9,7 @@ import xarray as xr
 from helpers.ufm_examples import centred, support
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
-from ontogeny.observables.semantics_views import confusion_view, ufm_view
+from ontogeny.observables.semantics import confusion_view, ufm_view
 
 
 def page(nodes, tmp_path):

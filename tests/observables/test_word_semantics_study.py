@@ -48,7 +48,7 @@ def test_logits_of_the_corpus_concepts_overlap_fully_and_shuffled_ones_do_not(pl
     data = planted[0].sel(of="logits", matrix="S").isel(step=slice(1, None))
     assert float(data.overlap.min()) > 0.999
     # Concept 1 is mostly word frequency, which shuffling keeps.
-    assert float(data.overlap_high.sel(k=[5, 10]).max()) < 0.7
+    assert float(data.overlap_shuffled_high.sel(k=[5, 10]).max()) < 0.7
     assert float(data.null_overlap.sel(k=1).mean()) > 0.4
 
 
@@ -76,7 +76,7 @@ def test_random_drift_learns_no_order(tmp_path):
     assert np.isnan(data.order.sel(matrix="S")).all()
     assert "Too few concepts" in json.loads(data.attrs["statements"])[-1]
     later = data.sel(of="logits", matrix="S").isel(step=slice(1, None))
-    inside = (later.overlap <= later.overlap_high) | (later.overlap < 0.6)
+    inside = (later.overlap <= later.overlap_shuffled_high) | (later.overlap < 0.6)
     assert bool(inside.all())
     assert np.isnan(data.overlap.sel(of="logits").isel(step=0)).all()  # all logits are 0 there
 

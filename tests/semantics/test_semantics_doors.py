@@ -10,7 +10,7 @@ import torch
 
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, OntogenyError
-from ontogeny.observables import semantics_views
+from ontogeny.observables import semantics as semantics_views
 
 TEXT = "to go to see a cat to run a dog to go by a cat . " * 4
 SUPPORT = semantics.support_matrix(TEXT, lengths=(1, 2))

@@ -7,7 +7,7 @@ import pytest
 
 from ontogeny import semantics, updates
 from ontogeny.errors import ArgumentError
-from ontogeny.observables import semantics_views
+from ontogeny.observables import semantics as semantics_views
 from ontogeny.reproduce import tasks, training
 
 TEXT = "to go to see a cat to run a dog " * 3

@@ -16,17 +16,14 @@ from .concept_distances import ConceptDistances
 from .concept_plane import ConceptPlane
 from .concept_tracks import ConceptTracks
 from .concepts import Concepts
+from .curves import Fits, LearningDynamics, Regimes, Signals
 from .encoder_dynamics import EncoderDynamics
-from .fits import Fits
 from .intrinsic_dimension import IntrinsicDimension
 from .labelled import TCAV, ConceptDirections
-from .learning import LearningDynamics
 from .lipschitz import Lipschitz
 from .predictions import Loss
 from .readout import ReadoutAccuracy, SaeProbe
-from .regimes import Regimes
-from .semantics_learning import WordSemantics
-from .signals import Signals
+from .semantics import WordSemantics
 from .transform_dynamics import TransformDynamics
 from .weights import Commutators, Orientation, Projection, WeightRank
 

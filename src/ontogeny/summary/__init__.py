@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .bands import null_bands, over_steps
 from .names import Names, named
-from .noise import MEASURABLE, change_floor, noise_of, with_noise
+from .noise import MEASURABLE, change_floor, with_noise
 from .reference import reference_index
 from .rows import chart_rows
 from .sentences import statements
@@ -23,7 +23,6 @@ __all__ = [
     "change_floor",
     "chart_rows",
     "named",
-    "noise_of",
     "null_bands",
     "over_steps",
     "reference_index",

@@ -7,7 +7,6 @@ paired over texts where each text has a value of its own. What was not measured 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.stats import t
 from ..quantities import Quantity
 from .reference import at_reference
 
-__all__ = ["MEASURABLE", "Z", "change_floor", "mean_stderr", "noise_of", "with_noise"]
+__all__ = ["MEASURABLE", "Z", "change_floor", "mean_stderr", "with_noise"]
 
 MEASURABLE = 1e-5
 """Smallest relative distance that float32 activations can show; rounding stays well below it."""
@@ -58,11 +57,13 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
 def change_floor(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     """Return the noise of a change since the first step, over the dimensions of the value.
 
-    NaN where it is unknown. Of exact quantities it is rounding alone, relative to the largest
-    value; distances to the reference, which are relative to norms, cannot be told from rounding
-    below `MEASURABLE` either.
+    One that is there already stays. NaN where it is unknown. Of exact quantities it is rounding
+    alone, relative to the largest value. Distances to the reference, which are relative to norms,
+    are not distinguishable from rounding below `MEASURABLE` either.
     """
     value = data[quantity.name]
+    if f"{quantity.name}_floor" in data:
+        return data[f"{quantity.name}_floor"].transpose(*value.dims)
     if quantity.noise == "exact":
         return MEASURABLE * abs(value).max("step").fillna(0.0) + xr.zeros_like(value).fillna(0.0)
     usable = value.notnull() & ~at_reference(data, quantity)
@@ -76,21 +77,6 @@ def change_floor(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
     if quantity.relative_to:
         floor = floor + MEASURABLE
     return floor.transpose(*value.dims)
-
-
-def noise_of(
-    node: xr.Dataset, variable: str, select: Mapping[str, Any] | None = None
-) -> xr.DataArray | None:
-    """Return the noise of a difference of two values of a node's variable, a mean over steps.
-
-    None where the node measured none. `select` picks labels of its further dimensions.
-    """
-    error = node.get(f"{variable}_stderr")
-    if error is None:
-        return None
-    error = error.sel({k: v for k, v in (select or {}).items() if k in error.dims}, drop=True)
-    squares = error**2
-    return Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
 
 
 def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

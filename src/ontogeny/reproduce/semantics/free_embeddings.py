@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...observables.semantics_views import ufm_view
+from ...observables.semantics import ufm_view
 from ..tasks import organism_world
 from ..verdicts import Verdict
 from .recipe import Findings, Materials

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from ... import semantics
 from ...figures import Section, attach
-from ...observables.semantics_views import concepts_view, confusion_view, tree_view
+from ...observables.semantics import concepts_view, confusion_view, tree_view
 from .. import tasks, training
 from ..averages import over_seeds
 from ..verdicts import Verdict

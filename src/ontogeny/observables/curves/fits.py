@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..dynamics import FitComparison, compare_fits
-from ..errors import check_choice
-from ..figures import Column, Curves, Heatmap, Section, Table, attach
-from ..summary import Names
-from .curves import OfCurve, curve_reference
+from ...dynamics import FitComparison, compare_fits
+from ...errors import check_choice
+from ...figures import Column, Curves, Heatmap, Section, Table, attach
+from ...summary import Names
+from .base import OfCurve, curve_reference
 
 __all__ = ["Fits"]
 

@@ -12,18 +12,19 @@ import numpy as np
 import xarray as xr
 from torch import nn
 
-from ..capture import context_logits
-from ..capture.loss import resolve_objective
-from ..errors import ArgumentError, check_choice, check_whole
-from ..figures import attach
-from ..needs import InputSet, Model, Need
-from ..semantics import leading_directions, subspace_overlap
-from ..semantics.support import checked_lengths
-from ..summary import Names
-from .base import Observable
-from .semantics_figures import SECTION, figures, sentences
-from .semantics_series import development_of_concepts, order_of_learning, overlap_bands
-from .semantics_state import corpus_support, support_state
+from ...capture import context_logits
+from ...capture.loss import resolve_objective
+from ...errors import ArgumentError, check_choice, check_whole
+from ...figures import Figure, Section
+from ...needs import InputSet, Model, Need
+from ...quantities import Quantity
+from ...semantics import leading_directions, subspace_overlap
+from ...semantics.support import checked_lengths
+from ...summary import Names
+from ..base import Observable
+from .figures import QUANTITIES, SECTION, figures, sentences
+from .series import followed, order_of_learning, overlap_bands
+from .state import corpus_support, support_state
 
 __all__ = ["WordSemantics"]
 
@@ -91,8 +92,9 @@ class WordSemantics(Observable):
     label: str | None = None
 
     kind: ClassVar[str] = "word-semantics"
+    quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    section: ClassVar[Section] = SECTION
     variables: ClassVar[Names] = {
-        "overlap": ("overlap of the k leading directions", "1"),
         "chance": ("overlap of random directions", "1"),
         "projection": ("projection of the logits on the concept", "logits"),
         "logit_norm": ("norm of the centred logits", "logits"),
@@ -106,7 +108,6 @@ class WordSemantics(Observable):
         "order_p": ("p-value of the order of learning", "1"),
         "order_all": ("rank correlation of σₖ and −step learned", "1"),
         "learned": ("concepts learned", "concepts"),
-        "agreement": ("rank correlation of projection and σₖ", "1"),
     }
 
     def __post_init__(self) -> None:
@@ -199,13 +200,18 @@ class WordSemantics(Observable):
             words=len(word_ids),
         )
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add bands, the step at which each concept is learned, their order, rows and figures."""
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add bands, the step at which each concept is learned, and their order."""
         data = _constant_over_steps(data, ("sigma", "null_sigma", "label", "words"))
-        data = overlap_bands(data)
-        data = order_of_learning(data, self.random_state)
-        data = data.assign(development_of_concepts(data))
-        return attach(data, SECTION, figures(data), sentences(data))
+        return followed(order_of_learning(overlap_bands(data), self.random_state))
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return when each concept is learned, and in which order."""
+        return figures(data)
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return overlaps and the order of learning, each beside its null."""
+        return sentences(data)
 
 
 def _constant_over_steps(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:

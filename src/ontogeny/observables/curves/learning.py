@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..dynamics import LearningProgress, Recurrence, learning_progress, recurrence
-from ..errors import ArgumentError, check_number
-from ..figures import Column, Curves, Section, Table, attach
-from ..summary import Names
-from .curves import OfCurve, curve_reference, floor_of, short
+from ...dynamics import LearningProgress, Recurrence, learning_progress, recurrence
+from ...errors import ArgumentError, check_number
+from ...figures import Column, Curves, Section, Table, attach
+from ...summary import Names
+from .base import OfCurve, curve_reference, floor_of, short
 
 __all__ = ["LearningDynamics"]
 
@@ -31,8 +31,7 @@ class LearningDynamics(OfCurve):
         learned.
     noise
         Noise of a difference of two values; default: what refitting or resampling gives, as the
-        other node measured it for this variable (where it did not, any change counts, and the
-        page says so).
+        other node measured it for this variable. Where it did not, nothing is said of progress.
 
     Examples
     --------
@@ -80,10 +79,11 @@ class LearningDynamics(OfCurve):
             noise = floor_of(nodes[self.of], self.variable, self.select, self.labels(data))
         else:
             noise = np.full(curves.shape[1], self.noise)
-        unknown = int(np.isnan(noise).sum())
         verdicts = [
             learning_progress(steps, column, floor, reference_index=reference)
-            for column, floor in zip(curves.T, np.nan_to_num(noise), strict=True)
+            if np.isfinite(floor)
+            else None
+            for column, floor in zip(curves.T, noise, strict=True)
         ]
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
         rows = [_row(*pair) for pair in zip(verdicts, maps, strict=True)]
@@ -98,23 +98,15 @@ class LearningDynamics(OfCurve):
             noise=("layer", noise),
         )
         words = _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
-        if unknown:
-            words.append(
-                f"The noise of {self.variable} was not measured in {unknown} of {len(noise)} "
-                "layers: there any change at all counts."
-            )
         return attach(data, _section(self.of), _FIGURES, words)
 
 
-def _row(verdict: LearningProgress, found: Recurrence) -> dict[str, Any]:
+_VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")
+
+
+def _row(verdict: LearningProgress | None, found: Recurrence) -> dict[str, Any]:
     return {
-        "progressed": float(verdict.progressed),
-        "since": verdict.since,
-        "bound": verdict.bound,
-        "bound_step": verdict.bound_step,
-        "late_bound": verdict.late_bound,
-        "converged": float(verdict.converged),
-        "quiet_since": verdict.quiet_since,
+        **{name: np.nan if verdict is None else float(getattr(verdict, name)) for name in _VERDICT},
         "slope": found.slope,
         "slope_stderr": found.slope_stderr,
         "intercept": found.intercept,
@@ -126,7 +118,21 @@ def _row(verdict: LearningProgress, found: Recurrence) -> dict[str, Any]:
     }
 
 
-def _words(of: str, verdicts: list[LearningProgress], maps: list[Recurrence]) -> list[str]:
+def _words(of: str, verdicts: list[LearningProgress | None], maps: list[Recurrence]) -> list[str]:
+    known = [verdict for verdict in verdicts if verdict is not None]
+    words = _progress(of, known) if known else []
+    if len(known) < len(verdicts):
+        words.append(
+            f"The noise of {of} was not measured in {len(verdicts) - len(known)} of "
+            f"{len(verdicts)} layers, of which nothing is said; give noise= to judge them."
+        )
+    bent = sum(found.linear_p < 0.05 for found in maps)
+    if bent:
+        words.append(f"In {bent} of {len(maps)} layers the map to the next checkpoint is no line.")
+    return words
+
+
+def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     count, last = len(verdicts), max(v.last_step for v in verdicts)
     progressed = [v for v in verdicts if v.progressed]
     converged = [v for v in verdicts if v.converged]
@@ -154,9 +160,6 @@ def _words(of: str, verdicts: list[LearningProgress], maps: list[Recurrence]) ->
             f"{count - still} {'other ' if still else ''}layers; that alone does not prove "
             "convergence."
         )
-    bent = sum(found.linear_p < 0.05 for found in maps)
-    if bent:
-        words.append(f"In {bent} of {count} layers the map to the next checkpoint is no line.")
     return words
 
 

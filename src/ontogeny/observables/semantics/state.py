@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError
-from ..inputs import Inputs
-from ..semantics import (
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...semantics import (
     Cloze,
     ConceptBasis,
     ContextWords,

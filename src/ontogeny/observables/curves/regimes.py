@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..dynamics import Regimes as Found
-from ..dynamics import holm, regimes
-from ..errors import check_number, check_whole
-from ..figures import Boundary, Column, Curves, Section, Table, attach
-from ..summary import Names
-from .curves import OfCurve, curve_reference, short
+from ...dynamics import Regimes as Found
+from ...dynamics import holm, regimes
+from ...errors import check_number, check_whole
+from ...figures import Boundary, Column, Curves, Section, Table, attach
+from ...summary import Names
+from .base import OfCurve, curve_reference, short
 
 __all__ = ["Regimes"]
 

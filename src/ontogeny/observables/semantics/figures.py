@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Section
+from ...figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Section
+from ...quantities import Quantity
 
-__all__ = ["SECTION", "figures", "sentences"]
+__all__ = ["QUANTITIES", "SECTION", "figures", "sentences"]
 
 SECTION = Section(
     title="Concepts of the corpus in the model",
@@ -28,27 +29,46 @@ LEVEL = 0.05  # of the statement on the order, over all matrices together
 _SHUFFLED = "shuffled next words"
 
 
+QUANTITIES = (
+    Quantity(
+        "overlap",
+        "overlap of the k leading directions",
+        symbol="‖UₖᵀQₖ‖²/k",
+        heading="overlap of the {label} with the concepts of S̃",
+        nulls={"shuffled": _SHUFFLED},
+        each="of",
+        select={"matrix": "S"},
+        series="",
+        facet="k",
+        caption="One panel for each number k of leading directions.",
+    ),
+    Quantity(
+        "agreement",
+        "rank correlation of projection and σₖ",
+        heading="do projections have the order of the singular values?",
+        nulls={"shuffled": _SHUFFLED},
+        series="matrix",
+        caption="Spearman's correlation over concepts at each step.",
+    ),
+    Quantity(
+        "logits_overlap", "overlap of the logits", rows="{direction}", subject=None, figure=False
+    ),
+    Quantity(
+        "leading_projection",
+        "projection of the logits on the concept",
+        "logits",
+        rows="{leading}",
+        subject=None,
+        figure=False,
+    ),
+)
+
+
 def figures(data: xr.Dataset) -> list[Figure]:
-    """Return the figures that `data` has variables for."""
-    titles = {
-        "logits": "Overlap of the logits with the concepts of S̃",
-        "decoder": "Overlap of the decoder's word embeddings with the concepts of S̃",
-        "input": "Overlap of the input's word embeddings with the concepts of S̃",
-    }
-    found: list[Figure] = [
-        Curves(
-            f"overlap-{name}",
-            titles[name],
-            value="overlap",
-            series=None,
-            facet="k",
-            select={"of": name, "matrix": "S"},
-            bands=[Band("overlap_low", "overlap_high", _SHUFFLED)],
-            caption="One panel for each number k of leading directions.",
-        )
-        for name in data["of"].values
-    ]
-    found.append(
+    """Return the figures beside the curves of the quantities."""
+    steps = data.learned_at.values
+    positive = bool((steps[np.isfinite(steps)] > 0).all())
+    return [
         Curves(
             "matrices",
             "Which matrix's directions do the logits have?",
@@ -57,12 +77,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
             facet="k",
             select={"of": str(data["of"].values[0])},
             caption="S̃ and centred P, plain and weighted by the contexts' frequencies.",
-        )
-    )
-    steps = data.learned_at.values
-    positive = bool((steps[np.isfinite(steps)] > 0).all())
-    return [
-        *found,
+        ),
         Heatmap(
             "learned-share",
             "How much of each concept is learned",
@@ -94,14 +109,6 @@ def figures(data: xr.Dataset) -> list[Figure]:
             caption="Spearman's correlation of singular value and minus the step, all concepts; "
             "band: concepts of shuffled corpora, in the same model.",
         ),
-        Curves(
-            "agreement",
-            "Do projections have the order of the singular values?",
-            value="agreement",
-            series="matrix",
-            bands=[Band("agreement_low", "agreement_high", _SHUFFLED)],
-            caption="Spearman's correlation over concepts at each step.",
-        ),
     ]
 
 
@@ -127,9 +134,9 @@ def _overlap_sentences(data: xr.Dataset) -> list[str]:
         S = at.sel(matrix="S")
         found.append(
             f"At step {int(at.step):,} the first {k} directions of the logits overlap by "
-            f"{float(S.overlap):.2f} with S̃ (shuffled {float(S.overlap_low):.2f} to "
-            f"{float(S.overlap_high):.2f}, chance {float(S.chance):.3f}), most with {best} "
-            f"({float(at.overlap.max()):.2f})."
+            f"{float(S.overlap):.2f} with S̃ (shuffled {float(S.overlap_shuffled_low):.2f} to "
+            f"{float(S.overlap_shuffled_high):.2f}, chance {float(S.chance):.3f}), most with "
+            f"{best} ({float(at.overlap.max()):.2f})."
         )
     return found
 

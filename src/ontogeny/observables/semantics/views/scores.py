@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from ... import semantics
-from ...errors import ArgumentError, check_type
-from ...figures import Band, Curves, NullComparison, Section, attach
+from .... import semantics
+from ....errors import ArgumentError, check_type
+from ....figures import Band, Curves, NullComparison, Section, attach
 from .words import SOURCE
 
 __all__ = ["coherence_view", "lift_view"]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ... import semantics
-from ...errors import ArgumentError, check_flag, check_type, check_whole
-from ...figures import Curves, Heatmap, Scatter, Section, attach
+from .... import semantics
+from ....errors import ArgumentError, check_flag, check_type, check_whole
+from ....figures import Curves, Heatmap, Scatter, Section, attach
 from .words import SOURCE, labels_of
 
 __all__ = ["concepts_view", "space_view"]

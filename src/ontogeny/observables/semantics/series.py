@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr, t
 
-from ..semantics import first_crossing, learning_order
-from .rows import development_rows
+from ...semantics import first_crossing, learning_order
 
-__all__ = ["development_of_concepts", "order_of_learning", "overlap_bands", "prediction_width"]
+__all__ = ["followed", "order_of_learning", "overlap_bands", "prediction_width"]
 
 TOPS = (10, 20, 50)
 ROWS_OF = "S"  # the matrix of the paper's claim, whose concepts stand in the chart
@@ -31,13 +28,11 @@ def prediction_width(draws: xr.DataArray) -> xr.DataArray:
 def overlap_bands(data: xr.Dataset) -> xr.Dataset:
     """Add what shuffled next words and random directions give beside every overlap."""
     width, middle = prediction_width(data.null_overlap), data.null_overlap.mean("draw")
-    data = data.assign(
-        overlap_low=(middle - width).clip(0, 1),
-        overlap_high=(middle + width).clip(0, 1),
+    return data.assign(
+        overlap_shuffled_low=(middle - width).clip(0, 1),
+        overlap_shuffled_high=(middle + width).clip(0, 1),
         chance=data.k / (data.words.astype(float) - 1),
     )
-    data.overlap.attrs.update(symbol="‖UₖᵀQₖ‖²/k")
-    return data
 
 
 def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
@@ -81,33 +76,46 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     )
     width, middle = prediction_width(data.null_agreement), data.null_agreement.mean("draw")
     data = data.assign(
-        agreement_low=(middle - width).clip(-1, 1), agreement_high=(middle + width).clip(-1, 1)
+        agreement_shuffled_low=(middle - width).clip(-1, 1),
+        agreement_shuffled_high=(middle + width).clip(-1, 1),
     )
     data.sigma.attrs.update(symbol="σₖ")
     data.sigma_share.attrs.update(symbol="σₖ/σ₁")
     return data
 
 
-def development_of_concepts(data: xr.Dataset) -> dict[str, Any]:
-    """Return chart rows: overlaps of the logits, and projections on the first concepts."""
-    labels, values, floors = [], [], []
-    if "logits" in data["of"].values:
-        own = data.sel(of="logits", matrix=ROWS_OF)
-        floor = prediction_width(_since_first(own.null_overlap))
-        for k in own.k.values:
-            series = own.overlap.sel(k=k).values
-            if np.isfinite(series).any():
-                labels.append(f"logits · overlap, k = {k}")
-                values.append(series)
-                floors.append(np.nan_to_num(floor.sel(k=k).values))
-    floor = prediction_width(_since_first(data.null_projection.sel(matrix=ROWS_OF)))
-    for concept in data.concept.values[:CONCEPT_ROWS]:
-        name = str(data.label.sel(matrix=ROWS_OF, concept=concept).item())
-        labels.append(f"concept {concept} · {name}")
-        values.append(data.projection.sel(matrix=ROWS_OF, concept=concept).values)
-        floors.append(np.nan_to_num(floor.sel(concept=concept).values))
-    return development_rows(
-        labels, [""] * len(labels), data.step.values, np.array(values), floor=np.array(floors)
+def followed(data: xr.Dataset) -> xr.Dataset:
+    """Add what the chart follows, each with the change that shuffled corpora show as its floor.
+
+    ``logits_overlap(direction)`` for every number of leading directions, and
+    ``leading_projection(leading)`` on the first concepts, whose labels hold their words.
+    """
+    first = data.isel(concept=slice(CONCEPT_ROWS)).sel(matrix=ROWS_OF)
+    names = [
+        f"concept {c} · {w}" for c, w in zip(first.concept.values, first.label.values, strict=True)
+    ]
+    floor = prediction_width(_since_first(first.null_projection))
+    data = _assigned(data, "leading_projection", first.projection, floor, "leading", names)
+    if "logits" not in data["of"].values:
+        return data
+    own = data.sel(of="logits", matrix=ROWS_OF)
+    own = own.isel(k=np.flatnonzero(np.isfinite(own.overlap).any("step")))
+    names = [f"logits · overlap, k = {k}" for k in own.k.values]
+    floor = prediction_width(_since_first(own.null_overlap))
+    return _assigned(data, "logits_overlap", own.overlap, floor, "direction", names)
+
+
+def _assigned(
+    data: xr.Dataset,
+    name: str,
+    values: xr.DataArray,
+    floor: xr.DataArray,
+    dim: str,
+    labels: list[str],
+) -> xr.Dataset:
+    tables = {name: values, f"{name}_floor": floor}
+    return data.assign_coords({dim: labels}).assign(
+        {key: ((dim, "step"), table.transpose(..., "step").values) for key, table in tables.items()}
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import xarray as xr
 
-from ... import semantics
-from ...errors import ArgumentError, check_type, check_whole
+from .... import semantics
+from ....errors import ArgumentError, check_type, check_whole
 from .clouds import orthants_view, tree_view
 from .maps import concepts_view, space_view
 from .scores import coherence_view, lift_view

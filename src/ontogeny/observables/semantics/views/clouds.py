@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ... import semantics
-from ...errors import ArgumentError, check_iterable, check_type, check_whole
-from ...figures import Section, Words, attach, show_token
+from .... import semantics
+from ....errors import ArgumentError, check_iterable, check_type, check_whole
+from ....figures import Section, Words, attach, show_token
 from .words import SOURCE
 
 __all__ = ["orthants_view", "tree_view"]

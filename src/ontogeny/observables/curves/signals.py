@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ..dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
-from ..errors import ArgumentError, check_whole
-from ..figures import Column, Curves, Section, Table, attach
-from ..summary import Names
-from .arguments import check_labels, check_node
-from .curves import WHOLE_MODEL, OfCurve, curve_reference, curves_of
-from .rows import MEASURABLE
+from ...dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
+from ...errors import ArgumentError, check_whole
+from ...figures import Column, Curves, Section, Table, attach
+from ...summary import MEASURABLE, Names
+from ..arguments import check_labels, check_node
+from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 
 __all__ = ["Signals"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ... import semantics
-from ...errors import ArgumentError, check_type
-from ...figures import Curves, Figure, Heatmap, Section, attach
+from .... import semantics
+from ....errors import ArgumentError, check_type
+from ....figures import Curves, Figure, Heatmap, Section, attach
 from .words import SOURCE
 
 __all__ = ["confusion_view", "ufm_view"]

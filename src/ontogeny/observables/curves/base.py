@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError, check_whole, suggestion
-from ..needs import Need
-from .arguments import check_labels, check_node
-from .base import Observable
-from .rows import MEASURABLE, reference_index
+from ...errors import ArgumentError, check_whole, suggestion
+from ...needs import Need
+from ...summary import MEASURABLE, reference_index
+from ...summary.noise import Z
+from ..arguments import check_labels, check_node
+from ..base import Observable
 
 __all__ = ["WHOLE_MODEL", "OfCurve", "chosen", "curve_reference", "curves_of", "floor_of", "short"]
 
@@ -219,36 +220,23 @@ def curve_reference(data: xr.Dataset, curves: np.ndarray) -> int | None:
     return place if bool(by_construction.all()) else None
 
 
-# Nodes hold one noise, of their main variable; of other variables it says nothing.
-_NOISE_OF = {"floor": "relative_distance", "stderr": "rotation_removed"}
-
-
 def floor_of(
     node: xr.Dataset, variable: str, select: Mapping[str, Any], layers: Sequence[str]
 ) -> np.ndarray:
     """Return the noise of a difference of two values of each layer, as its node measured it.
 
-    Refitting and resampling (``floor``), else 1.96 standard errors of a difference from resampling
-    tokens or texts (``stderr``, ``<variable>_stderr``); NaN where the node measured none.
+    1.96 standard errors of a difference, from ``<variable>_stderr``; NaN where the node measured
+    none of this variable.
     """
-    name = _noise_name(node, variable)
-    if name is None:
+    name = f"{variable}_stderr"
+    if name not in node:
         return np.full(len(layers), np.nan)
-    found = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
-    if name != "floor":
-        found = 1.96 * (2 * (found**2).mean("step")) ** 0.5
+    error = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
+    squares = error**2
+    found = Z * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
     if "layer" not in found.dims:
         return np.full(len(layers), float(found))
-    floor = np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
-    return np.where(np.isfinite(floor), floor, np.nan)
-
-
-def _noise_name(node: xr.Dataset, variable: str) -> str | None:
-    """Return the variable with the noise of another one, or None."""
-    if f"{variable}_stderr" in node:
-        return f"{variable}_stderr"
-    main = {**_NOISE_OF, "stderr": "loss"} if "loss" in node else _NOISE_OF
-    return next((name for name, of in main.items() if of == variable and name in node), None)
+    return np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)
 
 
 def short(step: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...figures import show_token
+from ....figures import show_token
 
 __all__ = ["SOURCE", "labels_of"]
 
