@@ -211,7 +211,7 @@ def stacked(pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
 def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, Any]:
     """Return ``{name}_over_pairs`` (statistic, step) with the ends and the error of its interval.
 
-    Too few pairs for an interval leave ends and error unknown.
+    Of too few pairs the ends are no 95 % interval, and the error is unknown.
     """
     table = values.transpose("step", "pair").values
     found = np.full((3, len(STATISTICS), len(table)), np.nan)
@@ -220,10 +220,10 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
             at = updates.pair_statistics(row, random_state=random_state)
             found[:, 0, i] = at.median, *at.median_interval
             found[:, 1, i] = at.p90, *at.p90_interval
-    if table.shape[1] < updates.FEWEST_PAIRS:
-        found[1:] = np.nan
     value, low, high = found
-    parts = {"": value, "_low": low, "_high": high, "_stderr": (high - low) / 2 / Z}
+    enough = table.shape[1] >= updates.FEWEST_PAIRS
+    error = (high - low) / 2 / Z if enough else np.full_like(low, np.nan)
+    parts = {"": value, "_low": low, "_high": high, "_stderr": error}
     dims = ("statistic", "step")
     return {f"{name}_over_pairs{end}": (dims, part) for end, part in parts.items()}
 
