@@ -12,18 +12,7 @@ from typing import Any
 
 from ..errors import ArgumentError, CheckpointError
 from ..inputs import Inputs
-from ..needs import (
-    Activations,
-    Attention,
-    Gradients,
-    InputSet,
-    Losses,
-    Model,
-    Need,
-    Reference,
-    Series,
-    Weights,
-)
+from ..needs import Gradients, Need, Reference
 from ..observables import Observable
 from ..store import read_header
 from ..trajectory import Checkpoint, Trajectory
@@ -114,7 +103,7 @@ class Planner:
             fingerprint["vocabulary"] = vocabulary_size(self.trajectory)
             fingerprint["model"] = self._model(int(self.trajectory.steps[0]))
         else:
-            own = [n for n in observable.needs() if not isinstance(n, Reference)]
+            own = [n for n in observable.needs() if n.at_step is n]
             fingerprint["weights"] = self._weights(int(key), own)
             fingerprint["inputs"] = self._inputs(observable.needs())
             fingerprint["reading"] = self._reading(int(key))
@@ -191,8 +180,7 @@ class Planner:
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
         names: set[str] | None = set()
         for need in needs:
-            plain = need.need if isinstance(need, Reference) else need
-            known = self.probe.reads.get(plain)
+            known = self.probe.reads.get(need.at_step)
             names = None if names is None or known is None else names | known
         return self._digest(self.trajectory[step], names)
 
@@ -220,9 +208,8 @@ class Planner:
     def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
         used: dict[str, str] = {}
         for need in needs:
-            plain = need.need if isinstance(need, Reference) else need
-            if isinstance(plain, Activations | Attention | Losses | Gradients | InputSet):
-                name = plain.on or next(iter(self.inputs))
+            if need.at_step.reads_inputs:
+                name = need.at_step.on or next(iter(self.inputs))
                 used[name] = self.inputs[name].fingerprint
         return used
 
@@ -238,15 +225,13 @@ class Planner:
             if entry.to_do and isinstance(entry.key, int):
                 per_step.setdefault(entry.key, []).extend(self._by_name[entry.node].needs())
         for needs in per_step.values():
-            keys = {k for n in needs if (k := _reading_key(n, self.inputs)) is not None}
+            keys = {self.probe.passes[n] for n in needs if n in self.probe.passes}
             plan.forwards += len(keys)
             plan.batches += sum(
-                -(-len(self.inputs[k[0]]) // self.settings.batch_size) for k in keys
+                -(-len(self.inputs[k.on]) // self.settings.batch_size) for k in keys
             )
-            held = {n for n in needs if isinstance(n, Activations)}
-            plan.activation_bytes = max(
-                plan.activation_bytes, sum(self.probe.bytes.get(n, 0) for n in held)
-            )
+            held = sum(self.probe.bytes.get(need, 0) for need in set(needs))
+            plan.activation_bytes = max(plan.activation_bytes, held)
         blocks = any(e.to_do and self._by_name[e.node].over_blocks for e in plan.entries)
         plan.retained_bytes = sum(self.probe.block_bytes.values()) * len(plan.steps) * blocks
         size = self.probe.parameters * 4
@@ -256,14 +241,3 @@ class Planner:
 def has_state(observable: Observable) -> bool:
     """Return whether an observable prepares a state."""
     return type(observable).prepare is not Observable.prepare
-
-
-def _reading_key(need: Need, inputs: Mapping[str, Inputs]) -> tuple[str, str] | None:
-    if isinstance(need, Weights | Model | Gradients | InputSet | Reference | Series):
-        return None
-    name = need.on or next(iter(inputs))
-    if isinstance(need, Attention):
-        return name, "eager"
-    if isinstance(need, Activations):
-        return name, "corrupted" if need.tokens == "masked" else "plain"
-    return name, "plain" if getattr(need, "objective", "") == "causal" else "corrupted"

@@ -64,7 +64,7 @@ class ReadStep:
     def units(self, need: Need) -> np.ndarray:
         """Return the index of the text that each row of a need's value belongs to."""
         self._check_declared(need)
-        read = need.need if isinstance(need, Reference) else need
+        read = need.at_step
         return read.units(self._job.inputs[read.on or next(iter(self._job.inputs))])
 
     def _check_declared(self, need: Need) -> None:

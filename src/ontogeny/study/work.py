@@ -19,7 +19,7 @@ import xarray as xr
 
 from .._version import __version__
 from ..errors import CheckpointError, StoreError
-from ..needs import Gradients, InputSet, Model, Need, Reference, Series, Weights
+from ..needs import Need, Reference
 from ..observables import Observable
 from ..store import Cell, read_cell, read_header, write_cell
 from ..trajectory import Trajectory
@@ -41,8 +41,6 @@ __all__ = ["run_task"]
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
-
-_EXCLUSIVE = (Model, Gradients)  # needs that hand over the module itself
 
 
 def run_task(job: Job, task: Task) -> Done:
@@ -79,23 +77,8 @@ def read_needs(
 
     log.debug("phase=loading step=%d", step)
     model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
-    exclusive = [n for n in dict.fromkeys(needs) if isinstance(n, _EXCLUSIVE)]
-    sets = [n for n in dict.fromkeys(needs) if isinstance(n, InputSet)]
-    wanted = [n for n in dict.fromkeys(needs) if not isinstance(n, (*_EXCLUSIVE, InputSet))]
     log.debug("phase=capturing step=%d", step)
-    settings = capture.ReadingSettings(
-        batch_size=job.settings.batch_size,
-        device=job.settings.device,
-        positions=job.settings.positions,
-    )
-    values = dict(capture.read(model, wanted, job.inputs, settings)) if wanted else {}
-    for given in sets:
-        values[given] = settings.layout(job.inputs[capture.reading.input_set(given, job.inputs)])
-    for need in exclusive:
-        values[need] = model
-        if isinstance(need, Gradients):
-            values[need] = capture.gradients(model, need, job.inputs, settings)
-    return values
+    return capture.read(model, needs, job.inputs, job.settings.reading_settings())
 
 
 def _skeleton(job: Job, trajectory: Trajectory) -> Any:
@@ -114,15 +97,15 @@ def release_skeleton() -> None:
 
 def own_needs(observable: Observable) -> list[Need]:
     """Return the needs that are read of every checkpoint itself."""
-    return [n for n in observable.needs() if not isinstance(n, Reference)]
+    return [n for n in observable.needs() if n.at_step is n]
 
 
 def _is_read(need: Need) -> bool:
-    return not isinstance(need, Model | Gradients | Weights | Series)
+    return need.over == "step" and not need.exclusive
 
 
 def _has_model(observable: Observable) -> bool:
-    return any(isinstance(need, _EXCLUSIVE) for need in observable.needs())
+    return any(need.exclusive for need in observable.needs())
 
 
 def _lent(observable: Observable) -> AbstractContextManager[Any]:
