@@ -1,7 +1,7 @@
 """Cells on disk: small labelled results, each written whole or not at all.
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
-the components of its fingerprint and a checksum, so that it can be judged without reading its
+the components of its fingerprint and a checksum, so that it can be checked without reading its
 numbers; numbers are memory-mapped. Nothing in it is a pickle.
 """
 
@@ -30,6 +30,7 @@ __all__ = [
     "Cell",
     "difference",
     "is_gone",
+    "plain",
     "read_cell",
     "read_header",
     "sweep",
@@ -157,6 +158,21 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         if before != after:
             lines.append(f"{key}: {_short(before)} -> {_short(after)}")
     return lines
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON would give it back: tuples as lists, numbers as Python numbers.
+
+    Examples
+    --------
+    >>> plain({1: (2, np.float64(3))})
+    {'1': [2, 3.0]}
+    """
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -20,7 +20,8 @@ from ..inputs import Inputs, stratified_split
 from ..needs import Activations
 from .concept_directions import GRANULARITIES
 from .directional import directional_derivatives
-from .reading import ReadingSettings, read
+from .reading import read
+from .settings import ReadingSettings
 from .targets import Target
 from .tcav import ALONG_OF, check_influence
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
-from .tasks import StateTask, StepTask, Task
+from .run import Task
 
 __all__ = ["Revisions"]
 
@@ -36,9 +36,8 @@ class Revisions:
         folder: Path,
     ) -> None:
         self._trajectory, self._max, self._folder = trajectory, max_revisions, folder
-        self._blocks = list(dict.fromkeys(block.partition("#")[0] for block in blocks))
+        self._blocks = list(dict.fromkeys(blocks))
         self._prefetch: Prefetch | None = None
-        self._order: list[int] = []
 
     @property
     def at_once(self) -> int | None:
@@ -52,8 +51,8 @@ class Revisions:
             yield self
             return
         steps = [int(s) for s in self._trajectory.steps] if self._blocks else []
-        self._order = list(dict.fromkeys([*order, *steps]))
-        with Prefetch(self._trajectory, self._order, max_revisions=self._max) as prefetch:
+        order = list(dict.fromkeys([*order, *steps]))
+        with Prefetch(self._trajectory, order, max_revisions=self._max) as prefetch:
             self._prefetch = prefetch
             try:
                 yield self
@@ -63,11 +62,10 @@ class Revisions:
     @contextmanager
     def held(self, task: Task) -> Iterator[None]:
         """Hold the revision of a task on disk, and retain its blocks."""
-        if self._prefetch is None or not isinstance(task, StepTask | StateTask):
+        if self._prefetch is None or task.step is None:
             yield
             return
-        step = task.step if isinstance(task, StepTask) else self._order[0]
-        with self._prefetch.use(step) as checkpoint:
+        with self._prefetch.use(task.step) as checkpoint:
             if self._blocks:
                 retain(checkpoint, self._blocks, self._folder)
             yield

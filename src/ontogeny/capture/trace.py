@@ -1,8 +1,8 @@
-"""Which weights a reading depends on, so that only their change makes it stale."""
+"""The order in which a model's modules run: which weights a reading depends on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,59 +11,29 @@ from torch import nn
 
 from ..errors import LayerMatchError
 from ..inputs import Inputs
-from ..needs import Activations, Attention, Need
 from .attention import attention_map
 from .forward import eager_attention, hooked, quiet, run
-from .layers import match_attention, match_layers
-from .reading import ReadingKey, ReadingSettings, reading_key
+from .layers import match_attention
 from .sites import INPUT, split_label
 
-__all__ = ["modules_read"]
+__all__ = ["Trace"]
 
 
-def modules_read(
-    model: nn.Module,
-    needs: Iterable[Need],
-    inputs: Mapping[str, Inputs],
-    settings: ReadingSettings | None = None,
-) -> dict[Need, set[str]]:
-    """Return the names of the stored parameters and buffers that each need depends on.
+class Trace:
+    """The order in which the modules of one full forward pass of one text start and end.
 
-    They belong to the modules that are called before the pass for this need is stopped, found by
-    one forward pass of one text. A module that this text never calls counts as read if the
-    module that holds it is: an expert that another text may be sent to, or weights that a parent
-    uses without calling their module. Tied weights appear under all of their names.
-
-    Examples
-    --------
-    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9))
-    >>> need = Activations("1")
-    >>> sorted(modules_read(model, [need], {"text": Inputs.from_tokens([[1, 2]])})[need])
-    ['0.weight', '1.bias', '1.weight']
+    A reading depends on the weights of the modules that are called before its pass is stopped. A
+    module that this text never calls counts as read if the module that holds it is: an expert
+    that another text may be sent to, or weights that a parent uses without calling their module.
+    Tied weights appear under all of their names.
     """
-    settings = settings or ReadingSettings()
-    traces: dict[ReadingKey, _Trace] = {}
-    names: dict[Need, set[str]] = {}
-    for need in dict.fromkeys(needs):
-        key = reading_key(model, need, inputs)
-        key = ReadingKey(key.on, eager=key.eager)  # corruption changes no module's turn
-        if key not in traces:
-            traces[key] = _Trace(model, Inputs.coerce(inputs[key.on]), key.eager, settings)
-        names[need] = traces[key].names(traces[key].end_of(need))
-    return names
 
-
-class _Trace:
-    """The order in which the modules of one full forward pass start and end."""
-
-    def __init__(
-        self, model: nn.Module, inputs: Inputs, eager: bool, settings: ReadingSettings
-    ) -> None:
+    def __init__(self, model: nn.Module, inputs: Inputs, eager: bool, position_ids: bool) -> None:
         self._model = model
         self._starts: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._maps: dict[str, int] = {}
-        batch = settings.layout(inputs).subset([0]).batches(1)[0]
+        batch = inputs.subset([0]).batches(1)[0]
         self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
         self._clock = 0
         self._last_map: torch.Tensor | None = None
@@ -75,7 +45,7 @@ class _Trace:
             for path, module in modules.items():
                 stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
             stack.enter_context(hooked(modules, self._ended))
-            run(model, batch, position_ids=settings.positions == "mask")
+            run(model, batch, position_ids=position_ids)
 
     def _starter(self, path: str) -> Any:
         def started(_module: nn.Module, _args: Any) -> None:
@@ -92,19 +62,23 @@ class _Trace:
             self._last_map = weights
             self._maps.setdefault(path, self._clock)
 
-    def end_of(self, need: Need) -> int:
-        """Return the time at which the pass for `need` is stopped."""
-        if isinstance(need, Activations):
-            paths = match_layers(self._model, need.patterns)
-            return max(self._time_of(label) for label in paths)
-        if isinstance(need, Attention):
-            paths = match_attention(self._model, need.layers)
-            if not any(path in self._maps for path in paths):
-                raise LayerMatchError(
-                    f"no module that matches {need.layers!r} returned attention weights."
-                )
-            return max(self._maps.get(path, 0) for path in paths)
+    @property
+    def end(self) -> int:
+        """The time at which the whole pass ends."""
         return self._clock
+
+    def end_of(self, labels: Sequence[str]) -> int:
+        """Return the time at which a pass is stopped that waits for these sites."""
+        return max(self._time_of(label) for label in labels)
+
+    def end_of_maps(self, patterns: str | Sequence[str]) -> int:
+        """Return the time at which a pass is stopped that waits for attention maps."""
+        paths = match_attention(self._model, patterns)
+        if not any(path in self._maps for path in paths):
+            raise LayerMatchError(
+                f"no module that matches {patterns!r} returned attention weights."
+            )
+        return max(self._maps.get(path, 0) for path in paths)
 
     def _time_of(self, label: str) -> int:
         path, part = split_label(label)
