@@ -34,8 +34,6 @@ def test_tensors_that_require_gradients_are_taken_as_numbers(name):
     est = make(name)
     codes = est.fit_transform(X, init_dictionary=W)
     assert not any(t.requires_grad for t in [codes, est.transform(X), *tensors_of(est)])
-    fitted, codes = concepts.fit_stack(make(name), X[None], init_dictionary=W[None])
-    assert not any(t.requires_grad for t in [codes, *tensors_of(fitted[0])])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,9 +46,8 @@ def test_the_gradient_mode_of_the_caller_does_not_matter(name, mode):
         X = torch.tensor(A)
         est = make(name)
         codes = est.fit_transform(X)
-        (other,), _ = concepts.fit_stack(make(name), X[None])
-    assert torch.equal(codes, expected) and torch.equal(other.components_, est.components_)
-    assert not any(t.is_inference() for t in [codes, *tensors_of(est), *tensors_of(other)])
+    assert torch.equal(codes, expected) and torch.equal(plain.components_, est.components_)
+    assert not any(t.is_inference() for t in [codes, *tensors_of(est)])
     assert torch.equal(est.transform(X), plain.transform(torch.tensor(A)))
     # The decoder can be differentiated through.
     U = codes.clone().requires_grad_()
@@ -59,10 +56,11 @@ def test_the_gradient_mode_of_the_caller_does_not_matter(name, mode):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fit_of_a_stack_holds_its_own_numbers_alone(name):
+def test_a_fit_holds_its_own_numbers_alone(name):
+    """No view of the activations: a pickle of it would hold all of them."""
     alone = len(pickle.dumps(make(name).fit(torch.tensor(A))))
-    fitted, _ = concepts.fit_stack(make(name), torch.tensor(np.stack([A] * 8)), together=True)
-    assert len(pickle.dumps(fitted[0])) < 1.5 * alone
+    layers = torch.tensor(np.stack([A] * 8))
+    assert len(pickle.dumps(make(name).fit(layers[3]))) < 1.5 * alone
 
 
 def test_a_refit_forgets_what_only_the_earlier_fit_had():
@@ -94,8 +92,13 @@ def test_a_dictionary_that_overflows_the_precision_of_the_activations_is_refused
     X = A.astype(np.float32)
     with pytest.raises(NonFiniteError, match="init_dictionary"):
         make(name).fit(X, init_dictionary=W)
-    with pytest.raises(NonFiniteError, match="init_dictionary"):
-        concepts.fit_stack(make(name), X[None], init_dictionary=W[None])
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5, 2**40, np.random.default_rng(0)])
+def test_seeds_are_refused_by_name(seed):
+    for name in NAMES:
+        with pytest.raises(ArgumentError, match="random_state must be"):
+            make(name).set_params(random_state=seed).fit(A)
 
 
 @pytest.mark.parametrize("seed", range(4))

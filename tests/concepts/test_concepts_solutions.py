@@ -1,6 +1,6 @@
 """The solvers find what closed forms, other libraries and known truths say they must."""
 
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -9,9 +9,11 @@ import sklearn.decomposition as sk
 import torch
 
 from ontogeny import concepts
-from ontogeny.concepts.alternating import Factor, alternate
+from ontogeny.concepts.alternating import descend
 from ontogeny.concepts.convex import ConvexNMF
+from ontogeny.concepts.iteration import iterate
 from ontogeny.concepts.nonnegative import nonnegative_codes
+from ontogeny.concepts.rows import Factor
 from ontogeny.concepts.sparse import sparse_codes
 from ontogeny.errors import ArgumentError, NonFiniteError
 
@@ -102,11 +104,10 @@ def test_sparse_codes_satisfy_the_optimality_conditions():
 
 @pytest.mark.parametrize("kinds", [("nonnegative", "nonnegative"), ("nonnegative", "free")])
 def test_accepted_steps_never_raise_the_objective(kinds):
-    seen = []
-    M = torch.tensor(P if kinds[1] == "nonnegative" else A)[None]
-    start = torch.rand(1, 5, 120, dtype=torch.float64), torch.rand(1, 5, 20, dtype=torch.float64)
-    rules = [Factor(kind) for kind in kinds]
-    alternate(M, *start, *rules, max_iter=80, tol=0.0, observe=seen.append)
+    M = torch.tensor(P if kinds[1] == "nonnegative" else A)
+    start = torch.rand(5, 120, dtype=torch.float64), torch.rand(5, 20, dtype=torch.float64)
+    steps = descend(M, *start, *(Factor(kind) for kind in kinds))
+    seen = [objective for _, _, objective in islice(steps, 80)]
     accepted = [value for value in seen if np.isfinite(value)]
     assert len(accepted) > 15 and accepted[-1] < accepted[0]
     # A rejected step is followed by a plain one; between two rejections nothing rises.
@@ -277,7 +278,8 @@ def test_lloyd_for_devices_without_scikit_learn_is_as_good():
     from ontogeny.concepts.kmeans import _lloyd, _seeds, nearest
 
     X = torch.tensor(A)
-    centers, _, converged = _lloyd(X, _seeds(X, 6, 0), 100, 1e-8)
+    steps = _lloyd(X, _seeds(X, 6, 0))
+    (centers, _), _, converged = iterate(steps, lambda step: step[1] <= 1e-8, 100)
     inertia = float((X - centers[nearest(X, centers)]).square().sum())
     theirs = concepts.make("kmeans", 6, n_init=5).fit(A).reconstruction_error_ ** 2
     assert converged and inertia <= 1.15 * theirs

@@ -129,8 +129,8 @@ def test_the_encoder_of_a_dictionary_is_regressed_on_the_codes_that_its_loss_ask
     W /= np.linalg.norm(W, axis=0)
     A = rng.exponential(size=(2000, 6)) @ W.T + 0.1 * rng.normal(size=(2000, 20))
     A -= A.mean(0)
-    E, c = sae_module._encoder_of(torch.tensor(W)[None], torch.tensor(A)[None], alpha=1e-9)
-    codes = np.maximum(A @ E[0].numpy() + c[0].numpy(), 0)
+    E, c = sae_module._encoder_of(torch.tensor(W), torch.tensor(A), alpha=1e-9)
+    codes = np.maximum(A @ E.numpy() + c.numpy(), 0)
     best = np.stack([nnls(W, a)[0] for a in A])
     tied = np.maximum(A @ W, 0)
     # One linear layer cannot do all that a solver does, but most of it.

@@ -21,7 +21,7 @@ from .. import capture
 from ..errors import StoreError
 from ..needs import Need, Reference
 from ..observables import Observable
-from ..observables.attributes import named
+from ..summary import named
 from ..store import Cell, plain, read_cell, read_header
 from ..trajectory import Trajectory
 from .cache import check_cache
