@@ -21,8 +21,8 @@ from .. import capture
 from ..errors import StoreError
 from ..needs import Need, Reference
 from ..observables import Observable
-from ..summary import named
 from ..store import Cell, plain, read_cell, read_header
+from ..summary import named
 from ..trajectory import Trajectory
 from .cache import check_cache
 from .layout import cell_path, reference_path, state_path, summary_path
