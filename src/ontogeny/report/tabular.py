@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from .cells import Cell, Head, TableColumn, cell_of, decimals_of, exact, total
+from ..figures import Column, Footer, Pair
+from .axes import is_step
+from .cells import Cell, Head, TableColumn, cell_of, decimals_of, total
 from .content import LAYER_DIMENSIONS
-from .fields import is_text, numbers, texts, variable
+from .drawable import Drawable, Problem
+from .fields import check_dimensions, is_text, numbers, texts, variable
 from .formats import plain_text
 from .labels import short_names
-from .specs import FigureSpec, Problem, is_step
 
 __all__ = ["ROWS_SHOWN", "DataTable", "Line", "read_table"]
 
@@ -64,80 +65,73 @@ class DataTable:
         return spans if any(over for over, _ in spans) else []
 
 
-def read_table(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
+def read_table(drawable: Drawable) -> Drawable:
     """Read a table: all of it, as words and as numbers."""
-    dims = [str(raw[use]) for use in ("group", "rows") if raw.get(use)]
-    items = raw.get("columns") or []
-    if not items or not raw.get("rows"):
-        raise Problem("A table needs rows and columns.")
-    sizes = _sizes(spec, dims)
-    columns = [_column(spec, item, sizes) for item in items]
-    labels, full = (_labels(spec, sizes, short) for short in (True, False))
+    figure, sizes = drawable.figure, _sizes(drawable)
+    columns = [_column(drawable, column, sizes) for column in figure.columns]
     kept = np.flatnonzero(np.any([column.known for column in columns], axis=0))
+    labels, full = (_labels(drawable, sizes, short) for short in (True, False))
+    footer = [_footer_values(drawable, line, columns) for line in figure.footer]
     table = DataTable(
-        row_heads=tuple(map(plain_text, dims)),
+        row_heads=tuple(map(plain_text, sizes)),
         heads=tuple(column.head for column in columns),
-        lines=_lines(columns, labels, full, kept, raw.get("pairs") or []),
-        footer=tuple(_footer(spec, item, columns, len(dims)) for item in raw.get("footer") or []),
-        csv=_csv(spec, dims, columns, kept, sizes, raw.get("footer") or []),
+        lines=_lines(columns, labels, full, kept, _better(columns, figure.pairs)),
+        footer=tuple(
+            _footer_line(line, columns, values, len(sizes))
+            for line, values in zip(figure.footer, footer, strict=True)
+        ),
+        csv=_csv(figure.footer, columns, footer, [full[i] for i in kept], kept, list(sizes)),
     )
-    named = [name for c in items for name in (c["value"], c.get("sd"), *(c.get("interval") or ()))]
-    named += [name for item in raw.get("footer") or [] for name in item["cells"].values()]
-    unique = dict.fromkeys(str(name) for name in named if name)
-    parts = {name: name for name in unique}
-    return replace(spec, parts=parts, options={"table": table}, notice=table.notice)
+    return replace(drawable, table=table, notice=table.notice)
 
 
-def _sizes(spec: FigureSpec, dims: Sequence[str]) -> dict[str, int]:
-    missing = [d for d in dims if d not in spec.node.dataset.dims]
-    if missing:
+def _sizes(drawable: Drawable) -> dict[str, int]:
+    dims = [d for d in (drawable.figure.group, drawable.figure.rows) if d]
+    known = drawable.node.dataset.sizes
+    if missing := [d for d in dims if d not in known]:
         raise Problem(f"The result has no dimension {missing[0]!r}.")
-    return {d: spec.node.dataset.sizes[d] for d in dims}
+    return {d: known[d] for d in dims}
 
 
 def _flat(array: xr.DataArray, sizes: Mapping[str, int]) -> np.ndarray:
     """Return an array over the table's rows, one value for each."""
-    if extra := set(map(str, array.dims)) - set(sizes):
-        raise Problem(f"{array.name!r} has dimensions {sorted(extra)} beyond the table's rows.")
-    whole = (
-        array.reset_coords(drop=True)
-        .drop_vars(list(array.coords))
-        .expand_dims({d: n for d, n in sizes.items() if d not in array.dims})
+    check_dimensions(array, list(sizes), "the table's rows")
+    whole = array.drop_vars(list(array.coords)).expand_dims(
+        {d: n for d, n in sizes.items() if d not in array.dims}
     )
     return whole.transpose(*sizes).values.ravel()
 
 
-def _column(spec: FigureSpec, item: Mapping[str, Any], sizes: Mapping[str, int]) -> TableColumn:
-    name = str(item["value"])
-    array = variable(spec, name)
-    words = is_text(array)
-    array = texts(spec, name) if words else numbers(spec, name)
-    low, high = item.get("interval") or (None, None)
-    units = plain_text(spec.node.dataset[name].attrs.get("units", ""))
-    label = item.get("label") or spec.node.dataset[name].attrs.get("long_name") or name
-    named = [str(each) for each in (item.get("sd"), low, high) if each and not words]
-    beside = {each: _flat(numbers(spec, each), sizes).astype(float) for each in named}
-    head = Head(
-        label=plain_text(label),
-        unit="" if units == "1" or units in label else units,
-        over=plain_text(item.get("over") or ""),
-        words=words,
+def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> TableColumn:
+    name = column.value
+    words = is_text(variable(drawable, name))
+    array = texts(drawable, name) if words else numbers(drawable, name)
+    units = drawable.units(name)
+    label = column.label or drawable.label(name)
+    named = [] if words else [each for each in (column.sd, *(column.interval or ())) if each]
+    beside = {each: _flat(numbers(drawable, each), sizes).astype(float) for each in named}
+    unit = "" if units == "1" or units in label else units
+    low, high = map(beside.get, column.interval or ("", ""))
+    return TableColumn(
+        name=name,
+        head=Head(label, unit, column.over, words),
+        values=_flat(array, sizes),
+        sd=beside.get(column.sd or ""),
+        low=low,
+        high=high,
+        beside=beside,
     )
-    sd, low, high = (beside.get(str(each)) for each in (item.get("sd"), low, high))
-    return TableColumn(name, head, _flat(array, sizes), sd, low, high, beside)
 
 
-def _labels(spec: FigureSpec, sizes: Mapping[str, int], short: bool = True) -> list[list[str]]:
+def _labels(drawable: Drawable, sizes: Mapping[str, int], short: bool) -> list[list[str]]:
     """Return the labels of every row: of its group and its own."""
-    names = [_axis_labels(spec, dimension, size, short) for dimension, size in sizes.items()]
-    if len(names) == 1:
-        return [[label] for label in names[0]]
-    return [[group, label] for group in names[0] for label in names[1]]
+    names = [_axis_labels(drawable, dimension, short) for dimension in sizes]
+    return [list(labels) for labels in itertools.product(*names)]
 
 
-def _axis_labels(spec: FigureSpec, dimension: str, size: int, short: bool) -> list[str]:
-    data = spec.node.dataset
-    values = data[dimension].values if dimension in data.coords else np.arange(size)
+def _axis_labels(drawable: Drawable, dimension: str, short: bool) -> list[str]:
+    data = drawable.node.dataset
+    values = data[dimension].values
     if short and is_step(dimension) and values.dtype.kind in "iu":
         return [f"{int(step):,}" for step in values]
     labels = [plain_text(value) for value in values.tolist()]
@@ -149,9 +143,8 @@ def _lines(
     labels: Sequence[Sequence[str]],
     full: Sequence[Sequence[str]],
     kept: np.ndarray,
-    pairs: Any,
+    shaded: np.ndarray,
 ) -> tuple[Line, ...]:
-    shaded = _better(columns, pairs)
     decimals = [decimals_of(column) for column in columns]
     lines: list[Line] = []
     for i in kept.tolist():
@@ -165,60 +158,70 @@ def _lines(
     return tuple(lines)
 
 
-def _better(columns: Sequence[TableColumn], pairs: Any) -> np.ndarray:
+def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray:
     """Return which cells are the better one of a pair, shape (columns, rows)."""
     shaded = np.zeros((len(columns), len(columns[0].values)), dtype=bool)
     place = {column.name: c for c, column in enumerate(columns)}
     for pair in pairs:
-        names = (pair["first"], pair["second"])
-        if not set(names) <= set(place) or any(columns[place[n]].head.words for n in names):
-            raise Problem(f"A pair must name two of the table's columns of numbers; got {names}.")
-        first, second = (columns[place[name]].values.astype(float) for name in names)
-        sign = -1.0 if pair.get("better") == "lower" else 1.0
-        shaded[place[names[0]]] |= sign * first > sign * second
-        shaded[place[names[1]]] |= sign * second > sign * first
+        a, b = place[pair.first], place[pair.second]
+        if columns[a].head.words or columns[b].head.words:
+            raise Problem(f"{pair.first!r} and {pair.second!r} must both hold numbers.")
+        sign = -1.0 if pair.better == "lower" else 1.0
+        first, second = (sign * columns[c].values.astype(float) for c in (a, b))
+        shaded[a] |= first > second
+        shaded[b] |= second > first
     return shaded
 
 
-def _footer(
-    spec: FigureSpec, item: Mapping[str, Any], columns: Sequence[TableColumn], labels: int
-) -> Line:
-    cells = []
+def _footer_values(
+    drawable: Drawable, line: Footer, columns: Sequence[TableColumn]
+) -> list[float | None]:
+    """Return the number under every column, None where there is none."""
+    values: list[float | None] = []
     for column in columns:
-        name = item["cells"].get(column.name)
-        value = _single(spec, name) if name else None
-        text = "" if value is None else total(value, column.typical_spread, item.get("signed"))
-        cells.append(Cell(text=text, missing=value is not None and not math.isfinite(value)))
-    return Line((plain_text(item.get("label", "")), *([""] * (labels - 1))), tuple(cells))
+        name = line.cells.get(column.name)
+        array = numbers(drawable, name) if name else None
+        if array is not None and array.ndim:
+            raise Problem(f"{name!r} must be one number; it has dimensions {array.dims}.")
+        values.append(None if array is None else float(array))
+    return values
 
 
-def _single(spec: FigureSpec, name: Any) -> float:
-    array = numbers(spec, name)
-    if array.ndim:
-        raise Problem(f"{name!r} must be one number; it has dimensions {array.dims}.")
-    return float(array)
+def _footer_line(
+    line: Footer, columns: Sequence[TableColumn], values: Sequence[float | None], labels: int
+) -> Line:
+    cells = tuple(
+        Cell(
+            text="" if value is None else total(value, column.typical_spread, line.signed),
+            missing=value is not None and not math.isfinite(value),
+        )
+        for column, value in zip(columns, values, strict=True)
+    )
+    return Line((line.label, *([""] * (labels - 1))), cells)
 
 
 def _csv(
-    spec: FigureSpec,
-    dims: Sequence[str],
+    footer: Sequence[Footer],
     columns: Sequence[TableColumn],
+    totals: Sequence[Sequence[float | None]],
+    labels: Sequence[Sequence[str]],
     kept: np.ndarray,
-    sizes: Mapping[str, int],
-    footer: Sequence[Mapping[str, Any]],
+    heads: Sequence[str],
 ) -> str:
     """Return all numbers unrounded: labels first, then the columns, then the lines under them."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*dims, *(name for c in columns for name in (c.name, *c.beside))])
-    labels = _labels(spec, sizes, short=False)
-    for i in kept.tolist():
-        arrays = [array for c in columns for array in (c.values, *c.beside.values())]
-        writer.writerow([*labels[i], *(exact(array[i]) for array in arrays)])
-    for item in footer:
-        row = [plain_text(item.get("label", "")), *([""] * (len(dims) - 1))]
-        for column in columns:
-            name = item["cells"].get(column.name)
-            row += [exact(_single(spec, name)) if name else "", *([""] * len(column.beside))]
-        writer.writerow(row)
-    return file.getvalue()
+    arrays = [
+        (name, a[kept].astype(object))
+        for c in columns
+        for name, a in ((c.name, c.values), *c.beside.items())
+    ]
+    rows = [[*own, *(array[i] for _, array in arrays)] for i, own in enumerate(labels)]
+    for line, values in zip(footer, totals, strict=True):
+        blank = [""] * (len(heads) - 1)
+        under = [
+            each
+            for c, v in zip(columns, values, strict=True)
+            for each in (v, *[""] * len(c.beside))
+        ]
+        rows.append([line.label, *blank, *under])
+    names = [*heads, *(name for name, _ in arrays)]
+    return pd.DataFrame(rows, columns=names, dtype=object).to_csv(index=False)
