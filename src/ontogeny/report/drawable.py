@@ -6,18 +6,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from .axes import Axis, read_axis
+from .cells import DataTable
 from .content import Node
 from .formats import plain_text
 from .labels import LayerGroups
-
-if TYPE_CHECKING:
-    from .tabular import DataTable
 
 __all__ = ["STEP_PANELS", "Drawable", "Problem"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, interval_text, plain_text, plural, step_text
+from .formats import count, plain_text, plural, step_text, with_interval
 from .labels import with_short_layers
 from .rows import Row, judged
 
@@ -18,6 +18,8 @@ __all__ = [
     "mark",
     "row_state",
     "section_sentences",
+    "sentence_start",
+    "spoken",
     "studied",
     "verdict",
 ]
@@ -98,6 +100,14 @@ def row_state(row: Row) -> str:
     if row.role == "motion":
         return "weight change"
     return "developed" if row.developed else "not distinguishable"
+
+
+def spoken(row: Row) -> str:
+    """Say for a screen reader what a row of the chart shows."""
+    name = row.label or row.quantity
+    if not row.developed:
+        return f"{name}: not distinguishable from chance and noise"
+    return f"{name}: half-change step {step_text(row.half_step)}"
 
 
 def section_sentences(node: Node, content: Content) -> list[str]:
@@ -213,8 +223,7 @@ def _reach(timed: Sequence[Row]) -> str:
 
 
 def _by(row: Row) -> str:
-    spread = interval_text(row.half_step_low, row.half_step_high)
-    return f"by step {step_text(row.half_step)}" + (f" ({spread})" if spread else "")
+    return f"by step {with_interval(row.half_step, row.half_step_low, row.half_step_high)}"
 
 
 def _place(row: Row) -> str:

@@ -1,96 +1,70 @@
-"""Tables read: cells with as many digits as are known, and the better one of a pair shaded."""
+"""Tables read: their columns and lines, the better cell of a pair shaded."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ..figures import Column, Footer, Pair
-from .axes import is_step
-from .cells import Cell, Head, TableColumn, cell_of, decimals_of, total
-from .content import LAYER_DIMENSIONS
+from ..figures import Column, Pair
+from .axes import Axis
+from .cells import DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
 from .formats import plain_text
-from .labels import short_names
 
-__all__ = ["ROWS_SHOWN", "DataTable", "Line", "read_table"]
+__all__ = ["ROWS_SHOWN", "read_table"]
 
 ROWS_SHOWN = 400
 """Rows of a table in the page; its files hold all."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """One row: its labels, its cells, whether it starts a group, and its labels in full."""
-
-    labels: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    starts: bool = False
-    full: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table as every renderer writes it; ``csv`` holds its numbers as they are stored."""
-
-    row_heads: tuple[str, ...]
-    heads: tuple[Head, ...]
-    lines: tuple[Line, ...]
-    footer: tuple[Line, ...]
-    csv: str
-
-    @property
-    def notice(self) -> str:
-        """What the page leaves out, in words."""
-        if len(self.lines) <= ROWS_SHOWN:
-            return ""
-        return f"The first {ROWS_SHOWN} of {len(self.lines):,} rows; the files hold all."
-
-    @property
-    def spans(self) -> list[tuple[str, int]]:
-        """Heads above heads, each with the number of columns under it."""
-        spans: list[tuple[str, int]] = []
-        for head in self.heads:
-            if spans and head.over and spans[-1][0] == head.over:
-                spans[-1] = (head.over, spans[-1][1] + 1)
-            else:
-                spans.append((head.over, 1))
-        return spans if any(over for over, _ in spans) else []
-
-
 def read_table(drawable: Drawable) -> Drawable:
     """Read a table: all of it, as words and as numbers."""
-    figure, sizes = drawable.figure, _sizes(drawable)
+    figure, data = drawable.figure, drawable.node.dataset
+    dims = [d for d in (figure.group, figure.rows) if d]
+    if missing := [d for d in dims if d not in data.sizes]:
+        raise Problem(f"The result has no dimension {missing[0]!r}.")
+    sizes = {d: data.sizes[d] for d in dims}
     columns = [_column(drawable, column, sizes) for column in figure.columns]
     kept = np.flatnonzero(np.any([column.known for column in columns], axis=0))
-    labels, full = (_labels(drawable, sizes, short) for short in (True, False))
-    footer = [_footer_values(drawable, line, columns) for line in figure.footer]
-    table = DataTable(
-        row_heads=tuple(map(plain_text, sizes)),
-        heads=tuple(column.head for column in columns),
-        lines=_lines(columns, labels, full, kept, _better(columns, figure.pairs)),
-        footer=tuple(
-            _footer_line(line, columns, values, len(sizes))
-            for line, values in zip(figure.footer, footer, strict=True)
-        ),
-        csv=_csv(figure.footer, columns, footer, [full[i] for i in kept], kept, list(sizes)),
+    columns = [column.rows(kept) for column in columns]
+    places = np.stack(np.unravel_index(kept, tuple(sizes.values())), axis=1)
+    lines = _lines([drawable.axis(d) for d in dims], places, columns, figure.pairs)
+    blank = ("",) * (len(dims) - 1)
+    footer = tuple(
+        Line((under.label, *blank), tuple(total_of(column, i, under.signed) for column in columns))
+        for i, under in enumerate(figure.footer)
     )
-    return replace(drawable, table=table, notice=table.notice)
+    labels = [line.full for line in lines] + [line.labels for line in footer]
+    table = DataTable(
+        row_heads=tuple(map(plain_text, dims)),
+        heads=tuple(column.head for column in columns),
+        lines=lines,
+        footer=footer,
+        csv=_csv(dims, labels, columns),
+    )
+    more = f"The first {ROWS_SHOWN} of {len(lines):,} rows; the files hold all."
+    return replace(drawable, table=table, notice=more if len(lines) > ROWS_SHOWN else "")
 
 
-def _sizes(drawable: Drawable) -> dict[str, int]:
-    dims = [d for d in (drawable.figure.group, drawable.figure.rows) if d]
-    known = drawable.node.dataset.sizes
-    if missing := [d for d in dims if d not in known]:
-        raise Problem(f"The result has no dimension {missing[0]!r}.")
-    return {d: known[d] for d in dims}
+def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> TableColumn:
+    name = column.value
+    words = is_text(variable(drawable, name))
+    array = texts(drawable, name) if words else numbers(drawable, name)
+    label, units = column.label or drawable.label(name), drawable.units(name)
+    unit = "" if units == "1" or units in label else units
+    named = [] if words else [each for each in (column.sd, *(column.interval or ())) if each]
+    return TableColumn(
+        column=column,
+        head=Head(label, unit, column.over, words),
+        values=_flat(array, sizes),
+        beside={each: _flat(numbers(drawable, each), sizes).astype(float) for each in named},
+        totals=[_total(drawable, line.cells.get(name)) for line in drawable.figure.footer],
+    )
 
 
 def _flat(array: xr.DataArray, sizes: Mapping[str, int]) -> np.ndarray:
@@ -102,66 +76,46 @@ def _flat(array: xr.DataArray, sizes: Mapping[str, int]) -> np.ndarray:
     return whole.transpose(*sizes).values.ravel()
 
 
-def _column(drawable: Drawable, column: Column, sizes: Mapping[str, int]) -> TableColumn:
-    name = column.value
-    words = is_text(variable(drawable, name))
-    array = texts(drawable, name) if words else numbers(drawable, name)
-    units = drawable.units(name)
-    label = column.label or drawable.label(name)
-    named = [] if words else [each for each in (column.sd, *(column.interval or ())) if each]
-    beside = {each: _flat(numbers(drawable, each), sizes).astype(float) for each in named}
-    unit = "" if units == "1" or units in label else units
-    low, high = map(beside.get, column.interval or ("", ""))
-    return TableColumn(
-        name=name,
-        head=Head(label, unit, column.over, words),
-        values=_flat(array, sizes),
-        sd=beside.get(column.sd or ""),
-        low=low,
-        high=high,
-        beside=beside,
-    )
-
-
-def _labels(drawable: Drawable, sizes: Mapping[str, int], short: bool) -> list[list[str]]:
-    """Return the labels of every row: of its group and its own."""
-    names = [_axis_labels(drawable, dimension, short) for dimension in sizes]
-    return [list(labels) for labels in itertools.product(*names)]
-
-
-def _axis_labels(drawable: Drawable, dimension: str, short: bool) -> list[str]:
-    data = drawable.node.dataset
-    values = data[dimension].values
-    if short and is_step(dimension) and values.dtype.kind in "iu":
-        return [f"{int(step):,}" for step in values]
-    labels = [plain_text(value) for value in values.tolist()]
-    return short_names(labels) if short and dimension in LAYER_DIMENSIONS else labels
+def _total(drawable: Drawable, name: str | None) -> float | None:
+    """Return the number under a column, None where there is none."""
+    if name is None:
+        return None
+    array = numbers(drawable, name)
+    if array.ndim:
+        raise Problem(f"{name!r} must be one number; it has dimensions {array.dims}.")
+    return float(array)
 
 
 def _lines(
+    axes: Sequence[Axis],
+    places: np.ndarray,
     columns: Sequence[TableColumn],
-    labels: Sequence[Sequence[str]],
-    full: Sequence[Sequence[str]],
-    kept: np.ndarray,
-    shaded: np.ndarray,
+    pairs: Sequence[Pair],
 ) -> tuple[Line, ...]:
+    shaded = _better(columns, pairs)
     decimals = [decimals_of(column) for column in columns]
     lines: list[Line] = []
-    for i in kept.tolist():
+    for i, place in enumerate(places):
+        labels = tuple(_label(axis, k) for axis, k in zip(axes, place, strict=True))
+        full = tuple(str(axis.values[k]) for axis, k in zip(axes, place, strict=True))
         cells = tuple(
-            cell_of(column, i, places, shaded[c, i])
-            for c, (column, places) in enumerate(zip(columns, decimals, strict=True))
+            cell_of(column, i, decimals[c], shaded[c, i]) for c, column in enumerate(columns)
         )
-        own = tuple(labels[i])
-        starts = len(own) > 1 and (not lines or lines[-1].labels[0] != own[0])
-        lines.append(Line(own, cells, starts, tuple(full[i])))
+        starts = len(labels) > 1 and (not lines or lines[-1].labels[0] != labels[0])
+        lines.append(Line(labels, cells, starts, full))
     return tuple(lines)
+
+
+def _label(axis: Axis, i: int) -> str:
+    """Return the label of a row; of names only those of modules are shortened."""
+    whole = axis.kind == "category" and axis.group is None
+    return str(axis.values[i]) if whole else axis.label(i)
 
 
 def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray:
     """Return which cells are the better one of a pair, shape (columns, rows)."""
     shaded = np.zeros((len(columns), len(columns[0].values)), dtype=bool)
-    place = {column.name: c for c, column in enumerate(columns)}
+    place = {column.column.value: c for c, column in enumerate(columns)}
     for pair in pairs:
         a, b = place[pair.first], place[pair.second]
         if columns[a].head.words or columns[b].head.words:
@@ -173,55 +127,14 @@ def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray
     return shaded
 
 
-def _footer_values(
-    drawable: Drawable, line: Footer, columns: Sequence[TableColumn]
-) -> list[float | None]:
-    """Return the number under every column, None where there is none."""
-    values: list[float | None] = []
-    for column in columns:
-        name = line.cells.get(column.name)
-        array = numbers(drawable, name) if name else None
-        if array is not None and array.ndim:
-            raise Problem(f"{name!r} must be one number; it has dimensions {array.dims}.")
-        values.append(None if array is None else float(array))
-    return values
-
-
-def _footer_line(
-    line: Footer, columns: Sequence[TableColumn], values: Sequence[float | None], labels: int
-) -> Line:
-    cells = tuple(
-        Cell(
-            text="" if value is None else total(value, column.typical_spread, line.signed),
-            missing=value is not None and not math.isfinite(value),
-        )
-        for column, value in zip(columns, values, strict=True)
-    )
-    return Line((line.label, *([""] * (labels - 1))), cells)
-
-
 def _csv(
-    footer: Sequence[Footer],
-    columns: Sequence[TableColumn],
-    totals: Sequence[Sequence[float | None]],
-    labels: Sequence[Sequence[str]],
-    kept: np.ndarray,
-    heads: Sequence[str],
+    dims: Sequence[str], labels: Sequence[Sequence[str]], columns: Sequence[TableColumn]
 ) -> str:
     """Return all numbers unrounded: labels first, then the columns, then the lines under them."""
-    arrays = [
-        (name, a[kept].astype(object))
-        for c in columns
-        for name, a in ((c.name, c.values), *c.beside.items())
-    ]
-    rows = [[*own, *(array[i] for _, array in arrays)] for i, own in enumerate(labels)]
-    for line, values in zip(footer, totals, strict=True):
-        blank = [""] * (len(heads) - 1)
-        under = [
-            each
-            for c, v in zip(columns, values, strict=True)
-            for each in (v, *[""] * len(c.beside))
-        ]
-        rows.append([line.label, *blank, *under])
-    names = [*heads, *(name for name, _ in arrays)]
-    return pd.DataFrame(rows, columns=names, dtype=object).to_csv(index=False)
+    parts = [pd.DataFrame(labels, columns=list(dims))]
+    for column in columns:
+        blank = [None] * len(column.totals)
+        arrays = {column.column.value: [*column.values.tolist(), *column.totals]}
+        arrays |= {name: [*array.tolist(), *blank] for name, array in column.beside.items()}
+        parts += [pd.Series(values, name=name, dtype=object) for name, values in arrays.items()]
+    return str(pd.concat(parts, axis=1).to_csv(index=False))
