@@ -44,6 +44,16 @@ def cells(group):
     return found
 
 
+def outline(shape):
+    """The points of a path of M, L, H and V, shape (n, 2)."""
+    points = []
+    for command, rest in re.findall(r"([MLHV])([\d. -]+)", shape):
+        numbers = [float(n) for n in rest.split()]
+        x, y = points[-1] if points else (0.0, 0.0)
+        points.append({"H": [numbers[0], y], "V": [x, numbers[0]]}.get(command, numbers))
+    return np.array(points)
+
+
 def one_row_tree(progress, distinct, steps, developed=True, **variables):
     data = xr.Dataset(
         {
@@ -135,7 +145,7 @@ def test_loss_findings_and_boundaries_are_on_the_step_axis():
         [x(32), x(500)], abs=0.06
     )
     curve = next(p for p in paths if p.get("class") == "curve")
-    points = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", curve.get("d")), dtype=float)
+    points = outline(curve.get("d"))
     assert points[:, 0] == pytest.approx([x(s) for s in examples.STEPS], abs=0.06)
     loss = tree["loss"]["loss"].values.astype(float)
     drop = (loss.max() - loss) / np.ptp(loss)

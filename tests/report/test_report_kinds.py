@@ -29,13 +29,13 @@ from ontogeny.figures import (
     attach,
     show_token,
 )
-from ontogeny.report.clouds import WORDS_SHOWN, preorder
+from ontogeny.report.clouds import COUNT, WORDS_SHOWN, preorder
 from ontogeny.report.content import read_content
+from ontogeny.report.drawable import STEP_PANELS
 from ontogeny.report.page import render_page
 from ontogeny.report.paper import draw_figure, style
-from ontogeny.report.readers import read_specs
+from ontogeny.report.readers import read_drawables
 from ontogeny.report.scales import StepScale
-from ontogeny.report.table import STEP_PANELS, NodeTable
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,6 +54,11 @@ def figure_of(data, name):
     return figure, data["nodes"][figure["node"]]
 
 
+def array_of(figure, node, name):
+    """An array of a figure, by the name of its variable."""
+    return decoded(node["arrays"][figure["arrays"][name][0]])
+
+
 def decoded(array):
     kind = {"f4": "<f4", "f8": "<f8", "i4": "<i4"}[array["dtype"]]
     values = np.frombuffer(base64.b64decode(array["bdata"]), kind).reshape(array["shape"])
@@ -63,12 +68,10 @@ def decoded(array):
 def drawn(tree, path, key):
     """A figure as it is drawn for papers, with what its caption must say."""
     content = read_content(tree)
-    (node,) = (n for n in content.nodes if n.path == path)
-    (spec,) = (s for s in read_specs(node) if s.key == key)
-    assert not spec.problem, spec.problem
-    table = NodeTable(node, content, {"log": StepScale(content.steps)}, {})
+    (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
+    assert not one.problem, one.problem
     with style():
-        figure, notes = draw_figure(table.figure(spec), table, content)
+        figure, notes = draw_figure(one, content)
         FigureCanvasAgg(figure).draw()
     return figure, notes
 
@@ -77,7 +80,7 @@ def problem_of(node, **change):
     """Why a figure whose specification another program changed is not drawn."""
     figure = json.loads(node.attrs["figures"])[0] | change
     node = node.assign_attrs(figures=json.dumps([figure]))
-    return read_specs(read_content(tree_with(node)).nodes[0])[0].problem
+    return read_drawables(read_content(tree_with(node)))[0].problem
 
 
 # Points
@@ -87,11 +90,10 @@ def test_points_of_the_page_are_the_results():
     tree = kinds.kinds_tree()
     figure, node = figure_of(payload(tree), "space")
     data = tree["points"].to_dataset()
-    places = {"x": figure["value"], **{role: pair[0] for role, pair in figure["parts"].items()}}
     for role, name in (("x", "a"), ("y", "b"), ("z", "c")):
-        np.testing.assert_array_equal(decoded(node["arrays"][places[role]]), data[name].values)
-    assert decoded(node["arrays"][places["label"]])[0] == "#word0"
-    assert figure["options"]["colourDimension"] == "step"
+        np.testing.assert_array_equal(array_of(figure, node, figure[role]), data[name].values)
+    assert array_of(figure, node, figure["label"])[0] == "#word0"
+    assert figure["colour_dimension"] == "step"
 
 
 def test_many_points_are_a_fixed_sample_with_a_notice():
@@ -101,7 +103,7 @@ def test_many_points_are_a_fixed_sample_with_a_notice():
     assert len(chosen) == 3000 == len(set(chosen)) and max(chosen) < 10_000
     assert chosen == figure_of(payload(kinds.sparse_kinds_tree()), "many")[0]["drawn"]
     assert figure["notice"] == "3,000 of 10,000 points shown, drawn at random."
-    assert len(decoded(node["arrays"][figure["value"]])) == 10_000  # the CSV keeps all
+    assert len(array_of(figure, node, figure["value"])) == 10_000  # the CSV keeps all
     # Evenly over the whole: a sample of 3 in 10 of every tenth, within five deviations.
     counts = np.histogram(chosen, bins=10, range=(0, 10_000))[0]
     assert np.all(np.abs(counts - 300) < 5 * math.sqrt(1000 * 0.3 * 0.7))
@@ -138,7 +140,7 @@ def test_logarithmic_axes_leave_out_what_they_cannot_show():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"x": ""}, "A scatter needs x and y."),
+        ({"x": ""}, "x and y of the scatter 'plane' must name variables."),
         ({"points": "lost"}, "has no dimension 'lost'"),
         ({"x": "word"}, "'word' holds no numbers."),
         ({"label": "a"}, "'a' holds no texts."),
@@ -178,9 +180,7 @@ def test_clouds_hold_the_heaviest_words_in_order():
     )
     node = attach(data, Section("W", "w"), [Words("w", "W", value="weight", words="word")])
     figure, stored = figure_of(payload(tree_with(node)), "w")
-    words = decoded(stored["arrays"][figure["parts"]["words"][0]])
-    shown = decoded(stored["arrays"][figure["value"]])
-    counts = decoded(stored["arrays"][figure["parts"]["count"][0]])
+    words, shown, counts = (array_of(figure, stored, n) for n in ("word", "weight", COUNT))
     assert words.shape == (2, 3, WORDS_SHOWN) and figure["choose"] == ["step"]
     assert counts[0, 0] == 29 and counts[1, 2] == 100
     for group, step in np.ndindex(2, 3):
@@ -202,23 +202,23 @@ def test_clouds_without_groups_and_contexts_in_the_words_order():
     )
     words = Words("w", "W", value="w", words="t", groups=None, context="c")
     figure, node = figure_of(payload(tree_with(attach(data, Section("W", "w"), [words]))), "w")
-    arrays = [decoded(node["arrays"][figure["parts"][r][0]]) for r in ("words", "context")]
+    arrays = [array_of(figure, node, figure[role]) for role in ("words", "context")]
     assert [list(array) for array in arrays] == [["large", "small"], ["a large one", "a small one"]]
-    assert figure["options"]["tree"] == [[0, 0]]
+    assert figure["tree"] == [[0, 0]]
 
 
 def test_words_that_are_their_own_context_stay_as_they_are_shown():
     data = xr.Dataset({"w": ("rank", [0.1, 0.9]), "t": ("rank", np.array(["Ġa", "b\n"]))})
     words = Words("w", "W", value="w", words="t", groups=None, context="t")
     figure, node = figure_of(payload(tree_with(attach(data, Section("W", "w"), [words]))), "w")
-    shown = decoded(node["arrays"][figure["parts"]["words"][0]])
+    shown = array_of(figure, node, "t")
     assert list(shown) == ["b\\n", "#a"]
 
 
 def test_of_very_many_clouds_the_first_are_shown_with_a_notice():
     many = {f"g{g}": [f"word{g}"] for g in range(300)}
     figure, _ = figure_of(payload(tree_with(kinds.words_node(many, nested=False))), "clouds")
-    assert len(figure["options"]["tree"]) == 200
+    assert len(figure["tree"]) == 200
     assert figure["notice"] == "The first 200 of 300 clouds shown."
 
 
@@ -314,12 +314,13 @@ def test_matrices_over_steps_have_few_square_panels_and_one_scale():
 
 def test_boundaries_are_placed_on_both_kinds_of_axis():
     figure, node = figure_of(payload(kinds.kinds_tree()), "joint")
-    (regime,) = figure["regimes"]
+    (regime,) = figure["boundaries"]
     for kind in ("log", "linear"):
         expected = StepScale(tuple(examples.STEPS), kind).positions([200.0, 150.0, 320.0])
-        found = [decoded(node["arrays"][regime[kind][end]]) for end in ("step", "low", "high")]
+        places = [figure["placed"][regime[end]][kind] for end in ("step", "low", "high")]
+        found = [decoded(node["arrays"][place]) for place in places]
         np.testing.assert_allclose(np.array(found, dtype=float), expected)
-    assert decoded(node["arrays"][regime["ratio"]]) == 6.0
+    assert array_of(figure, node, regime["noise_ratio"]) == 6.0
 
 
 def test_boundaries_of_a_node_of_regimes_go_through_the_whole_run():
@@ -452,8 +453,8 @@ def test_large_clouds_and_scatters_stay_within_the_budget():
     figure, stored = figure_of(data, "w")
     total = sum(math.prod(array["shape"]) for array in stored["arrays"])
     assert total <= 100_000 and "along step" in figure["notice"]
-    shape = dict(zip(stored["arrays"][figure["value"]]["dims"],
-                     stored["arrays"][figure["value"]]["shape"], strict=True))  # fmt: skip
+    value = stored["arrays"][figure["arrays"]["w"][0]]
+    shape = dict(zip(value["dims"], value["shape"], strict=True))
     assert shape["g"] == 32 and WORDS_SHOWN in shape.values()  # clouds stay whole
 
 
@@ -471,10 +472,10 @@ def test_figures_of_one_node_keep_their_own_arrays():
     found = []
     for name in ("one", "two"):
         figure, node = figure_of(stored, name)
-        found.append(decoded(node["arrays"][figure["parts"]["words"][0]]).tolist())
+        found.append(array_of(figure, node, "t").tolist())
     assert found == [["b", "a"], ["c", "d"]]
     figure, node = figure_of(stored, "h")
-    np.testing.assert_array_equal(decoded(node["arrays"][figure["value"]]), data["w"].values)
+    np.testing.assert_array_equal(array_of(figure, node, "w"), data["w"].values)
 
 
 def test_reference_in_relative_form_is_scaled_as_the_value_is():

@@ -75,7 +75,8 @@ def decoded(array):
 
 def drawn(page, tree, figure):
     """A figure's value as the page holds it and as the result does."""
-    array = page.data["nodes"][figure["node"]]["arrays"][figure["value"]]
+    place = figure["arrays"][figure["value"]][0]
+    array = page.data["nodes"][figure["node"]]["arrays"][place]
     variable = tree[page.data["nodes"][figure["node"]]["path"]][array["name"]]
     return decoded(array), variable
 
@@ -285,7 +286,7 @@ def test_figures_that_cannot_be_drawn_say_why():
     page = page_of(xr.DataTree.from_dict({"plain": node}))
     assert page.data["figures"] == []
     for expected in (
-        "draws curves, heatmap, null, table, scatter, words; the figure's kind is 'cloud'.",
+        "draws curves, heatmap, null, scatter, table, words; the figure's kind is 'cloud'.",
         "The result has no variable 'nothing'.",
         "'value' has no dimension 'head'",
         "The selection {'layer': 'no'} is not in 'value'.",
@@ -307,12 +308,12 @@ def test_bands_in_relative_form_are_taken_where_the_result_has_them():
     page = page_of(xr.DataTree.from_dict({"n": node}))
     arrays = page.data["nodes"]["section-n"]["arrays"]
     (figure,) = page.data["figures"]
-    absolute, relative = figure["bands"][0]["upper"]
+    absolute, relative = figure["arrays"][figure["bands"][0]["upper"]]
     assert (arrays[absolute]["name"], arrays[relative]["name"]) == (
         "floor_high",
         "floor_high_relative",
     )
-    assert figure["bands"][0]["lower"][1] is None
+    assert figure["arrays"][figure["bands"][0]["lower"]][1] is None
 
 
 def test_reasons_of_missing_cells_are_in_the_data():

@@ -21,9 +21,8 @@ from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.paper import draw_chart_figure, draw_figure, style
 from ontogeny.report.paper.chart import PAPER
-from ontogeny.report.readers import read_specs
+from ontogeny.report.readers import read_drawables
 from ontogeny.report.scales import StepScale
-from ontogeny.report.table import NodeTable
 
 SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 
@@ -31,11 +30,9 @@ SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 def drawn(tree, path, key):
     """The figure `key` of the node `path`, and what was taken of dimensions left over."""
     content = read_content(tree)
-    (node,) = (n for n in content.nodes if n.path == path)
-    (spec,) = (s for s in read_specs(node) if s.key == key)
-    table = NodeTable(node, content, {"log": StepScale(content.steps)}, {})
+    (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
     with style():
-        figure, chosen = draw_figure(table.figure(spec), table, content)
+        figure, chosen = draw_figure(one, content)
         figure.canvas.draw()
     return figure, chosen
 

@@ -19,20 +19,20 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Footer, Pair, Section, Table, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.latex import escaped, latex_table
-from ontogeny.report.readers import read_specs
+from ontogeny.report.readers import read_drawables
 
 
 def read(dataset):
     """The first figure of a node as the report reads it."""
     tree = xr.DataTree.from_dict({"node": dataset})
     tree.attrs = {"steps": "[0, 10]"}
-    return read_specs(read_content(tree).nodes[0])[0]
+    return read_drawables(read_content(tree))[0]
 
 
 def table_of(dataset):
-    spec = read(dataset)
-    assert not spec.problem, spec.problem
-    return spec.options["table"]
+    drawable = read(dataset)
+    assert not drawable.problem, drawable.problem
+    return drawable.table
 
 
 def attached(data, coords=None, **options):
@@ -191,8 +191,7 @@ def test_reopened_store_gives_the_same_tables(tmp_path):
     tree.to_zarr(tmp_path / "result.zarr", zarr_format=2, consolidated=True)
     again = xr.open_datatree(tmp_path / "result.zarr", engine="zarr")
     first, second = (
-        {spec.id: spec.options["table"] for node in read_content(t).nodes
-         for spec in read_specs(node) if "table" in spec.options}
+        {d.id: d.table for d in read_drawables(read_content(t)) if d.table is not None}
         for t in (tree, again)
     )  # fmt: skip
     assert len(first) == 2 and first == second
@@ -233,7 +232,7 @@ def test_pairs_and_roles_are_checked():
         ({"columns": [{"value": "nothing"}]}, "The result has no variable 'nothing'."),
         ({"columns": [{"label": "x"}]}, "Its specification lacks 'value'."),
         ({"columns": [{"value": "t", "sd": "t"}], "pairs": [{"first": "t", "second": "t"}]},
-         "must name two of the table's columns of numbers"),
+         "must both hold numbers"),
         ({"columns": [{"value": "a", "sd": "t"}]}, "'t' holds no numbers."),
     ],
 )  # fmt: skip
