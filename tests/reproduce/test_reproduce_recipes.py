@@ -20,10 +20,10 @@ from ontogeny.observables import (
     WeightRank,
 )
 from ontogeny.reproduce import MarkerRecipe, Scale, execution
-from ontogeny.reproduce.averages import over_seeds
 from ontogeny.reproduce.tasks import MarkerTask
 from ontogeny.reproduce.training import MarkerRun
 from ontogeny.reproduce.views import VIEWS
+from ontogeny.summary import over_seeds
 
 TASK = MarkerTask(length=8, modulus=4, markers=(1, 2), vocab_size=8)
 RUN = MarkerRun(task=TASK, layers=2, width=16, heads=2, steps=6, batch_size=8)

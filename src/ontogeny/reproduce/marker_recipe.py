@@ -17,8 +17,8 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..study import Progress, Study
 from ..study.progress import Silent
+from ..summary import over_seeds
 from ..trajectory import Trajectory
-from .averages import over_seeds
 from .evidence import Found
 from .pages import check_own, publish
 from .tasks import MarkerTask

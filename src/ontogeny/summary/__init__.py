@@ -12,6 +12,7 @@ from .names import Names, named
 from .noise import MEASURABLE, change_floor, with_noise
 from .reference import reference_index
 from .rows import chart_rows
+from .runs import along_runs, over_seeds
 from .sentences import statements
 from .summarise import summarise
 from .units import Units
@@ -20,10 +21,12 @@ __all__ = [
     "MEASURABLE",
     "Names",
     "Units",
+    "along_runs",
     "change_floor",
     "chart_rows",
     "named",
     "null_bands",
+    "over_seeds",
     "over_steps",
     "reference_index",
     "statements",

@@ -44,6 +44,9 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
     series = quantity.series
     if series is None:
         series = "layer" if "layer" in dims else next(iter(dims), "")
+    facet = quantity.facet
+    if "run" in dims:  # one line a run, one panel for what was a line or a panel
+        series, facet = "run", facet or (series if series != "run" else None)
     free = [d for d in dims if d != series]
     return Curves(
         label,
@@ -52,7 +55,7 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
         caption=_caption(data, quantity),
         relative=quantity.share,
         relative_label=quantity.share_of,
-        facet=quantity.facet or next(iter(free), None),
+        facet=facet or next(iter(free), None),
         select=select,
         series=series or None,
         interval=(f"{name}_low", f"{name}_high") if f"{name}_low" in data else None,

@@ -14,8 +14,8 @@ import xarray as xr
 
 from ... import semantics
 from ...figures import Band, Curves, Section, attach
+from ...summary import over_seeds
 from .. import tasks, training
-from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves
 from .recipe import Findings, Materials

@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 from ... import semantics
 from ...figures import Section, attach
 from ...observables.semantics import concepts_view, confusion_view, tree_view
+from ...summary import over_seeds
 from .. import tasks, training
-from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves
 from .recipe import Findings, Materials

@@ -11,8 +11,8 @@ import xarray as xr
 from ... import semantics
 from ...errors import ArgumentError
 from ...figures import Band, Scatter, Section, attach
+from ...summary import over_seeds
 from .. import training
-from ..averages import over_seeds
 from ..verdicts import Verdict
 from ..view import curves
 from .free_embeddings import first_lead
