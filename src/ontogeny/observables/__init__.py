@@ -15,15 +15,16 @@ from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
 from .cav import ConceptDirections as ConceptDirections
 from .commutators import Commutators as Commutators
-from .concept_distances import ConceptDistances as ConceptDistances
-from .concept_plane import ConceptPlane as ConceptPlane
-from .concept_tracks import ConceptTracks as ConceptTracks
+from .concepts import ConceptDistances as ConceptDistances
+from .concepts import ConceptPlane as ConceptPlane
 from .concepts import Concepts as Concepts
-from .encoder_dynamics import EncoderDynamics as EncoderDynamics
+from .concepts import ConceptTracks as ConceptTracks
+from .concepts import EncoderDynamics as EncoderDynamics
+from .concepts import IntrinsicDimension as IntrinsicDimension
+from .concepts import Lipschitz as Lipschitz
+from .concepts import TransformDynamics as TransformDynamics
 from .fits import Fits as Fits
-from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
 from .learning import LearningDynamics as LearningDynamics
-from .lipschitz import Lipschitz as Lipschitz
 from .orientation import Orientation as Orientation
 from .orientation import orientation_across_runs as orientation_across_runs
 from .predictions import Loss as Loss
@@ -37,7 +38,6 @@ from .semantics_learning import WordSemantics as WordSemantics
 from .semantics_views import semantics_page as semantics_page
 from .signals import Signals as Signals
 from .tcav import TCAV as TCAV
-from .transform_dynamics import TransformDynamics as TransformDynamics
 from .weight_rank import WeightRank as WeightRank
 
 __all__ = [

@@ -236,7 +236,8 @@ def floor_of(
         return np.full(len(layers), np.nan)
     found = chosen(node[name], {k: v for k, v in select.items() if k in node[name].dims})
     if name != "floor":
-        found = 1.96 * (2 * (found**2).mean("step")) ** 0.5
+        squares = found**2
+        found = 1.96 * (2 * (squares.mean("step") if "step" in squares.dims else squares)) ** 0.5
     if "layer" not in found.dims:
         return np.full(len(layers), float(found))
     floor = np.asarray(found.reindex(layer=list(layers)).values, dtype=np.float64)

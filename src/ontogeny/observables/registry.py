@@ -14,15 +14,18 @@ from .attention import AttentionEntropy, ReadoutAttention
 from .base import Observable
 from .cav import ConceptDirections
 from .commutators import Commutators
-from .concept_distances import ConceptDistances
-from .concept_plane import ConceptPlane
-from .concept_tracks import ConceptTracks
-from .concepts import Concepts
-from .encoder_dynamics import EncoderDynamics
+from .concepts import (
+    ConceptDistances,
+    ConceptPlane,
+    Concepts,
+    ConceptTracks,
+    EncoderDynamics,
+    IntrinsicDimension,
+    Lipschitz,
+    TransformDynamics,
+)
 from .fits import Fits
-from .intrinsic_dimension import IntrinsicDimension
 from .learning import LearningDynamics
-from .lipschitz import Lipschitz
 from .orientation import Orientation
 from .predictions import Loss
 from .projection import Projection
@@ -31,7 +34,6 @@ from .regimes import Regimes
 from .semantics_learning import WordSemantics
 from .signals import Signals
 from .tcav import TCAV
-from .transform_dynamics import TransformDynamics
 from .weight_rank import WeightRank
 
 __all__ = ["make", "names"]
