@@ -84,6 +84,9 @@ class Quantity:
     each
         A dimension of which every label gets a figure of its own; ``{label}`` in the heading
         stands for it.
+    labels
+        What the labels of `each` are called in headings, where not as they are:
+        ``{"kl": "KL divergence"}``.
     y_scale
         ``"linear"`` or ``"log"``.
     share, share_of
@@ -116,6 +119,7 @@ class Quantity:
     facet: str | None = None
     select: Mapping[str, Any] = field(default_factory=dict)
     each: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
     y_scale: str = "linear"
     share: str | None = None
     share_of: str = ""
@@ -133,8 +137,9 @@ class Quantity:
 
     def heading_of(self, label: str = "") -> str:
         """Return the heading of its figure, of one label where it has one for each."""
-        text = self.heading or self.title
-        return (text[0].upper() + text[1:]).replace("{label}", label)
+        named = self.labels.get(label, label.replace("-", " "))
+        text = (self.heading or self.title).replace("{label}", named)
+        return text[:1].upper() + text[1:]
 
     def names(self) -> dict[str, tuple[str, str]]:
         """Return the titles and units of the value and all variables that belong to it.

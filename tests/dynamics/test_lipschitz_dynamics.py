@@ -129,21 +129,26 @@ def test_ratios_stand_over_refits_chance_and_random_directions(made):
     layer = "model.layers.1.mlp"
     acts = [og.capture.activations(models[s], tiny_inputs(), LAYERS)[layer] for s in (0, 96)]
     squares = (acts[0].double() - acts[1].double()).square().sum(1).numpy()
+    inputs = tiny_inputs()
+    squares = np.bincount(np.nonzero(inputs.mask & ~inputs.special)[0], weights=squares)
     drawn = np.random.default_rng(0).integers(0, len(squares), (4000, len(squares)))
-    spread = np.sqrt(squares[drawn].sum(1)).std()  # what resampling tokens gives
+    spread = np.sqrt(squares[drawn].sum(1)).std()  # what resampling texts gives
     error = float(node.activation_distance_stderr.sel(step=0, layer=layer))
     assert error == pytest.approx(spread, rel=0.1)
     here = {"step": 0, "layer": layer, "distance": "procrustes", "alignment": "matched"}
     for kind in ("refit", "chance"):
         for end in ("low", "high"):
-            apart = float(concepts[f"absolute_{kind}_{end}"].sel(here))
+            apart = float(concepts[f"distance_to_reference_{kind}_{end}"].sel(here))
             moved = float(node.activation_distance.sel(step=0, layer=layer))
-            assert float(node[f"{kind}_{end}"].sel(here)) == pytest.approx(apart / moved)
-            assert np.isnan(node[f"{kind}_{end}"].sel(step=96)).all()
+            found = node[f"concepts_per_activations_{kind}_{end}"]
+            assert float(found.sel(here)) == pytest.approx(apart / moved)
+            assert np.isnan(found.sel(step=96)).all()
     inside = node.layer_random.sel(step=0, layer=layer)
-    assert float(node.random_low.sel(step=0, layer=layer)) == float(inside.min())
+    assert float(node.activations_per_parameters_random_low.sel(step=0, layer=layer)) == float(
+        inside.min()
+    )
     bands = {f["id"]: len(f["bands"]) for f in json.loads(node.attrs["figures"])}
-    assert bands["procrustes-per-activations"] == 2
+    assert bands["procrustes"] == 2
     assert bands["activations-per-parameters"] == 1
 
 
@@ -158,7 +163,10 @@ def test_local_constants_stand_at_the_noise_steps_only(made):
     # matching can only bring a perturbed dictionary nearer
     raw, aligned = (node.extractor_random.sel(matching=m) for m in ("as returned", "matched"))
     assert (aligned <= raw * (1 + 1e-9)).sum() == raw.notnull().sum()
-    assert "wrong tokens" in node.attrs["statements"] and "Spearman" in node.attrs["statements"]
+    assert (
+        "permuted over tokens" in node.attrs["statements"]
+        and "Spearman" in node.attrs["statements"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_the_table_holds_what_two_nn_says_of_the_averaged_dictionaries(result):
     expected = geometry.two_nn(cloud, "likelihood", n_null=0).value
     found = node.early.sel(layer=layer, average="unaligned", estimator="likelihood")
     assert float(found) == pytest.approx(expected, rel=1e-9)
-    assert (node.early_null.values > 0).all() and (node.early_sd.values > 0).all()
+    assert (node.early_null.values > 0).all() and (node.early_stderr.values > 0).all()
 
 
 def test_an_orthonormal_dictionary_is_refused_with_the_reason(result):

@@ -113,7 +113,8 @@ class Section:
 
     ``definition`` is one or two sentences, ``symbol`` the formula as plain Unicode text,
     ``null`` what pure chance or refitting gives, ``care`` what to be careful about,
-    ``source`` paper, equation or definition.
+    ``source`` paper, equation or definition. An observable's section may name its arguments in
+    braces: ``"Lives of concepts ({of})"``.
     """
 
     title: str
@@ -122,3 +123,16 @@ class Section:
     null: str = ""
     care: str = ""
     source: str = ""
+
+    def filled(self, arguments: Mapping[str, Any]) -> Section:
+        """Return the section with the values of arguments where it names them in braces.
+
+        Examples
+        --------
+        >>> Section("Lives of concepts ({of})", "").filled({"of": "concepts-ica"}).title
+        'Lives of concepts (concepts-ica)'
+        """
+        texts = asdict(self)
+        for name, value in arguments.items():
+            texts = {key: text.replace(f"{{{name}}}", str(value)) for key, text in texts.items()}
+        return Section(**texts)

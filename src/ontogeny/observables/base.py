@@ -177,6 +177,12 @@ class Observable(abc.ABC):
         Raise `ArgumentError`: what is found here costs no forward pass.
         """
 
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:  # noqa: B027
+        """Refuse other observables of a study that it cannot be computed from.
+
+        Called with all observables by name when the study is made; raise `ArgumentError`.
+        """
+
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""
         return None
@@ -195,7 +201,7 @@ class Observable(abc.ABC):
         return summarise(
             data,
             self.quantities,
-            self.section or _section(self),
+            (self.section or _section(self)).filled(self.arguments()),
             figures=lambda derived: self.figures(derived, nodes),
             words=lambda derived: self.words(derived, nodes),
             role=self.role,

@@ -8,56 +8,31 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
-from .activations import ActivationDecay, ActivationPath, EffectiveDimensions
+from . import (
+    activations,
+    attention,
+    concepts,
+    curves,
+    labelled,
+    predictions,
+    readout,
+    semantics,
+    weights,
+)
 from .arguments import as_fields
-from .attention import AttentionEntropy, ReadoutAttention
 from .base import Observable
-from .concept_distances import ConceptDistances
-from .concept_plane import ConceptPlane
-from .concept_tracks import ConceptTracks
-from .concepts import Concepts
-from .curves import Fits, LearningDynamics, Regimes, Signals
-from .encoder_dynamics import EncoderDynamics
-from .intrinsic_dimension import IntrinsicDimension
-from .labelled import TCAV, ConceptDirections
-from .lipschitz import Lipschitz
-from .predictions import Loss
-from .readout import ReadoutAccuracy, SaeProbe
-from .semantics import WordSemantics
-from .transform_dynamics import TransformDynamics
-from .weights import Commutators, Orientation, Projection, WeightRank
 
 __all__ = ["make", "names"]
 
 GROUP = "ontogeny.observables"
-_OURS = (
-    Loss,
-    ActivationDecay,
-    ActivationPath,
-    Concepts,
-    ConceptDistances,
-    ConceptPlane,
-    ConceptTracks,
-    AttentionEntropy,
-    WeightRank,
-    EncoderDynamics,
-    Lipschitz,
-    TransformDynamics,
-    Commutators,
-    Projection,
-    Orientation,
-    ReadoutAccuracy,
-    ReadoutAttention,
-    SaeProbe,
-    EffectiveDimensions,
-    IntrinsicDimension,
-    ConceptDirections,
-    TCAV,
-    WordSemantics,
-    Regimes,
-    Fits,
-    Signals,
-    LearningDynamics,
+_THEMES = (
+    predictions, activations, concepts, attention, weights, readout, labelled, semantics, curves,
+)  # fmt: skip
+_OURS = tuple(
+    found
+    for theme in _THEMES
+    for found in map(vars(theme).get, theme.__all__)
+    if isinstance(found, type) and issubclass(found, Observable) and found.kind
 )
 
 

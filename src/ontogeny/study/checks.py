@@ -52,6 +52,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                 f"two observables are called {observable.name!r}; give one of them label=."
             )
         names.add(observable.name)
+    by_name = {o.name: o for o in observables}
     for observable in observables:
         sources = [] if observable.source is None else [observable.source.node]
         for other in [*observable.depends_on, *sources]:
@@ -60,7 +61,8 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                     f"{observable.name} depends on {other!r}, which the study does not have."
                     f"{suggestion(other, names)}"
                 )
-        _check_source(observable, {o.name: o for o in observables})
+        _check_source(observable, by_name)
+        observable.check_nodes(by_name)
     _check_order(observables)
     return tuple(observables)
 

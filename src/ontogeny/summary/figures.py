@@ -32,7 +32,7 @@ def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:
     if not quantity.figure or name not in data or "step" not in data[name].dims:
         return
     if not quantity.each:
-        yield _curves(data, quantity, name.replace("_", "-"), {})
+        yield _curves(data, quantity, name, {})
         return
     for label in map(str, data[quantity.each].values):
         yield _curves(data, quantity, label, {quantity.each: label})
@@ -49,8 +49,8 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
         series, facet = "run", facet or (series if series != "run" else None)
     free = [d for d in dims if d != series]
     return Curves(
-        label,
-        quantity.heading_of(at.get(quantity.each, "").replace("-", " ").capitalize()),
+        label.replace("_", "-"),
+        quantity.heading_of(at.get(quantity.each, "")),
         value=name,
         caption=_caption(data, quantity),
         relative=quantity.share,

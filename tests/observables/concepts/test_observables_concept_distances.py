@@ -60,8 +60,8 @@ def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
     dims = ("alignment", "refit", "layer", "step")
     concepts = xr.Dataset(
         {
-            "refit_distance": (("distance", *dims), found),
-            "refit_correlation": (("correlation", *dims), 1 - found),
+            "relative_distance_refit": (("distance", *dims), found),
+            "correlation_to_reference_refit": (("correlation", *dims), 1 - found),
         },
         coords={**coords, "distance": ["procrustes"], "correlation": ["optimal"]},
     )
@@ -74,8 +74,14 @@ def test_a_correlation_stands_over_its_refits_where_the_concepts_have_it():
     data = xr.Dataset({"between": between, "to_previous": previous})
     node = og.observables.ConceptDistances("c", measures=measures).summarise(data, {"c": concepts})
     band = node.sel(layer="a", step=0)
-    assert band.refit_low.sel(distance=["optimal", "procrustes"]).values.tolist() == [0.25, 0.5]
-    assert band.refit_high.sel(distance=["optimal", "procrustes"]).values.tolist() == [0.5, 0.75]
+    assert band.to_previous_refit_low.sel(distance=["optimal", "procrustes"]).values.tolist() == [
+        0.25,
+        0.5,
+    ]
+    assert band.to_previous_refit_high.sel(distance=["optimal", "procrustes"]).values.tolist() == [
+        0.5,
+        0.75,
+    ]
     bands = [len(f["bands"]) for f in json.loads(node.attrs["figures"]) if f["kind"] == "curves"]
     assert bands == [1, 1, 0]
 

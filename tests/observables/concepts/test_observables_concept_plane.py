@@ -9,7 +9,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
-from ontogeny.observables import concept_plane
+from ontogeny.observables.concepts import plane as concept_plane
 
 STEPS = (0, 1, 2, 4, 8, 16)
 PATH = "model.layers.1.mlp"

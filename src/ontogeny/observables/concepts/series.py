@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..needs import Need, Series
-from .arguments import check_node
-from .base import Observable, SeriesReading
+from ...errors import ArgumentError
+from ...needs import Need, Series
+from ..arguments import check_node
+from ..base import Observable, SeriesReading
 
 __all__ = ["ConceptSeries", "finished_dictionaries"]
 
 
 @dataclass(frozen=True)
 class ConceptSeries(Observable):
-    """An observable ``concept-x`` of the dictionaries of the node `of`; its node is ``of-x``."""
+    """An observable of the dictionaries of the node `of`; its node is called ``of-suffix``."""
 
     of: str
+
+    suffix: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -28,7 +31,7 @@ class ConceptSeries(Observable):
     @property
     def name(self) -> str:
         """The label, or the name of the concepts with what the kind adds to it."""
-        return getattr(self, "label", None) or self.of + self.kind.removeprefix("concept")
+        return getattr(self, "label", None) or f"{self.of}-{self.suffix}"
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -41,9 +44,9 @@ class ConceptSeries(Observable):
 
 
 def finished_dictionaries(reading: SeriesReading) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return finished steps (T,), features (m,), dictionaries (T, m, r) in float64, and a place.
+    """Return finished steps (T,), features (m,), dictionaries (T, m, r) in float64, and an index.
 
-    The place is that of the reference step, or of the finished step nearest to it.
+    The index is that of the reference step, or of the finished step nearest to it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is read of a concept fit: dictionary, codes in few numbers, alignments."""
+"""Concept fits: what makes them, and what is read of them."""
 
 from __future__ import annotations
 
@@ -9,42 +9,69 @@ import numpy as np
 import torch
 import xarray as xr
 
-from .. import concepts, distances
-from ..errors import ArgumentError
+from ... import concepts, distances
+from ...errors import ArgumentError, check_choice
+from ...needs import Activations
+from ..base import Observable
 
 __all__ = [
     "SIDES",
+    "FromExtractor",
     "code_coordinates",
     "dictionary_array",
+    "extractor_title",
     "layer_state",
-    "make_extractor",
     "matched",
     "rotation",
 ]
 
 SIDES = ("reference", "here")
+_TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
 
-def make_extractor(
-    extractor: str, n_concepts: int, random_state: int, options: Mapping[str, Any]
-) -> Any:
-    """Return an unfitted extractor; `options` are its further arguments.
+class FromExtractor(Observable):
+    """An observable that fits an extractor to activations; its subclasses have these fields."""
 
-    Raises
-    ------
-    ArgumentError
-        If an argument is not what it must be, or `options` holds one that has a place of its own.
+    extractor: str
+    n_concepts: int
+    layers: str | tuple[str, ...]
+    on: str | None
+    tokens: str
+    max_tokens: int | None
+    random_state: int
+    options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("extractor", self.extractor, concepts.names())
+        self._estimator()
+        self.needs()
+
+    def _activations(self, on: str | None = None) -> Activations:
+        """Return the need of the activations of an input set, by default that of ``on``."""
+        return Activations(
+            self.layers, on or self.on, self.tokens, self.max_tokens, self.random_state
+        )
+
+    def _estimator(self, seed: int | None = None) -> Any:
+        """Return an unfitted extractor, seeded by ``random_state`` unless another seed is given."""
+        for name in ("n_concepts", "random_state", "name"):
+            if name in self.options:
+                own = "extractor" if name == "name" else name
+                raise ArgumentError(f"options must not hold {name!r}; give {own}= itself.")
+        seed = self.random_state if seed is None else seed
+        return concepts.make(self.extractor, self.n_concepts, seed, **self.options)
+
+
+def extractor_title(extractor: str) -> str:
+    """Return an extractor's name as headings write it.
 
     Examples
     --------
-    >>> make_extractor("ica", 4, 0, {"fun": "exp"})
-    ICA(fun='exp', n_concepts=4, random_state=0)
+    >>> extractor_title("ica"), extractor_title("sparse-pca")
+    ('ICA', 'Sparse pca')
     """
-    for name in ("n_concepts", "random_state", "name"):
-        if name in options:
-            own = "extractor" if name == "name" else name
-            raise ArgumentError(f"options must not hold {name!r}; give {own}= itself.")
-    return concepts.make(extractor, n_concepts, random_state, **options)
+    return _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
 
 
 def rotation(A: torch.Tensor, A_ref: torch.Tensor) -> torch.Tensor:
@@ -90,8 +117,10 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     return xr.DataArray(table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)})
 
 
-def layer_state(state: xr.Dataset, path: str) -> xr.Dataset:
-    """Return a layer of the state; refuse one whose reference fit failed."""
+def layer_state(state: xr.Dataset | None, path: str) -> xr.Dataset:
+    """Return a layer of the state; refuse one that is missing or whose reference fit failed."""
+    if state is None:
+        raise ArgumentError("observe() needs the state that prepare() returns; got None.")
     layer = state.sel(layer=path)
     if str(layer.status.item()) != "done":
         raise ArgumentError(f"its reference step {layer.status.item()}")

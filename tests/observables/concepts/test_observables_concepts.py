@@ -70,7 +70,9 @@ def test_matching_never_increases_a_distance_and_chance_lies_above_refits(trajec
     gain = frobenius.sel(alignment="as returned") - frobenius.sel(alignment="matched")
     assert float(gain.min()) > -1e-6
     matched = node.sel(distance="procrustes", alignment="matched")
-    assert float(matched.chance_distance.mean()) > float(matched.refit_distance.mean())
+    assert float(matched.relative_distance_chance.mean()) > float(
+        matched.relative_distance_refit.mean()
+    )
     assert node.sizes["refit"] == 7  # three resamples, three other seeds, another precision
 
 
@@ -153,20 +155,21 @@ def test_noise_floors_can_be_switched_off(trajectory, tmp_path):
     study = og.Study(trajectory, tiny_inputs(), [concepts, pairs], device="cpu", noise=0)
     tree = study.run(tmp_path / "s")
     node = tree["concepts-pca"]
-    assert "failed" not in node.attrs and "refit_distance" not in node
+    assert "failed" not in node.attrs and "relative_distance_refit" not in node
     assert "bands" in node.attrs["figures"] and "refitting" not in node.attrs["figures"]
-    assert "switched off" in node.attrs["statements"]
+    assert "its noise was not measured" in node.attrs["statements"]
+    assert not node.developed.any() and not node.noise_known.any()
     assert "failed" not in tree["concepts-pca-distances"].attrs
 
 
 def test_refits_are_cold_named_and_hold_another_precision(trajectory, tmp_path):
     observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="reference")
     node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
-    names = [*(f"tokens {i}" for i in (1, 2, 3)), *(f"seed {i}" for i in (1, 2, 3)), "float64"]
+    names = [*(f"texts {i}" for i in (1, 2, 3)), *(f"seed {i}" for i in (1, 2, 3)), "float64"]
     assert node.refit.values.tolist() == names
-    matched = node.refit_distance.sel(alignment="matched", distance="procrustes")
+    matched = node.relative_distance_refit.sel(alignment="matched", distance="procrustes")
     known = matched.dropna("step", how="all")
-    assert 0 < float(known.sel(refit="float64").max()) < float(known.sel(refit="tokens 1").max())
+    assert 0 < float(known.sel(refit="float64").max()) < float(known.sel(refit="texts 1").max())
 
 
 def test_stored_code_coordinates_keep_every_norm_of_the_codes(trajectory, tmp_path):
@@ -255,16 +258,20 @@ def test_every_concept_curve_stands_over_what_refitting_gives(trajectory, tmp_pa
     node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
     figures = json.loads(node.attrs["figures"])
     assert {f["kind"] for f in figures} == {"curves"}
+    assert {"frobenius", "procrustes", "reconstruction-error"} <= {f["id"] for f in figures}
     for figure in figures:
         assert "refitting alone" in [band["label"] for band in figure["bands"]], figure["name"]
         for band in figure["bands"]:
             assert (node[band["lower"]] <= node[band["upper"]]).all()
-    # A step's absolute band is the relative one in the step's own norms.
+    # A step's absolute distances are the relative ones in the norms of the fit and of the refit.
     first = node.isel(step=0).sel(distance="procrustes", alignment="matched")
-    relative, norms = first.refit_distance, np.hypot(first.norm, first.refit_norm)
-    np.testing.assert_allclose(first.absolute_refit_high, (relative * norms).max("refit"))
-    np.testing.assert_allclose(first.error_low, first.refit_error.min("refit"))
-    assert (np.abs(first.refit_error - first.reconstruction_error) < 0.2).all()
+    norms = [(W**2).sum(("feature", "concept")) for W in (first.dictionary, first.refit_dictionary)]
+    relative = first.relative_distance_refit.sel(refit="seed 1")
+    absolute = first.distance_to_reference_refit.sel(refit="seed 1")
+    np.testing.assert_allclose(absolute, relative * np.sqrt(sum(norms)), rtol=1e-4)
+    errors = first.reconstruction_error_refit
+    np.testing.assert_array_equal(first.reconstruction_error_refit_low, errors.min("refit"))
+    assert (np.abs(errors - first.reconstruction_error) < 0.2).all()
 
 
 def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
@@ -305,9 +312,11 @@ def test_correlations_equal_those_of_the_stored_dictionaries_and_codes(trajector
             "weighted": og.distances.correlation("weighted", there, here, U=U.sel(step=16).values),
         }
         raw = one.correlation_to_reference.sel(step=step, alignment="as returned")
-        for name in names:
+        internal = float(one.internal_correlation.sel(step=step))
+        assert internal == pytest.approx(expected.pop("internal"), abs=1e-5)
+        for name in expected:
             assert float(raw.sel(correlation=name)) == pytest.approx(expected[name], abs=1e-5), name
-    at_reference = one.correlation_to_reference.sel(step=16).drop_sel(correlation="internal")
+    at_reference = one.correlation_to_reference.sel(step=16)
     np.testing.assert_allclose(at_reference.values, 1, atol=1e-5)
     # order does not move the optimal one, and what it was weighted by is what was stored
     optimal = node.correlation_to_reference.sel(correlation="optimal")
@@ -324,14 +333,16 @@ def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
         "ica", n_concepts=3, layers=LAYERS, max_tokens=120, correlations=names, label="more"
     )
     tree = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", plain, more)
-    for name in ("refit_distance", "chance_distance", "refit_to_reference", "relative_distance"):
+    for name in [f"relative_distance{end}" for end in ("", "_refit", "_chance", "_replicates")]:
         xr.testing.assert_equal(tree["more"][name], tree["concepts-ica"][name])
     figures = {figure["id"]: figure for figure in json.loads(tree["more"].attrs["figures"])}
-    bands = {band["label"] for band in figures["optimal-correlation"]["bands"]}
+    bands = {band["label"] for band in figures["optimal"]["bands"]}
     assert bands == {"refitting alone", "chance"}
     assert {b["label"] for b in figures["internal-correlation"]["bands"]} == {"refitting alone"}
     optimal = tree["more"].sel(correlation="optimal", alignment="as returned")
-    assert (optimal.correlation_chance_high < optimal.correlation_refit_high).all()
+    assert (
+        optimal.correlation_to_reference_chance_high < optimal.correlation_to_reference_refit_high
+    ).all()
     assert not {"correlation_to_reference", "codes"} & set(tree["concepts-ica"].data_vars)
     og.open_study(tmp_path / "s").report(tmp_path / "page.html")
 

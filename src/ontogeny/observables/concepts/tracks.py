@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import xarray as xr
 
-from .. import distances
-from ..figures import Column, Curves, Figure, Heatmap, Section, Table, attach
-from ..summary import Names
-from .base import SeriesReading
-from .concept_figures import filled_steps
-from .concept_series import ConceptSeries, finished_dictionaries
+from ... import distances
+from ...figures import Column, Curves, Figure, Heatmap, Section, Table
+from ...summary import Names, over_steps
+from ..base import SeriesReading
+from .series import ConceptSeries, finished_dictionaries
 
 __all__ = ["ConceptTracks"]
 
@@ -55,6 +54,7 @@ class ConceptTracks(ConceptSeries):
     label: str | None = None
 
     kind: ClassVar[str] = "concept-tracks"
+    suffix: ClassVar[str] = "tracks"
     variables: ClassVar[Names] = {
         "track": ("number of the track a concept belongs to, by birth", ""),
         "cosine": ("|cos| with its predecessor; none where a track begins", "1"),
@@ -83,6 +83,19 @@ class ConceptTracks(ConceptSeries):
         "all_deaths": ("deaths", "1"),
         "all_merges": ("merges", "1"),
     }
+    section: ClassVar[Section] = Section(
+        title="Lives of concepts ({of})",
+        definition="Concepts of neighbouring checkpoints are matched one-to-one by |cos|; above "
+        "the chance level of the transition they are the same concept. A newborn that resembles "
+        "one which lives on has split from it, a dying one that resembles a survivor has merged.",
+        symbol="|cos(wₜⱼ, wₜ₊₁,π₍ⱼ₎)| > q₀.₉₉(shuffled)",
+        null="Dashed: the same rule between fits and refits of one checkpoint (resampled texts or "
+        "another seed), as often in a row as there are checkpoints.",
+        care="The threshold guards against chance, not against drift: a concept followed far can "
+        "have become another, which the colour shows. A rotation of the activations between two "
+        "checkpoints breaks tracks. Studies fit with one seed at every step, refits do not.",
+        source="Bernas 2025, Defs 49-50 (the matching)",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,13 +121,85 @@ class ConceptTracks(ConceptSeries):
         kept = found[["track", "cosine", "parent", "heir", "threshold"]]
         return kept.assign(_events(found)).assign(_lines(found.track.values, W, reference))
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add what refitting alone loses, words and figures."""
-        refitted = "refit_dictionary" in nodes[self.of]
-        if refitted:
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add what refitting alone loses, and the numbers of the table."""
+        if "refit_dictionary" in nodes[self.of]:
             data = data.assign(_refits(data, nodes[self.of]))
-        data = data.assign(_totals(data, refitted))
-        return attach(data, _section(self.of), _figures(refitted), _words(data, refitted))
+        return data.assign(_totals(data))
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the lives of the reference step's concepts, what continues, and the events."""
+        columns = [
+            Column("followed_first", "share", over="followed back to the first"),
+            Column("first_similarity", "|cos|", over="followed back to the first"),
+            Column("median_continued", "continue", over="per transition"),
+            *(Column(f"all_{name}", name) for name in _EVENTS.values()),
+        ]
+        refitted = "refit_followed" in data
+        if refitted:
+            columns.insert(1, Column("refit_first", "refits", over="followed back to the first"))
+            columns.insert(4, Column("median_refit", "refits", over="per transition"))
+        return [
+            Heatmap(
+                "lines",
+                "The lives of the reference step's concepts",
+                value="similarity",
+                x="step",
+                y="line",
+                facet="layer",
+                caption="One row a concept, the longest followed at the bottom; hatched where its "
+                "track is broken. A concept that is followed may still have become another: 1 is "
+                "its form at the reference step.",
+            ),
+            Curves(
+                "followed",
+                "Concepts of the reference step that can be followed to here",
+                value="followed",
+                reference="refit_followed" if refitted else None,
+                reference_label="if every checkpoint were a refit",
+                caption="A track that breaks once stays broken: the share can only fall away from "
+                "the reference step.",
+            ),
+            Curves(
+                "continued",
+                "Concepts that continue from the checkpoint before",
+                value="continued",
+                caption="Spacing of the checkpoints matters: neighbours resemble each other more "
+                "where checkpoints are denser.",
+            ),
+            Table("events", "Births, splits, deaths and merges", columns=columns),
+        ]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many concepts continue and are followed, beside refits."""
+        if not data.continued.notnull().any():
+            return []
+
+        def percent(name: str) -> str:
+            return f"{100 * float(data[name].median()):.0f} %"
+
+        first = (
+            f"From one checkpoint to the next {percent('median_continued')} of the concepts "
+            f"continue, and {percent('followed_first')} of the reference step's can be followed "
+            f"back to step {int(data.step[0])} (medians over layers)."
+        )
+        if data.first_similarity.notnull().any():
+            first += (
+                " There |cos| with what they became is "
+                f"{float(data.first_similarity.median()):.2f}; a match by chance stays below "
+                f"{float(data.chance_similarity.median()):.2f}."
+            )
+        words = [first]
+        if "median_refit" in data and data.median_refit.notnull().any():
+            both = data.followed_first.notnull() & data.refit_first.notnull()
+            fewer = (data.followed_first < data.refit_first) & both
+            words.append(
+                f"A refit of one checkpoint finds {percent('median_refit')} of its concepts "
+                f"again; if checkpoints were nothing but refits, {percent('refit_first')} would "
+                f"be followed that far. Fewer than that are followed in {int(fewer.sum())} of "
+                f"{int(both.sum())} layers."
+            )
+        return words
 
 
 def _events(found: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:
@@ -146,7 +231,7 @@ def _lines(track: np.ndarray, W: np.ndarray, reference: int) -> dict[str, object
 def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
     """Return the share of concepts that refits find again, and what would be left of all."""
     share = xr.full_like(data.continued, np.nan)
-    limits = filled_steps(data.threshold)  # the first step has none of its own
+    limits = over_steps(data.threshold)  # the first step has none of its own
     both = node[["dictionary", "refit_dictionary"]].sel(layer=data.layer, step=data.step)
     there = both.refit_dictionary.notnull().any(("feature", "concept"))
     for layer in data.layer.values:
@@ -156,7 +241,7 @@ def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
             one = both.sel(at).dropna("feature", how="all", subset=["dictionary"])
             if np.isfinite(limit) and one.sizes["feature"]:
                 share.loc[at] = _found_again(one, limit)
-    filled = filled_steps(share).transpose(*data.followed.dims)
+    filled = over_steps(share).transpose(*data.followed.dims)
     return {"refit_continued": share, "refit_followed": _if_refits(filled, data)}
 
 
@@ -182,7 +267,7 @@ def _if_refits(share: xr.DataArray, data: xr.Dataset) -> xr.DataArray:
     return moved.copy(data=values)
 
 
-def _totals(data: xr.Dataset, refitted: bool) -> dict[str, xr.DataArray]:
+def _totals(data: xr.Dataset) -> dict[str, xr.DataArray]:
     """Return the numbers of the table, one a layer."""
     known = data.continued.notnull().any("step")
     totals = {f"all_{n}": data[n].sum("step").where(known) for n in _EVENTS.values()}
@@ -190,94 +275,7 @@ def _totals(data: xr.Dataset, refitted: bool) -> dict[str, xr.DataArray]:
     totals["first_similarity"] = data.similarity.isel(step=0, drop=True).median("line")
     totals["chance_similarity"] = data.threshold.median("step")
     totals["median_continued"] = data.continued.median("step")
-    if refitted:
+    if "refit_continued" in data:
         totals["median_refit"] = data.refit_continued.median("step")
         totals["refit_first"] = data.refit_followed.isel(step=0, drop=True)
     return totals
-
-
-def _words(data: xr.Dataset, refitted: bool) -> list[str]:
-    if not data.continued.notnull().any():
-        return []
-
-    def percent(name: str) -> str:
-        return f"{100 * float(data[name].median()):.0f} %"
-
-    first = (
-        f"From one checkpoint to the next {percent('median_continued')} of the concepts continue, "
-        f"and {percent('followed_first')} of the reference step's can be followed back to step "
-        f"{int(data.step[0])} (medians over layers)."
-    )
-    if data.first_similarity.notnull().any():
-        first += (
-            f" There |cos| with what they became is {float(data.first_similarity.median()):.2f}; "
-            f"a match by chance stays below {float(data.chance_similarity.median()):.2f}."
-        )
-    words = [first]
-    if refitted and data.median_refit.notnull().any():
-        both = data.followed_first.notnull() & data.refit_first.notnull()
-        fewer = (data.followed_first < data.refit_first) & both
-        words.append(
-            f"A refit of one checkpoint finds {percent('median_refit')} of its concepts again; if "
-            f"checkpoints were nothing but refits, {percent('refit_first')} would be followed that "
-            f"far. Fewer than that are followed in {int(fewer.sum())} of {int(both.sum())} layers."
-        )
-    return words
-
-
-def _figures(refitted: bool) -> list[Figure]:
-    columns = [
-        Column("followed_first", "share", over="followed back to the first"),
-        Column("first_similarity", "|cos|", over="followed back to the first"),
-        Column("median_continued", "continue", over="per transition"),
-        *(Column(f"all_{name}", name) for name in _EVENTS.values()),
-    ]
-    if refitted:
-        columns.insert(1, Column("refit_first", "refits", over="followed back to the first"))
-        columns.insert(4, Column("median_refit", "refits", over="per transition"))
-    return [
-        Heatmap(
-            "lines",
-            "The lives of the reference step's concepts",
-            value="similarity",
-            x="step",
-            y="line",
-            facet="layer",
-            caption="One row a concept, the longest followed at the bottom; hatched where its "
-            "track is broken. A concept that is followed may still have become another: 1 is its "
-            "form at the reference step.",
-        ),
-        Curves(
-            "followed",
-            "Concepts of the reference step that can be followed to here",
-            value="followed",
-            reference="refit_followed" if refitted else None,
-            reference_label="if every checkpoint were a refit",
-            caption="A track that breaks once stays broken: the share can only fall away from the "
-            "reference step.",
-        ),
-        Curves(
-            "continued",
-            "Concepts that continue from the checkpoint before",
-            value="continued",
-            caption="Spacing of the checkpoints matters: neighbours resemble each other more where "
-            "checkpoints are denser.",
-        ),
-        Table("events", "Births, splits, deaths and merges", columns=columns),
-    ]
-
-
-def _section(of: str) -> Section:
-    return Section(
-        title=f"Lives of concepts ({of})",
-        definition="Concepts of neighbouring checkpoints are matched one-to-one by |cos|; above "
-        "the chance level of the transition they are the same concept. A newborn that resembles "
-        "one which lives on has split from it, a dying one that resembles a survivor has merged.",
-        symbol="|cos(wₜⱼ, wₜ₊₁,π₍ⱼ₎)| > q₀.₉₉(shuffled)",
-        null="Dashed: the same rule between fits and refits of one checkpoint (resampled tokens or "
-        "another seed), as often in a row as there are checkpoints.",
-        care="The threshold guards against chance, not against drift: a concept followed far can "
-        "have become another, which the colour shows. A rotation of the activations between two "
-        "checkpoints breaks tracks. Studies fit with one seed at every step, refits do not.",
-        source="Bernas 2025, Defs 49-50 (the matching)",
-    )
