@@ -78,7 +78,9 @@ def test_processes_in_one_folder_compute_each_cell_once(tmp_path):
     _assert_same(_values(shared), _values(tmp_path / "alone"))
     assert _strays(shared) == []
     lines = [line for text in said for line in text.splitlines() if "phase=writing" in line]
-    cells = [p for d in ("cells", "states", "summaries") for p in (shared / d).rglob("*.safetensors")]
+    cells = [
+        p for d in ("cells", "states", "summaries") for p in (shared / d).rglob("*.safetensors")
+    ]
     assert max(Counter(lines).values()) == 1 and len(lines) == len(cells)
 
 

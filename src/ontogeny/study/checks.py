@@ -68,8 +68,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
 def _check_order(observables: Sequence[Observable]) -> None:
     """Refuse observables that depend on themselves, directly or through others."""
     edges = {
-        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])]
-        for o in observables
+        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])] for o in observables
     }
     try:
         generations(edges)
