@@ -222,12 +222,8 @@ class StateCell(StudyCell):
 
 
 @dataclass(frozen=True)
-class StepCell(StudyCell):
-    """What an observable observes at one checkpoint; it reads its references and its state."""
-
-    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
-        """Return the observable's own needs."""
-        return own_needs(by_name[self.node])
+class ObservedCell(StudyCell):
+    """What an observable observes; it reads its references and its state."""
 
     def blocked(self, header: Callable[[Path], Header]) -> str:
         """Return which reference or state has failed, and why."""
@@ -239,6 +235,15 @@ class StepCell(StudyCell):
                 return f"{what if is_reference else 'its preparation'} {why}"
         return ""
 
+
+@dataclass(frozen=True)
+class StepCell(ObservedCell):
+    """What an observable observes at one checkpoint."""
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return the observable's own needs."""
+        return own_needs(by_name[self.node])
+
     def compute(self, context: Context) -> Outcome:
         """Observe the checkpoint."""
         job, observable = context.job, context.job.by_name[self.node]
@@ -249,14 +254,10 @@ class StepCell(StudyCell):
 
 
 @dataclass(frozen=True)
-class BlockCell(StepCell):
+class BlockCell(ObservedCell):
     """What an observable observes of one weight block over all steps."""
 
     block: capture.WeightBlock = field(kw_only=True)
-
-    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
-        """Return nothing: the block is read from the files."""
-        return []
 
     def compute(self, context: Context) -> Outcome:
         """Observe the block."""

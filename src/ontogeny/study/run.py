@@ -76,7 +76,7 @@ def run_task(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> 
 def left_of(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> list[StudyCell]:
     """Return the cells of a task that nobody has computed by now.
 
-    What failed elsewhere is left: it is tried here too, so that this process can say why.
+    What failed elsewhere is left: it is tried here too, so that this process can report why.
     """
     header = header_of(job.folder)
     options = (job.folder, task.trajectory, job.digests.whole, header, read)
