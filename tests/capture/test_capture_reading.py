@@ -12,7 +12,7 @@ from helpers.capture_models import FAMILIES, MLPS, OwnModel, build, inputs_of
 from helpers.paths import environment
 from ontogeny import capture
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
-from ontogeny.needs import Activations, Attention, Losses, Model, Weights
+from ontogeny.needs import Activations, Attention, Losses, Series, Weights
 
 SETTINGS = capture.ReadingSettings(batch_size=3)
 
@@ -174,8 +174,8 @@ def test_what_was_read_can_be_trained_on():
     [
         ([Activations("h.0", on="third")], sets(), "on must be one of 'first', 'second'"),
         ([Activations("h.0")], {}, "inputs must hold at least one input set"),
-        ([Weights()], sets(), "gives Activations, Attention or Losses; got Weights"),
-        ([Model()], sets(), "got Model"),
+        ([Weights()], sets(), "Weights is not read of one checkpoint"),
+        ([Series("loss", ("loss",))], sets(), "Series is not read of one checkpoint"),
     ],
 )
 def test_needs_that_cannot_be_read_are_refused(needs, inputs, message):

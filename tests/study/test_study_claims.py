@@ -1,4 +1,4 @@
-"""Claims: one holder at a time, and none for the dead."""
+"""Claims: one holder at a time, and none of processes that have ended."""
 
 import os
 import socket
@@ -71,7 +71,7 @@ def test_of_many_threads_one_holds_a_claim_at_a_time(tmp_path):
     assert (inside, most) == (0, 1)
 
 
-def test_the_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_path):
+def test_the_claim_of_an_ended_process_of_this_machine_is_taken_over_at_once(tmp_path):
     _ended(tmp_path, "step 8")
     assert holder(tmp_path, "step 8") == ""
     with claimed(tmp_path, "step 8") as ours:
@@ -82,7 +82,7 @@ def test_the_claim_of_another_machine_holds_until_it_is_not_touched_any_more(tmp
     path = _elsewhere(tmp_path, "step 8")
     with claimed(tmp_path, "step 8") as ours:
         assert not ours and path.exists()
-    long_ago = time.time() - 2 * claims._DEAD
+    long_ago = time.time() - 2 * claims._STALE
     os.utime(path, (long_ago, long_ago))
     with claimed(tmp_path, "step 8") as ours:
         assert ours
@@ -112,7 +112,7 @@ def test_a_held_claim_is_touched(tmp_path, monkeypatch):
         assert time.time() - path.stat().st_mtime < 60
 
 
-def test_whoever_was_thought_dead_leaves_the_claim_to_who_has_it_now(tmp_path):
+def test_whoever_was_thought_to_have_ended_leaves_the_claim_to_who_has_it_now(tmp_path):
     with ExitStack() as first:
         first.enter_context(claimed(tmp_path, "step 8"))
         path = claim_path(tmp_path, "step 8")
@@ -124,21 +124,21 @@ def test_whoever_was_thought_dead_leaves_the_claim_to_who_has_it_now(tmp_path):
     assert not path.exists()
 
 
-def test_a_claim_that_was_just_taken_over_is_not_buried(tmp_path, monkeypatch):
+def test_a_claim_that_was_just_taken_over_is_not_removed(tmp_path, monkeypatch):
     path = _ended(tmp_path, "step 8")
-    dead = claims._read(path)
+    ended = claims._read(path)
     with claimed(tmp_path, "step 8") as ours:
         assert ours
-        # Another process that read the dead claim before comes to bury it only now.
-        assert not claims._alive(dead)
-        claims._bury(path)
+        # Another process that read the stale claim before comes to remove it only now.
+        assert not claims._alive(ended)
+        claims._remove_stale(path)
         assert holder(tmp_path, "step 8")
 
 
-def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_buried(
+def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_removed(
     tmp_path, monkeypatch
 ):
-    path, read, buried = _elsewhere(tmp_path, "step 8"), claims._read, []
+    path, read, removed = _elsewhere(tmp_path, "step 8"), claims._read, []
 
     def let_go(path):
         path.unlink(missing_ok=True)
@@ -146,13 +146,13 @@ def test_a_claim_that_is_let_go_while_it_is_looked_at_is_taken_and_not_buried(
 
     with monkeypatch.context() as patched:
         patched.setattr(claims, "_read", let_go)
-        patched.setattr(claims, "_bury", buried.append)  # by then it may be another one's
+        patched.setattr(claims, "_remove_stale", removed.append)  # by then it may be another one's
         assert claims._take(path, "token")
         sweep_claims(tmp_path)
-    assert buried == []
+    assert removed == []
 
 
-def test_only_the_claims_of_the_dead_are_swept(tmp_path):
+def test_only_the_claims_of_ended_processes_are_swept(tmp_path):
     dead, elsewhere = _ended(tmp_path, "step 1"), _elsewhere(tmp_path, "step 2")
     with claimed(tmp_path, "step 3"):
         sweep_claims(tmp_path)

@@ -12,6 +12,7 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, record, tiny_inputs
 from ontogeny.cli import main
 from ontogeny.errors import StoreError
+from ontogeny.study import checksums
 
 
 def _study(run):
@@ -48,13 +49,28 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(study, tmp_path, dama
         content = path.read_bytes()
         damage(path)
         with pytest.raises(StoreError, match="ontogeny run") as caught:
-            _ = og.open_study(tmp_path / "s").result
+            og.open_study(tmp_path / "s").result.load()
         parts = path.relative_to(result).parts
         assert "/".join(parts) in str(caught.value)
         if len(parts) == 3:
             assert f"variable {parts[1]!r} of {parts[0]!r}" in str(caught.value)
         path.write_bytes(content)
     assert "loss" in og.open_study(tmp_path / "s").result
+
+
+def test_opening_reads_no_chunk_and_using_one_checks_it(study, tmp_path, monkeypatch):
+    shutil.copytree(study[1], tmp_path / "s")
+    hashed, entry = [], checksums._entry
+    monkeypatch.setattr(checksums, "_entry", lambda path: hashed.append(path.name) or entry(path))
+    result = og.open_study(tmp_path / "s").result
+    assert hashed and all(name.startswith(".") for name in hashed)
+    chunk = tmp_path / "s" / "result.zarr" / "loss" / "loss" / "0"
+    _flip(chunk)
+    result["activation-decay"].load()
+    with pytest.raises(StoreError, match=r"loss/loss/0 .* is not as it was written"):
+        result["loss"].loss.load()
+    with pytest.raises(StoreError, match="loss/loss/0"):  # and it is not forgotten
+        result["loss"].loss.load()
 
 
 def test_the_command_says_damage_in_one_line_and_a_run_mends_it(study, tmp_path, capsys):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -17,7 +19,9 @@ from helpers.hub_models import REPO, model_files, neox
 from helpers.hub_server import StandIn
 from helpers.hub_study import study
 from helpers.paths import environment, script
+from ontogeny import capture
 from ontogeny.errors import ArgumentError
+from ontogeny.observables import Observable
 from ontogeny.study.claims import claimed
 from ontogeny.study.progress import Silent
 
@@ -101,6 +105,45 @@ def test_within_few_revisions_what_another_process_is_at_is_waited_for(
     assert notes[0].startswith(f"waiting for step 4, which process {os.getpid()} on ")
     assert _snapshots(tmp_path / "cache") == []
     _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+@dataclass(frozen=True)
+class Prepared(Observable):
+    """Reads every checkpoint for its state."""
+
+    kind: ClassVar[str] = "prepared"
+
+    def needs(self):
+        return [og.needs.Activations("mlp")]
+
+    def prepare(self, run):
+        means = [self._mean(run.reading(int(step))) for step in run.steps]
+        return xr.Dataset({"mean": ("step", means)})
+
+    def observe(self, reading, state):
+        return xr.Dataset({"mean": self._mean(reading), "of_all": state["mean"].mean()})
+
+    def _mean(self, reading):
+        return float(torch.stack([a.mean() for a in reading[self.needs()[0]].values()]).mean())
+
+
+def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkeypatch):
+    suite, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
+
+    def watching(*arguments):
+        held.append(len(_snapshots(tmp_path / "cache")))
+        return read(*arguments)
+
+    monkeypatch.setattr(capture, "read", watching)
+    chosen = og.Study(
+        suite.trajectory.select(steps=STEPS[:4]), suite.inputs, [Prepared()], device="cpu"
+    )
+    tree = chosen.run(tmp_path / "s", max_revisions=1)
+    assert tree.attrs["problems"] == "[]"
+    assert len(held) == 8 and max(held) == 1  # all for the state, the reference first, and again
+    assert _snapshots(tmp_path / "cache") == []
+    free = chosen.run(tmp_path / "free")
+    xr.testing.assert_identical(tree["prepared"].to_dataset(), free["prepared"].to_dataset())
 
 
 def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):

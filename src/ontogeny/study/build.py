@@ -26,13 +26,16 @@ from .graph import (
     StepCell,
     StudyCell,
     SummaryCell,
-    has_state,
 )
+from .layout import cell_path, reference_path, state_path, summary_path
 from .probe import Probe
 from .readings import own_needs, vocabulary_size
 from .settings import Settings
 
 __all__ = ["Graph", "generations"]
+
+HERE = Path()
+"""Places of cells are relative to the study's folder."""
 
 
 class Graph:
@@ -97,39 +100,39 @@ class Graph:
         step = self.settings.reference_step
         needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
         for need in dict.fromkeys(needs):
-            components = {
-                "need": repr(need.need),
-                "weights": self._weights(step, [need]),
-                "inputs": self._inputs([need]),
-                "reading": self._reading(step),
-            }
-            yield ReferenceCell("reference", step, components, (), need)
+            place, read = reference_path(HERE, need), need.need
+            label = f"{type(read).__name__} of reference step {step}"
+            components = {"need": repr(read), **self._at_step(step, [need], [need])}
+            yield ReferenceCell("reference", step, place, label, components, need=read)
 
     def _state(self, observable: Observable) -> StateCell:
-        step = self.settings.reference_step
-        components = {
-            **_observable(observable),
-            "reference_step": step,
-            "weights": self._weights(step, observable.needs()),
-            "inputs": self._inputs(observable.needs()),
-            "reading": self._reading(step),
-        }
-        return StateCell(observable.name, "state", components, _summary_only(observable))
+        name, step = observable.name, self.settings.reference_step
+        needs, ignored = observable.needs(), _summary_only(observable)
+        components = _observable(observable, ignored) | self._at_step(step, needs, needs)
+        components["reference_step"] = step
+        label = f"the state of {name}"
+        return StateCell(name, "state", state_path(HERE, name), label, components, ignored=ignored)
 
     def _observed(self, observable: Observable) -> Iterator[StepCell | BlockCell]:
-        references = tuple(n for n in observable.needs() if isinstance(n, Reference))
-        rest = (_summary_only(observable), references, has_state(observable))
-        common: dict[str, Any] = {**_observable(observable), "threads": self.settings.threads}
-        if references or has_state(observable):
+        name, ignored = observable.name, _summary_only(observable)
+        references = [n for n in observable.needs() if isinstance(n, Reference)]
+        reads = [reference_path(HERE, need) for need in references]
+        reads += [state_path(HERE, name)] * has_state(observable)
+        common: dict[str, Any] = _observable(observable, ignored)
+        common["threads"] = self.settings.threads
+        if reads:
             common["reference_step"] = self.settings.reference_step
         for key in self.keys(observable):
+            place = cell_path(HERE, name, key)
             if observable.over_blocks:
                 block = self.probe.weight_blocks[str(key)]
-                components = {**common, **self._of_block(block.tensor)}
-                yield BlockCell(observable.name, key, components, *rest, block)
+                components = common | self._of_block(block.tensor)
+                start = (name, key, place, f"{name} of {key}", components)
+                yield BlockCell(*start, tuple(reads), ignored, block=block)
             else:
-                components = {**common, **self._of_step(observable, int(key))}
-                yield StepCell(observable.name, key, components, *rest)
+                components = common | self._of_step(observable, int(key))
+                start = (name, key, place, f"{name} at step {key}", components)
+                yield StepCell(*start, tuple(reads), ignored)
 
     def _of_block(self, tensor: str) -> dict[str, Any]:
         return {
@@ -140,11 +143,7 @@ class Graph:
 
     def _of_step(self, observable: Observable, step: int) -> dict[str, Any]:
         own = own_needs(observable)
-        components: dict[str, Any] = {
-            "weights": self._weights(step, own),
-            "inputs": self._inputs(observable.needs()),
-            "reading": self._reading(step),
-        }
+        components = self._at_step(step, own, observable.needs())
         # Which loss it is may follow from the model's class, or from another package.
         losses = [repr(need) for need in own if need.exclusive and need.reads_inputs]
         if losses:
@@ -153,26 +152,43 @@ class Graph:
             components["noise"] = step in self.settings.noise_steps
         return components
 
+    def _at_step(
+        self, step: int, weights: Sequence[Need], inputs: Sequence[Need]
+    ) -> dict[str, Any]:
+        """Return what needs at one checkpoint depend on."""
+        return {
+            "weights": self._weights(step, weights),
+            "inputs": self._inputs(inputs),
+            "reading": {**self.settings.reading(), "model": self._model(step)},
+        }
+
     def _layers(self, observable: Observable) -> Iterator[LayerCell]:
         assert observable.source is not None
-        components = {
-            **_observable(observable),
-            "threads": self.settings.threads,
-            "reference_step": self.settings.reference_step,
-        }
-        rest = (_summary_only(observable), observable.source.node, self.steps)
+        name, source, ignored = observable.name, observable.source, _summary_only(observable)
+        components = _observable(observable, ignored) | self._derived()
+        reads = tuple(cell_path(HERE, source.node, step) for step in self.steps)
         for key in self.keys(observable):
-            yield LayerCell(observable.name, key, components, *rest)
+            start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
+            yield LayerCell(*start, reads, ignored, steps=self.steps)
 
     def _summary(self, observable: Observable) -> SummaryCell:
+        name, keys = observable.name, self.keys(observable)
         components = {
-            **_observable(observable, ()),
+            **_observable(observable),
+            **self._derived(),
             "code": _code_of(type(observable)),
+        }
+        cells = [cell_path(HERE, name, key) for key in keys]
+        reads = (*cells, *(summary_path(HERE, node) for node in observable.depends_on))
+        start = (name, "summary", summary_path(HERE, name), f"the summary of {name}", components)
+        return SummaryCell(*start, reads, keys=keys)
+
+    def _derived(self) -> dict[str, Any]:
+        """Return the settings that what is computed from other cells depends on."""
+        return {
             "threads": self.settings.threads,
             "reference_step": self.settings.reference_step,
         }
-        rest = (self.keys(observable), tuple(observable.depends_on))
-        return SummaryCell(observable.name, "summary", components, (), *rest)
 
     def _weights(self, step: int, needs: Sequence[Need]) -> str:
         names: set[str] | None = set()
@@ -185,9 +201,6 @@ class Graph:
         first = next(iter(self.inputs))
         used = [need.at_step.on or first for need in needs if need.at_step.reads_inputs]
         return {name: self.inputs[name].fingerprint for name in used}
-
-    def _reading(self, step: int) -> dict[str, Any]:
-        return {**self.settings.reading(), "model": self._model(step)}
 
     def _model(self, step: int) -> str:
         """Return a digest of what a checkpoint's model is, beside its weights."""
@@ -231,19 +244,16 @@ def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return found
 
 
-def _observable(
-    observable: Observable, without: Sequence[str] | None = None
-) -> dict[str, dict[str, Any]]:
-    """Return the fingerprint of an observable, without the arguments of its summary alone."""
-    left_out = _summary_only(observable) if without is None else without
-    arguments = {k: v for k, v in observable.arguments().items() if k not in left_out}
-    return {
-        "observable": {
-            "kind": observable.kind,
-            "version": observable.version,
-            "arguments": plain(arguments),
-        }
-    }
+def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fingerprint of an observable, of its arguments all but those named."""
+    arguments = {k: v for k, v in observable.arguments().items() if k not in without}
+    kind, version = observable.kind, observable.version
+    return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
+
+
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return type(observable).prepare is not Observable.prepare
 
 
 def _summary_only(observable: Observable) -> tuple[str, ...]:

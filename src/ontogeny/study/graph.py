@@ -19,13 +19,12 @@ import xarray as xr
 
 from .. import capture
 from ..errors import StoreError
-from ..needs import Need, Reference
+from ..needs import Need
 from ..observables import Observable
 from ..store import Cell, plain, read_cell, read_header
 from ..summary import named
-from ..trajectory import Trajectory
+from ..trajectory import Checkpoint, Trajectory
 from .cache import check_cache
-from .layout import cell_path, reference_path, state_path, summary_path
 from .merge import stack, summarised, summary_data
 from .readings import (
     Job,
@@ -33,6 +32,7 @@ from .readings import (
     ReadSeries,
     ReadStep,
     RunView,
+    load_state,
     own_needs,
     release_skeleton,
     restored,
@@ -48,14 +48,12 @@ __all__ = [
     "StepCell",
     "StudyCell",
     "SummaryCell",
-    "has_state",
     "header_of",
     "observed_steps",
 ]
 
 Header: TypeAlias = tuple[str, str]
 """Checksum and status of a cell."""
-HERE = Path()
 
 
 @dataclass(frozen=True)
@@ -82,35 +80,26 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StudyCell(abc.ABC):
-    """One cell of a study: ``node`` names its observable, ``key`` its step, block or layer."""
+    """One cell of a study: `node` names its observable, `key` its step, block or layer."""
 
     node: str
     key: int | str
+    place: Path
+    """Where it lies in the study's folder."""
+    label: str
+    """What messages call it."""
     components: Mapping[str, Any]
     """What its fingerprint holds beside the cells that it reads."""
-    ignored: tuple[str, ...]
+    reads: tuple[Path, ...] = ()
+    """The cells that it reads, as places in the folder."""
+    ignored: tuple[str, ...] = ()
     """Arguments that are no part of it, though cells of earlier versions may name them."""
-    observed: ClassVar[bool] = False
+    observed: ClassVar[bool] = True
     """Whether it is what an observable observes."""
     phase: ClassVar[str] = "fitting"
     """What the log calls its computation."""
-    reads_as: ClassVar[str] = ""
+    reads_as: ClassVar[str] = "state"
     """What its fingerprint calls the cells that it reads."""
-
-    @property
-    @abc.abstractmethod
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-
-    @property
-    @abc.abstractmethod
-    def label(self) -> str:
-        """What messages call it."""
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """The cells that it reads, as places in the folder."""
-        return ()
 
     def of_reads(self, headers: Sequence[Header]) -> Any:
         """Return what the fingerprint holds of the cells that it reads: their checksums."""
@@ -118,15 +107,13 @@ class StudyCell(abc.ABC):
 
     def fingerprint(self, header: Callable[[Path], Header] | None) -> dict[str, Any]:
         """Return the fingerprint; without `header`, what it reads is still to be computed."""
-        found = dict(self.components)
-        if self.reads and header is None:
-            found[self.reads_as] = "to be computed"
-        elif self.reads and header is not None:
-            found[self.reads_as] = self.of_reads([header(place) for place in self.reads])
-        return found
+        if not self.reads:
+            return dict(self.components)
+        known = self.of_reads([header(place) for place in self.reads]) if header else None
+        return {**self.components, self.reads_as: "to be computed" if known is None else known}
 
     def observed_dependencies(
-        self, path: Path, trajectory: Trajectory, digest: Callable[[Any], str]
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
     ) -> dict[str, Any]:
         """Return today's value of what the stored cell turned out to depend on."""
         return {}
@@ -135,7 +122,7 @@ class StudyCell(abc.ABC):
         self,
         folder: Path | None,
         trajectory: Trajectory,
-        digest: Callable[[Any], str],
+        digest: Callable[[Checkpoint], str],
         header: Callable[[Path], Header] | None,
         read: Callable[[Path], Cell] = read_cell,
     ) -> tuple[str, tuple[str, ...]]:
@@ -150,22 +137,13 @@ class StudyCell(abc.ABC):
         """Return what is read of the task's checkpoint before it is computed."""
         return []
 
-    def blocked(self, job: Job) -> str:
+    def blocked(self, header: Callable[[Path], Header]) -> str:
         """Return why it cannot be computed: what it reads has failed. Empty if it can."""
         return ""
 
     @abc.abstractmethod
     def compute(self, context: Context) -> Outcome:
         """Return what it holds."""
-
-
-def observed_steps(path: Path) -> Mapping[str, Any]:
-    """Return the part of a stored fingerprint that says which other steps were read."""
-    try:
-        stored = read_header(path)["fingerprint"]
-    except StoreError:  # it is damaged, and found to be so when it is checked
-        return {}
-    return {name: stored[name] for name in ("other_weights", "steps") if name in stored}
 
 
 def header_of(folder: Path) -> Callable[[Path], Header]:
@@ -180,62 +158,50 @@ def header_of(folder: Path) -> Callable[[Path], Header]:
     return header
 
 
+def observed_steps(path: Path) -> Mapping[str, Any]:
+    """Return the part of a stored fingerprint that says which other steps were read."""
+    try:
+        stored = read_header(path)["fingerprint"]
+    except StoreError:  # it is damaged, and found to be so when it is checked
+        return {}
+    return {name: stored[name] for name in ("other_weights", "steps") if name in stored}
+
+
 @dataclass(frozen=True)
 class ReferenceCell(StudyCell):
     """What a need gives at the reference step, which is `key`."""
 
-    reference: Reference
-
-    @property
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-        return reference_path(HERE, self.reference)
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{type(self.reference.need).__name__} of reference step {self.key}"
+    need: Need = field(kw_only=True)
+    observed: ClassVar[bool] = False
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return the need."""
-        return [self.reference.need]
+        return [self.need]
 
     def compute(self, context: Context) -> Outcome:
         """Return the value as a dataset."""
-        return Outcome(store_reference(context.values[self.reference.need]))
+        return Outcome(store_reference(context.values[self.need]))
 
 
 @dataclass(frozen=True)
 class StateCell(StudyCell):
     """What an observable's `prepare` returns."""
 
+    observed: ClassVar[bool] = False
     phase: ClassVar[str] = "preparing"
 
-    @property
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-        return state_path(HERE, self.node)
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"the state of {self.node}"
-
     def observed_dependencies(
-        self, path: Path, trajectory: Trajectory, digest: Callable[[Any], str]
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
     ) -> dict[str, Any]:
         """Return today's weights of the steps that `prepare` has read, and today's steps."""
-        stored = observed_steps(path)
-        found: dict[str, Any] = {}
-        if "other_weights" in stored:
-            steps = set(trajectory.steps.tolist())
+        found = dict(observed_steps(path))
+        steps = [int(step) for step in trajectory.steps]
+        if "other_weights" in found:
             found["other_weights"] = {
                 s: digest(trajectory[int(s)]) if int(s) in steps else "absent"
-                for s in stored["other_weights"]
+                for s in found["other_weights"]
             }
-        if "steps" in stored:
-            found["steps"] = [int(s) for s in trajectory.steps]
-        return found
+        return {**found, "steps": steps} if "steps" in found else found
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read at the reference step; `prepare` reads the rest itself."""
@@ -244,8 +210,8 @@ class StateCell(StudyCell):
 
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""
-        job, observable = context.job, context.job.by_name[self.node]
-        view = RunView(job, context.trajectory, observable, context.values)
+        observable = context.job.by_name[self.node]
+        view = RunView(context.job, context.trajectory, observable, context.values)
         try:
             state = observable.prepare(view)
         finally:
@@ -259,47 +225,20 @@ class StateCell(StudyCell):
 class ObservedCell(StudyCell):
     """What an observable observes; it reads its references and its state."""
 
-    references: tuple[Reference, ...]
-    has_state: bool
-    observed: ClassVar[bool] = True
-    reads_as: ClassVar[str] = "state"
-
-    @property
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-        return cell_path(HERE, self.node, self.key)
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """The references and the state."""
-        states = (state_path(HERE, self.node),) if self.has_state else ()
-        return (*(reference_path(HERE, need) for need in self.references), *states)
-
-    def blocked(self, job: Job) -> str:
+    def blocked(self, header: Callable[[Path], Header]) -> str:
         """Return which reference or state has failed, and why."""
-        header = header_of(job.folder)
-        what = [f"reference step {job.settings.reference_step}"] * len(self.references)
-        for name, place in zip([*what, "its preparation"], self.reads, strict=False):
+        for place in self.reads:
             if (status := header(place)[1]) != "done":
-                return f"{name} {status.replace('missing:', 'is missing:', 1)}"
+                is_reference = place.name.startswith("reference-")
+                what = f"reference step {self.components['reference_step']}"
+                why = status.replace("missing:", "is missing:", 1)
+                return f"{what if is_reference else 'its preparation'} {why}"
         return ""
-
-    def state(self, job: Job) -> xr.Dataset | None:
-        """Return the state, memory-mapped, or None."""
-        if not self.has_state:
-            return None
-        data = read_cell(job.folder / state_path(HERE, self.node), verify=False).data
-        return None if "empty" in data.attrs else data
 
 
 @dataclass(frozen=True)
 class StepCell(ObservedCell):
     """What an observable observes at one checkpoint."""
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{self.node} at step {self.key}"
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return the observable's own needs."""
@@ -311,50 +250,28 @@ class StepCell(ObservedCell):
         values = {need: context.values[need] for need in self.needs(job.by_name)}
         reading = ReadStep(job, observable, int(self.key), values)
         with restored(observable):
-            return Outcome(observable.observe(reading, self.state(job)))
+            return Outcome(observable.observe(reading, load_state(job, observable)))
 
 
 @dataclass(frozen=True)
 class BlockCell(ObservedCell):
     """What an observable observes of one weight block over all steps."""
 
-    block: capture.WeightBlock
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{self.node} of {self.key}"
+    block: capture.WeightBlock = field(kw_only=True)
 
     def compute(self, context: Context) -> Outcome:
         """Observe the block."""
-        job = context.job
+        job, observable = context.job, context.job.by_name[self.node]
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
-        return Outcome(job.by_name[self.node].observe(reading, self.state(job)))
+        return Outcome(observable.observe(reading, load_state(job, observable)))
 
 
 @dataclass(frozen=True)
 class LayerCell(StudyCell):
     """What an observable observes of one layer of another observable's cells."""
 
-    source: str
-    steps: tuple[int, ...]
-    observed: ClassVar[bool] = True
+    steps: tuple[int, ...] = field(kw_only=True)
     reads_as: ClassVar[str] = "series"
-
-    @property
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-        return cell_path(HERE, self.node, self.key)
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{self.node} of {self.key}"
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """The other observable's cells at all steps."""
-        return tuple(cell_path(HERE, self.source, step) for step in self.steps)
 
     def of_reads(self, headers: Sequence[Header]) -> dict[str, str]:
         """Return the checksum at each step."""
@@ -371,33 +288,16 @@ class LayerCell(StudyCell):
 
 @dataclass(frozen=True)
 class SummaryCell(StudyCell):
-    """What follows from all cells of an observable: its summary, with words and figures."""
+    """What follows from all cells of an observable, and from the summaries it depends on."""
 
-    keys: tuple[int | str, ...]
-    depends_on: tuple[str, ...]
+    keys: tuple[int | str, ...] = field(kw_only=True)
+    observed: ClassVar[bool] = False
     phase: ClassVar[str] = "summarising"
     reads_as: ClassVar[str] = "cells"
 
-    @property
-    def place(self) -> Path:
-        """Where it lies in the study's folder."""
-        return summary_path(HERE, self.node)
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"the summary of {self.node}"
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """The observable's cells, and the summaries that it depends on."""
-        cells = [cell_path(HERE, self.node, key) for key in self.keys]
-        return (*cells, *(summary_path(HERE, node) for node in self.depends_on))
-
     def of_reads(self, headers: Sequence[Header]) -> str:
         """Return one digest: what it reads is too much to be listed."""
-        names = [*map(str, self.keys), *self.depends_on]
-        content = repr(list(zip(names, headers, strict=True)))
+        content = repr([*zip(map(str, self.reads), headers, strict=True)])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
     def compute(self, context: Context) -> Outcome:
@@ -405,17 +305,10 @@ class SummaryCell(StudyCell):
         job, observable = context.job, context.job.by_name[self.node]
         stacked = stack(job.folder, observable, self.keys, context.read)
         stacked.attrs["reference_step"] = job.settings.reference_step
-        others = {
-            node: summary_data(context.read(job.folder / summary_path(HERE, node)))
-            for node in self.depends_on
-        }
+        places = zip(observable.depends_on, self.reads[len(self.keys) :], strict=True)
+        others = {node: summary_data(context.read(job.folder / place)) for node, place in places}
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
         texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]
         status = "done" if failed is None else f"failed: {failed}"
         return Outcome(data.assign_attrs(plain(data.attrs)), status, notes={"texts": texts})
-
-
-def has_state(observable: Observable) -> bool:
-    """Return whether an observable prepares a state."""
-    return type(observable).prepare is not Observable.prepare

@@ -21,8 +21,8 @@ from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
 from ..store import Cell, temporary
+from .checksums import same_content, write_checksums
 from .layout import cell_path, result_path, summary_path
-from .seal import same_content, seal
 
 __all__ = ["merge", "provenance", "stack", "summarised", "summary_data", "write_result"]
 
@@ -90,7 +90,7 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     new = temporary(path)
     try:
         tree.to_zarr(new, zarr_format=2, consolidated=True)
-        seal(new)
+        write_checksums(new)
         if not same_content(new, path):
             _swap(new, path)
     finally:
@@ -117,7 +117,7 @@ def _swap(new: Path, path: Path) -> None:
 def summarised(
     observable: Observable, data: xr.Dataset, others: Mapping[str, xr.Dataset]
 ) -> xr.Dataset:
-    """Return the stacked cells with their summary; what fails is said in ``failed``."""
+    """Return the stacked cells with their summary; ``failed`` holds why it could not be made."""
     if observable.needs() and not set(data.data_vars) - {"status"}:
         return data.assign_attrs(failed="no cell of this observable could be computed")
     try:

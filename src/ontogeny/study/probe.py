@@ -1,4 +1,4 @@
-"""The look at one checkpoint before a study starts: what matches, what is read, what it costs.
+"""One checkpoint is examined before a study starts: what matches, what is read, what it costs.
 
 It also refuses a model whose result for a text depends on what the text is batched with.
 """
@@ -32,7 +32,7 @@ class Probe:
     """What was found at one checkpoint: see the fields."""
 
     reads: Mapping[Need, frozenset[str] | None]
-    """Tensor names that each need depends on; None where they cannot be told apart: all."""
+    """Tensor names that each need depends on; None means all."""
     passes: Mapping[Need, capture.PassKey]
     """The forward pass of each need that shares passes."""
     bytes: Mapping[Need, int]
@@ -67,7 +67,7 @@ def probe(
     settings: Settings,
     hold: Callable[[int], AbstractContextManager[Any]] = nullcontext,
 ) -> Probe:
-    """Look at the first checkpoint, or at another where that one cannot be read.
+    """Examine the first checkpoint, or another where that one cannot be read.
 
     `hold` gives a context in which the checkpoint of a step is on disk.
 
@@ -88,7 +88,7 @@ def probe(
             with hold(step):
                 return _probe_at(trajectory.select(steps=[step]), inputs, observables, settings)
         except (CheckpointError, NonFiniteError) as error:
-            log.debug("step %d cannot be looked at: %s", step, error)
+            log.debug("step %d cannot be read: %s", step, error)
             first = first or error
     assert first is not None
     raise first

@@ -25,7 +25,7 @@ from ..observables import Observable
 from ..store import read_cell
 from ..trajectory import Prefetch, Trajectory
 from .cache import DigestCache
-from .layout import cell_path, digests_path, reference_path
+from .layout import cell_path, digests_path, reference_path, state_path
 from .settings import Settings
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "ReadStep",
     "RunView",
     "Values",
+    "load_state",
     "on_disk",
     "own_needs",
     "read_needs",
@@ -319,6 +320,15 @@ def store_reference(value: Any) -> xr.Dataset:
         for i, (path, tensor) in enumerate(value.items())
     }
     return xr.Dataset(layers, attrs={"reference": "layers"})
+
+
+def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
+    """Return the stored state of an observable, memory-mapped, or None."""
+    path = state_path(job.folder, observable.name)
+    if type(observable).prepare is Observable.prepare:
+        return None
+    data = read_cell(path, verify=False).data
+    return None if "empty" in data.attrs else data
 
 
 def _load_reference(job: Job, need: Reference) -> Any:

@@ -76,7 +76,7 @@ def run_task(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> 
 def left_of(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> list[StudyCell]:
     """Return the cells of a task that nobody has computed by now.
 
-    What failed elsewhere is left: it is tried here too, so that this process can say why.
+    What failed elsewhere is left: it is tried here too, so that this process can report why.
     """
     header = header_of(job.folder)
     options = (job.folder, task.trajectory, job.digests.whole, header, read)
@@ -85,7 +85,7 @@ def left_of(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> l
 
 def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     """Return whether a reference or state that a cell needs has failed; the cell then says so."""
-    reason = cell.blocked(job)
+    reason = cell.blocked(header_of(job.folder))
     if reason:
         report.blocked[cell.node, reason] += 1
         _write(job, cell, _stored(xr.Dataset(), _fingerprint(job, cell), f"failed: {reason}"))

@@ -28,7 +28,7 @@ from .run import Done, Task, left_of, run_task
 __all__ = ["compute", "summarise"]
 
 _BLOCKS_PER_TASK = 8
-_POLL = 0.5  # seconds until what other processes work on is looked at again
+_POLL = 0.5  # seconds until the claims of other processes are read again
 
 Run: TypeAlias = Callable[[Job, Task], Done]
 

@@ -1,4 +1,4 @@
-"""The seal of a merged result: a digest of each of its files, so that damage never passes as data.
+"""Checksums of a merged result, so that damage never passes as data.
 
 Zarr reads a missing chunk as fill values, NaN for most variables, and its checksums do not cover
 metadata; so every file is listed with its size and digest in one more file of the store.
@@ -15,22 +15,22 @@ from typing import Any
 from ..errors import StoreError
 from ..store import write_json
 
-__all__ = ["check_seal", "identity", "same_content", "seal"]
+__all__ = ["check_chunk", "check_files", "identity", "same_content", "write_checksums"]
 
 _NAME = ".checksums.json"
 _OF_ROOT = (".zattrs", ".zmetadata")  # which say when the result was made
 
 
-def seal(store: Path) -> None:
+def write_checksums(store: Path) -> None:
     """Write the digests of all files of `store` into it."""
     files = sorted(p for p in store.rglob("*") if p.is_file() and p.name != _NAME)
     entries = {p.relative_to(store).as_posix(): _entry(p) for p in files}
-    # A digest of the list itself, so that a flipped bit in it is told from one in a file.
+    # A digest of the list itself tells a flipped bit in the list from one in a file.
     write_json(store / _NAME, {"files": entries, "digest": _digest_of(entries)})
 
 
 def identity(store: Path) -> tuple[int, int, int] | None:
-    """Return what tells this sealed store from another one at the same path, None without one."""
+    """Return what tells this store from another one at the same path; None without checksums."""
     try:
         stat = (store / _NAME).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -41,7 +41,7 @@ def identity(store: Path) -> tuple[int, int, int] | None:
 def same_content(store: Path, other: Path) -> bool:
     """Return whether two whole stores hold the same but for the time when they were made."""
     try:
-        check_seal(other)
+        check_files(other, chunks=True)
         one, two = (
             {n: e for n, e in _entries(s).items() if n not in _OF_ROOT} for s in (store, other)
         )
@@ -56,8 +56,11 @@ def _undated(store: Path) -> Any:
     return metadata
 
 
-def check_seal(store: Path) -> None:
-    """Check that every file of `store` is as it was written; all are read once.
+def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:
+    """Check that every file of `store` is there and has its size; return what is known of each.
+
+    The content of metadata is checked as well, that of `chunks` only if asked for: they are most
+    of the bytes (see `check_chunk`).
 
     Raises
     ------
@@ -70,23 +73,38 @@ def check_seal(store: Path) -> None:
     >>> import tempfile
     >>> store = Path(tempfile.mkdtemp())
     >>> _ = (store / "0").write_bytes(b"chunk")
-    >>> seal(store)
-    >>> check_seal(store)
+    >>> write_checksums(store)
+    >>> check_files(store, chunks=True)["0"]["bytes"]
+    5
     """
+    entries = _entries(store)
     wrong = [
         (name, fault)
-        for name, entry in _entries(store).items()
-        if (fault := _fault(store / name, entry))
+        for name, entry in entries.items()
+        if (fault := _fault(store / name, entry, chunks or Path(name).name.startswith(".")))
     ]
     if wrong:
-        name, fault = wrong[0]
-        others = (
-            f" (of {len(wrong)} files that are not as they were written)" if len(wrong) > 1 else ""
-        )
-        raise StoreError(
-            f"{store} is damaged or was edited: {name}{_variable(name)} {fault}{others}. "
-            f"{_mend(store)}"
-        )
+        raise _damaged(store, *wrong[0], len(wrong))
+    return entries
+
+
+def check_chunk(store: Path, name: str, entry: Mapping[str, Any]) -> None:
+    """Check the content of one file.
+
+    Raises
+    ------
+    StoreError
+        If it is missing or changed.
+    """
+    if fault := _fault(store / name, entry, True):
+        raise _damaged(store, name, fault, 1)
+
+
+def _damaged(store: Path, name: str, fault: str, count: int) -> StoreError:
+    others = f" (of {count} files that are not as they were written)" if count > 1 else ""
+    return StoreError(
+        f"{store} is damaged or was edited: {name}{_variable(name)} {fault}{others}. {_mend(store)}"
+    )
 
 
 def _entries(store: Path) -> Mapping[str, Any]:
@@ -97,7 +115,7 @@ def _entries(store: Path) -> Mapping[str, Any]:
         whole = content["digest"] == _digest_of(entries)
     except FileNotFoundError:
         raise StoreError(
-            f"{store} has no {_NAME}, so it cannot be told from a damaged one; earlier versions "
+            f"{store} has no {_NAME}, so damage to it cannot be found; earlier versions "
             f"wrote none. {_mend(store)}"
         ) from None
     except (ValueError, LookupError, TypeError):
@@ -115,13 +133,13 @@ def _mend(store: Path) -> str:
     )
 
 
-def _fault(path: Path, entry: Mapping[str, Any]) -> str:
+def _fault(path: Path, entry: Mapping[str, Any], content: bool) -> str:
     if not path.is_file():
         return "is missing"
     size = path.stat().st_size
     if size != entry["bytes"]:
         return f"has {size} bytes instead of {entry['bytes']}"
-    return "" if _entry(path) == entry else "is not as it was written"
+    return "" if not content or _entry(path) == entry else "is not as it was written"
 
 
 def _entry(path: Path) -> dict[str, Any]:
