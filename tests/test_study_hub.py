@@ -59,11 +59,13 @@ def _assert_same(found, expected):
 
 
 def _snapshots(cache):
-    return [p for p in cache.glob("models--*/snapshots/*") if any(p.glob("*.safetensors"))]
+    folders = (Path(folder) for folder, _, files in os.walk(cache) if "model.safetensors" in files)
+    return [folder for folder in folders if folder.parent.name == "snapshots"]
 
 
 def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whole, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     environment.pop("HF_HUB_OFFLINE", None)
     command = [sys.executable, str(HERE / "hub_study.py"), hub.url]
     command += [str(tmp_path / "cache"), str(tmp_path / "s")]
@@ -122,7 +124,7 @@ def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, c
         f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{tmp_path / "cache"}"\n'
         'select = { count = 4 }\n[inputs]\ntexts = ["a b"]\n[[observables]]\nkind = "loss"\n'
     )
-    monkeypatch.setattr("ontogeny.trajectory.hub_client.is_offline", lambda: False, raising=True)
+    monkeypatch.setattr("ontogeny.trajectory.hub.client.is_offline", lambda: False, raising=True)
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     import huggingface_hub.constants
 

@@ -81,8 +81,8 @@ def _held(job: Job, task: Task, revisions: Revisions, run: Callable[[Job, Task],
         rest, found = remaining(job, task)
         if taken_by or rest is None:
             return Done(task.label, found=found, taken_by=taken_by)
-    with revisions.held(task):
-        return run(job, task)
+    with revisions.held(task) as held:
+        return run(job, held)
 
 
 def _collect(calls: Sequence[tuple[Callable[..., object], tuple[object, ...]]]) -> Iterator[Done]:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 from torch import nn
 
@@ -66,11 +65,11 @@ def probe(
     inputs: Mapping[str, Inputs],
     observables: Sequence[Observable],
     settings: Settings,
-    hold: Callable[[int], AbstractContextManager[Any]] = nullcontext,
+    hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
 ) -> Probe:
     """Look at the first checkpoint, or at another where that one cannot be read.
 
-    `hold` gives a context in which the checkpoint of a step is on disk.
+    `hold` gives a context with a trajectory that is read within the bound on disk.
 
     Raises
     ------
@@ -86,8 +85,8 @@ def probe(
     first: Exception | None = None
     for step in dict.fromkeys([*steps[:2], steps[-1]]):
         try:
-            with hold(step):
-                return _probe_at(trajectory.select(steps=[step]), inputs, observables, settings)
+            with hold(trajectory.select(steps=[step])) as present:
+                return _probe_at(present, inputs, observables, settings)
         except (CheckpointError, NonFiniteError) as error:
             log.debug("step %d cannot be looked at: %s", step, error)
             first = first or error

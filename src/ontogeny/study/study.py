@@ -94,7 +94,7 @@ class Study:
             "dtype": dtype,
             "threads": threads,
         }
-        self._hold: Callable[[int], AbstractContextManager[Any]] = nullcontext
+        self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
         self._settings({})  # a wrong option is said here and not after the first download
 
     @property
@@ -228,10 +228,10 @@ class Study:
             return probe(self.trajectory, self.inputs, self.observables, settings, self._hold)
 
     @contextmanager
-    def _one_revision(self, step: int) -> Iterator[None]:
-        """Hold the checkpoint of `step` on disk, and leave no download of it behind."""
-        with Prefetch(self.trajectory, [step], max_revisions=1) as prefetch, prefetch.use(step):
-            yield
+    def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
+        """Give checkpoints that leave no download behind."""
+        with Prefetch(trajectory, max_revisions=1) as prefetch:
+            yield prefetch.trajectory
 
     def _planner(self, place: Path | None, settings: Settings, digests: DigestCache) -> Planner:
         found = self._probe

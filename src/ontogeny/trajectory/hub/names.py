@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..errors import ArgumentError, CheckpointError
-from .findings import Finding, some
-from .selection import check_step
+from ...errors import ArgumentError, CheckpointError
+from ..findings import Finding, some
+from ..selection import check_step
 
 __all__ = [
     "PATTERNS",

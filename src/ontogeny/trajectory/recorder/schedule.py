@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import ArgumentError
-from .selection import check_step
+from ...errors import ArgumentError
+from ..selection import check_step
 
 __all__ = ["Every", "Schedule"]
 
