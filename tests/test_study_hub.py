@@ -20,6 +20,7 @@ from hub_study import study
 from ontogeny.errors import ArgumentError
 from ontogeny.study.claims import claimed
 from ontogeny.study.progress import Silent
+from ontogeny.trajectory.hub import HubRevision
 
 HERE = Path(__file__).parent
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -151,3 +152,25 @@ def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
     known = chosen.trajectory.provenance()["revisions"]
     assert source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
     assert source["digests"] == {str(c.step): c.fingerprint for c in chosen.trajectory}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_preparation_that_reads_every_step_keeps_to_one_revision(
+    hub, tmp_path, monkeypatch, workers
+):
+    counts = []
+    fetch = HubRevision.fetch
+
+    def counted(revision, name):
+        path = fetch(revision, name)
+        counts.append(len(_snapshots(tmp_path)))
+        return path
+
+    monkeypatch.setattr(HubRevision, "fetch", counted)
+    suite = study(hub.url, tmp_path / "cache")
+    chain = og.observables.Concepts("svd", n_concepts=2, layers="mlp", init="chain")
+    chosen = og.Study(suite.trajectory, suite.inputs, [chain], device="cpu")
+    with ThreadPoolExecutor(2) as pool:
+        tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=1)
+    assert tree.attrs["problems"] == "[]" and max(counts) == 1
+    assert _snapshots(tmp_path) == []
