@@ -149,145 +149,132 @@ def choose(
     UnknownRevisionError
         If nothing matches, or (with `strict`) anything in a list does not exist.
     """
-    patterns = compile_pattern(pattern)
+    choice = _Choice(repo, commits, compile_pattern(pattern))
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
     if revisions is None:
-        revisions = _usual(commits, patterns, own=pattern is not None)
-    if isinstance(revisions, str) and not set(revisions) & set("*?["):
-        revisions, strict = [revisions], True
-    gaps: dict[int, str] = {}
-    noted: list[Finding] = []
-    if isinstance(revisions, str):
-        numbered = _globbed(commits, revisions, patterns, noted, repo)
+        revisions = choice.usual(own_pattern=pattern is not None)
+    if isinstance(revisions, str) and set(revisions) & set("*?["):
+        numbered = choice.matching(revisions)
+    elif isinstance(revisions, str):
+        numbered = choice.listed([revisions], strict=True)
     elif callable(revisions):
-        numbered = _called(commits, revisions)
+        numbered = choice.called(revisions)
     elif isinstance(revisions, Iterable):
-        numbered = _listed(commits, revisions, patterns, gaps, strict, repo)
+        numbered = choice.listed(revisions, strict)
     else:
         raise ArgumentError(
             "revisions must be a glob such as 'step*', a list of names or steps, or a function "
             f"from name to step; got {type(revisions).__name__}."
         )
     if not numbered:
-        raise UnknownRevisionError(_nothing(commits, revisions, repo))
-    by_step: dict[int, list[tuple[str, int | None]]] = {}
-    for name, (step, tokens) in numbered.items():
-        by_step.setdefault(step, []).append((name, tokens))
-    names = {step: _one(step, by_step[step], commits, noted) for step in sorted(by_step)}
-    return Chosen(names, dict(sorted(gaps.items())), tuple(noted))
-
-
-def _usual(
-    commits: Mapping[str, str], patterns: tuple[re.Pattern[str], ...], own: bool
-) -> str | list[str]:
-    """Return the first usual glob that gives a step; with the user's `own` pattern, what it reads.
-
-    Without one, names of another kind are not taken unasked: they may be of several runs.
-    """
-    numbered = [name for name in commits if parse(name, patterns) is not None]
-    for glob in _USUAL:
-        if any(fnmatch.fnmatchcase(name, glob) for name in numbered):
-            return glob
-    return numbered if own and numbered else _USUAL[0]
-
-
-def _one(
-    step: int,
-    names: list[tuple[str, int | None]],
-    commits: Mapping[str, str],
-    noted: list[Finding],
-) -> tuple[str, int | None]:
-    names = sorted(names, key=lambda entry: (len(entry[0]), entry[0]))
-    if len({commits[name] for name, _ in names}) > 1:
-        listed = ", ".join(name for name, _ in names)
-        text = f"step {step} has several revisions ({listed}); {names[0][0]} is used"
-        noted.append(Finding("ambiguous", "certain", (step,), text))
-    return names[0]
-
-
-def _globbed(
-    commits: Mapping[str, str],
-    glob: str,
-    patterns: tuple[re.Pattern[str], ...],
-    noted: list[Finding],
-    repo: str,
-) -> dict[str, tuple[int, int | None]]:
-    matching = [name for name in commits if fnmatch.fnmatchcase(name, glob)]
-    found = {name: parse(name, patterns) for name in matching}
-    without = sorted(name for name, parsed in found.items() if parsed is None)
-    if matching and len(without) == len(matching):
-        raise ArgumentError(
-            f"{repo} has revisions that match {glob!r} ({some(without)}), but no step can be read "
-            "from their names; pass pattern= with a group (?P<step>...)."
+        what = f"matches {revisions!r}" if isinstance(revisions, str) else "is chosen by revisions="
+        raise UnknownRevisionError(
+            f"no revision of {repo} {what}; it has {len(commits)}, such as {some(sorted(commits))}."
         )
-    if without:
-        text = f"no step can be read from {some(without)}, left out"
-        noted.append(Finding("unnumbered", "certain", (), text))
-    return {name: parsed for name, parsed in found.items() if parsed is not None}
+    names = choice.one_per_step(numbered)
+    return Chosen(names, dict(sorted(choice.gaps.items())), tuple(choice.noted))
 
 
-def _called(
-    commits: Mapping[str, str], to_step: Callable[[str], int | None]
-) -> dict[str, tuple[int, int | None]]:
-    steps = {name: to_step(name) for name in commits}
-    known = compile_pattern(None)
-    return {
-        name: (check_step(f"revisions({name!r})", step), (parse(name, known) or (0, None))[1])
-        for name, step in steps.items()
-        if step is not None
-    }
+_Number: TypeAlias = tuple[int, int | None]  # step and tokens
 
 
-def _listed(
-    commits: Mapping[str, str],
-    wanted: Iterable[str | int],
-    patterns: tuple[re.Pattern[str], ...],
-    gaps: dict[int, str],
-    strict: bool,
-    repo: str,
-) -> dict[str, tuple[int, int | None]]:
-    parsed = {name: parse(name, patterns) for name in commits}
-    found: dict[str, tuple[int, int | None]] = {}
-    for entry in wanted:
-        if isinstance(entry, str):
-            names, step = [entry] if entry in commits else [], parse(entry, patterns)
-        else:
-            step = (check_step("an entry of revisions", entry), None)
-            names = [name for name, own in parsed.items() if own and own[0] == step[0]]
-        for name in names:
-            own = parsed[name]
-            if own is None:
-                raise ArgumentError(
-                    f"no step can be read from {name!r}; pass pattern= with a group (?P<step>...), "
-                    "or a function as revisions=."
-                )
-            found[name] = own
-        if not names:
-            message = (
-                f"{repo} has no revision {entry!r}; the nearest are {_near(entry, step, parsed)}"
+class _Choice:
+    """The names of a repository, and what was found while some of them were chosen."""
+
+    def __init__(
+        self, repo: str, commits: Mapping[str, str], patterns: tuple[re.Pattern[str], ...]
+    ) -> None:
+        self.repo, self.commits, self.patterns = repo, commits, patterns
+        self.gaps: dict[int, str] = {}
+        self.noted: list[Finding] = []
+
+    def parsed(self, names: Iterable[str]) -> tuple[dict[str, _Number], list[str]]:
+        """Return what names stand for, and those of which no step can be read."""
+        found = {name: parse(name, self.patterns) for name in names}
+        without = sorted(name for name, number in found.items() if number is None)
+        return {name: number for name, number in found.items() if number is not None}, without
+
+    def usual(self, own_pattern: bool) -> str | list[str]:
+        """Return the first usual glob that gives a step, or what the user's own pattern reads.
+
+        Without such a pattern, names of another kind are not taken unasked: they may be of
+        several runs.
+        """
+        numbered, _ = self.parsed(self.commits)
+        for glob in _USUAL:
+            if fnmatch.filter(numbered, glob):
+                return glob
+        return list(numbered) if own_pattern and numbered else _USUAL[0]
+
+    def matching(self, glob: str) -> dict[str, _Number]:
+        """Return the names that match, but for those without a step."""
+        matching = [name for name in self.commits if fnmatch.fnmatchcase(name, glob)]
+        numbered, without = self.parsed(matching)
+        if matching and not numbered:
+            raise ArgumentError(
+                f"{self.repo} has revisions that match {glob!r} ({some(without)}), but no step can "
+                "be read from their names; pass pattern= with a group (?P<step>...)."
             )
-            if strict or step is None:
-                raise UnknownRevisionError(f"{message}.")
-            gaps[step[0]] = message
-    return found
+        if without:
+            text = f"no step can be read from {some(without)}, left out"
+            self.noted.append(Finding("unnumbered", "certain", (), text))
+        return numbered
 
+    def called(self, to_step: Callable[[str], int | None]) -> dict[str, _Number]:
+        """Return the names to which a function gives a step; tokens are read from the name."""
+        steps = {name: to_step(name) for name in self.commits}
+        known = compile_pattern(None)
+        return {
+            name: (check_step(f"revisions({name!r})", step), (parse(name, known) or (0, None))[1])
+            for name, step in steps.items()
+            if step is not None
+        }
 
-def _near(
-    entry: object,
-    step: tuple[int, int | None] | None,
-    parsed: Mapping[str, tuple[int, int | None] | None],
-) -> str:
-    numbered = {name: own[0] for name, own in parsed.items() if own is not None}
-    if step is not None and numbered:
-        wanted = step[0]
-        near = sorted(numbered, key=lambda name: (abs(numbered[name] - wanted), numbered[name]))[:3]
-        return ", ".join(sorted(near, key=lambda name: numbered[name]))
-    close = difflib.get_close_matches(str(entry), list(parsed), n=3, cutoff=0.0)
-    return ", ".join(close) or "none"
+    def listed(self, wanted: Iterable[str | int], strict: bool) -> dict[str, _Number]:
+        """Return the names, or the names of the steps, that are listed; note what is missing."""
+        numbered, _ = self.parsed(self.commits)
+        found: dict[str, _Number] = {}
+        for entry in wanted:
+            if isinstance(entry, str):
+                names, number = (
+                    [entry] if entry in self.commits else [],
+                    parse(entry, self.patterns),
+                )
+            else:
+                number = (check_step("an entry of revisions", entry), None)
+                names = [name for name, own in numbered.items() if own[0] == number[0]]
+            for name in names:
+                if name not in numbered:
+                    raise ArgumentError(
+                        f"no step can be read from {name!r}; pass pattern= with a group "
+                        "(?P<step>...), or a function as revisions=."
+                    )
+                found[name] = numbered[name]
+            if not names:
+                near = self._near(entry, number, numbered)
+                message = f"{self.repo} has no revision {entry!r}; the nearest are {near}"
+                if strict or number is None:
+                    raise UnknownRevisionError(f"{message}.")
+                self.gaps[number[0]] = message
+        return found
 
+    def _near(self, entry: object, number: _Number | None, numbered: dict[str, _Number]) -> str:
+        """Return the three names nearest to what is missing, by step or else by spelling."""
+        if number is None or not numbered:
+            close = difflib.get_close_matches(str(entry), list(self.commits), n=3, cutoff=0.0)
+            return ", ".join(close) or "none"
+        steps = {name: own[0] for name, own in numbered.items()}
+        near = sorted(steps, key=lambda name: (abs(steps[name] - number[0]), steps[name]))[:3]
+        return ", ".join(sorted(near, key=lambda name: steps[name]))
 
-def _nothing(commits: Mapping[str, str], revisions: object, repo: str) -> str:
-    there = f"it has {len(commits)}, such as {some(sorted(commits))}"
-    what = f"matches {revisions!r}" if isinstance(revisions, str) else "is chosen by revisions="
-    return f"no revision of {repo} {what}; {there}."
+    def one_per_step(self, numbered: Mapping[str, _Number]) -> dict[int, tuple[str, int | None]]:
+        """Return ``{step: (name, tokens)}``, increasing."""
+        by_step: dict[int, list[str]] = {}
+        for name in sorted(numbered, key=lambda name: (len(name), name)):
+            by_step.setdefault(numbered[name][0], []).append(name)
+        for step, names in sorted(by_step.items()):
+            if len({self.commits[name] for name in names}) > 1:
+                text = f"step {step} has several revisions ({', '.join(names)}); {names[0]} is used"
+                self.noted.append(Finding("ambiguous", "certain", (step,), text))
+        return {step: (names[0], numbered[names[0]][1]) for step, names in sorted(by_step.items())}

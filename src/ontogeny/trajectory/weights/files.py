@@ -24,24 +24,6 @@ __all__ = ["MemoryWeights", "Reader", "TensorReader", "WeightFiles", "Weights", 
 
 logger = logging.getLogger("ontogeny.trajectory")
 
-_DTYPES = {
-    "BOOL": torch.bool,
-    "U8": torch.uint8,
-    "I8": torch.int8,
-    "U16": torch.uint16,
-    "I16": torch.int16,
-    "U32": torch.uint32,
-    "I32": torch.int32,
-    "U64": torch.uint64,
-    "I64": torch.int64,
-    "F8_E4M3": torch.float8_e4m3fn,
-    "F8_E5M2": torch.float8_e5m2,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
-    "F64": torch.float64,
-}
-
 
 class Reader(Protocol):
     """Tensors of one checkpoint by name; nothing is read before it is asked for."""
@@ -89,7 +71,8 @@ class _SafetensorsReader:
         return tuple(self._slice(name).get_shape())
 
     def dtype(self, name: str) -> torch.dtype:
-        return _DTYPES[self._slice(name).get_dtype()]
+        part = self._slice(name)
+        return (part[:0] if part.get_shape() else self.get(name)).dtype
 
     def get(self, name: str) -> Tensor:
         return self._handle(name).get_tensor(name)
