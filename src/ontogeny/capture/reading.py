@@ -22,7 +22,8 @@ from .attention import AttentionCollector
 from .collect import Collector, feed
 from .forward import check_fits, eager_attention, quiet
 from .layers import match_attention, match_layers
-from .loss import LossCollector, head_path, resolve_objective
+from .logits import head_path
+from .loss import LossCollector, resolve_objective
 from .sites import module_of
 
 __all__ = ["ReadingKey", "ReadingSettings", "input_set", "read", "reading_key"]
