@@ -54,7 +54,7 @@ def test_skipping_unneeded_positions_in_the_head_changes_nothing(family, monkeyp
         lambda module, args, output: rows.append(output.shape[:-1].numel())
     )
     short = capture.losses(model, inputs, batch_size=2)
-    monkeypatch.setattr("ontogeny.capture.loss.head_path", lambda model: None)
+    monkeypatch.setattr("ontogeny.capture.logits.head_path", lambda model: None)
     seen, rows[:] = list(rows), []
     whole = capture.losses(model, inputs, batch_size=2)
     np.testing.assert_allclose(short.loss, whole.loss, rtol=1e-6)

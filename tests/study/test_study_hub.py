@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -24,6 +25,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable
 from ontogeny.study.claims import claimed
 from ontogeny.study.progress import Silent
+from ontogeny.trajectory.hub import HubRevision
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -62,7 +64,8 @@ def _assert_same(found, expected):
 
 
 def _snapshots(cache):
-    return [p for p in cache.glob("models--*/snapshots/*") if any(p.glob("*.safetensors"))]
+    folders = (Path(folder) for folder, _, files in os.walk(cache) if "model.safetensors" in files)
+    return [folder for folder in folders if folder.parent.name == "snapshots"]
 
 
 def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whole, tmp_path):
@@ -164,7 +167,7 @@ def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, c
         f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{tmp_path / "cache"}"\n'
         'select = { count = 4 }\n[inputs]\ntexts = ["a b"]\n[[observables]]\nkind = "loss"\n'
     )
-    monkeypatch.setattr("ontogeny.trajectory.hub_client.is_offline", lambda: False, raising=True)
+    monkeypatch.setattr("ontogeny.trajectory.hub.client.is_offline", lambda: False, raising=True)
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     import huggingface_hub.constants
 
@@ -191,3 +194,25 @@ def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
     known = chosen.trajectory.provenance()["revisions"]
     assert source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
     assert source["digests"] == {str(c.step): c.fingerprint for c in chosen.trajectory}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_preparation_that_reads_every_step_keeps_to_one_revision(
+    hub, tmp_path, monkeypatch, workers
+):
+    counts = []
+    fetch = HubRevision.fetch
+
+    def counted(revision, name):
+        path = fetch(revision, name)
+        counts.append(len(_snapshots(tmp_path)))
+        return path
+
+    monkeypatch.setattr(HubRevision, "fetch", counted)
+    suite = study(hub.url, tmp_path / "cache")
+    chain = og.observables.Concepts("svd", n_concepts=2, layers="mlp", init="chain")
+    chosen = og.Study(suite.trajectory, suite.inputs, [chain], device="cpu")
+    with ThreadPoolExecutor(2) as pool:
+        tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=1)
+    assert tree.attrs["problems"] == "[]" and max(counts) == 1
+    assert _snapshots(tmp_path) == []

@@ -47,7 +47,7 @@ def test_exactly_the_planted_faults_are_found_on_the_hub_without_weights(tmp_pat
         findings = trajectory.audit()
         assert [(f.kind, f.certainty, f.steps) for f in findings] == EXPECTED
         assert not [line for line in hub.lines if line.endswith(".safetensors")]
-        assert hub.calls["tree"] == 6
+        assert hub.calls["tree"] == 5  # two of the six steps are one commit
     assert findings[1].message == (
         "step 3 carries model-00001-of-00002.safetensors of the last step, 6, byte for byte"
     )
@@ -100,11 +100,11 @@ def test_the_pattern_of_a_public_suite_is_reported_without_a_download(tmp_path):
         assert {f.steps for f in findings} == {tuple(sorted(late)), tuple(early)}
         assert sorted(len(f.steps) for f in findings) == [10, 76]
         assert "(76 checkpoints)" in str(findings) and "(10 checkpoints)" in str(findings)
-        assert hub.calls == {"refs": 1, "tree": 154}
+        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}  # one for each commit
         thinner = trajectory.deduplicated()
         assert len(thinner) == 154 - 75 - 9 and 143_000 in thinner and 1 in thinner
         assert {f.kind for f in thinner.audit()} == {"duplicate-dropped"}
-        assert hub.calls == {"refs": 1, "tree": 154}
+        assert hub.calls == {"refs": 1, "tree": len(steps) - 75 - 9}  # one for each commit
     assert not list(tmp_path.iterdir())
 
 

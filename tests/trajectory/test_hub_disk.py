@@ -1,26 +1,26 @@
 """Disk: what is on it while revisions are used one after another, and what is left afterwards."""
 
-import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.torch import load_file
 from torch import nn
 
+from helpers import hub_readers
 from helpers.hub_models import REPO, linear, linear_files, tokenizer_files, two_shards
 from helpers.hub_server import StandIn, build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import Prefetch, UnknownStepError, retain, retained
-from ontogeny.trajectory.ledger import Ledger
 
 STEPS = (0, 1, 2, 3, 4, 5)
 retained_module = sys.modules["ontogeny.trajectory.retained"]  # the function has its name
@@ -39,17 +39,22 @@ def opened(hub, cache, *args, **options):
 
 
 def snapshots(cache):
-    """Return the commits of which anything is on disk.
+    """Return the snapshot folders of which anything is on disk, wherever below `cache` they lie.
 
-    Revisions are swept by another thread meanwhile: `os.walk` passes over a folder that has just
+    Revisions are deleted by another thread meanwhile: `os.walk` passes over a folder that has just
     gone, where `Path.glob` raises.
     """
     found = set()
-    for repo in cache.glob("models--*"):
-        for folder, _, files in os.walk(repo / "snapshots"):
-            if files:
-                found.add(Path(folder).relative_to(repo / "snapshots").parts[0])
+    for folder, _, files in os.walk(cache):
+        if files and Path(folder).parent.name == "snapshots":
+            found.add(folder)
     return found
+
+
+def left(cache):
+    """Return what is left of private folders for downloads."""
+    folder = cache / ".locks" / "ontogeny"
+    return list(folder.iterdir()) if folder.exists() else []
 
 
 def contents(cache):
@@ -69,15 +74,13 @@ def same(model, other):
 
 def test_never_more_than_two_of_ours_and_nothing_in_the_end(hub, tmp_path):
     trajectory = opened(hub, tmp_path)
-    most = 0
     with Prefetch(trajectory) as prefetch:
         for step in prefetch.steps:
             with prefetch.use(step) as checkpoint:
-                most = max(most, len(snapshots(tmp_path)))
+                assert 1 <= len(snapshots(tmp_path)) <= 2
                 assert same(checkpoint.model(), linear(step))
-                most = max(most, len(snapshots(tmp_path)))
-    assert most == 2
-    assert contents(tmp_path) == {}
+                assert 1 <= len(snapshots(tmp_path)) <= 2
+    assert contents(tmp_path) == {} and left(tmp_path) == []
     assert hub.calls["get"] == len(STEPS)
 
 
@@ -126,14 +129,38 @@ def test_a_snapshot_that_was_there_in_part_keeps_that_part(hub, tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_files_fetched_beside_the_prefetching_go_as_well(hub, tmp_path):
+@pytest.mark.parametrize("most", [1, 2])
+def test_whoever_reads_its_trajectory_keeps_to_the_bound(hub, tmp_path, most):
+    read, names = [], {"weight", "bias"}
+    with Prefetch(opened(hub, tmp_path), [0], max_revisions=most) as prefetch:
+        trajectory = prefetch.trajectory
+        skeleton = trajectory.skeleton()
+        for step in (4, 0, 5, 1):
+            assert same(trajectory[step].model(), linear(step))
+            assert same(skeleton.load(step), linear(step))
+            with trajectory[step].open() as reader:
+                assert set(reader.names()) == names
+                read.append(len(snapshots(tmp_path)))
+    assert max(read) <= most
+    assert snapshots(tmp_path) == set() and left(tmp_path) == []
+
+
+def test_more_open_at_once_than_the_bound_allows_is_an_error_not_a_wait_for_ever(hub, tmp_path):
+    with Prefetch(opened(hub, tmp_path), [], max_revisions=1) as prefetch:
+        trajectory = prefetch.trajectory
+        refused = pytest.raises(CheckpointError, match="max_revisions=1 allows 1 open revision")
+        with prefetch.use(0) as checkpoint, trajectory[0].open(), checkpoint.open(), refused:
+            trajectory[1].model()
+        assert same(trajectory[1].model(), linear(1))
+
+
+def test_another_process_that_its_trajectory_is_sent_to_keeps_to_the_bound(hub, tmp_path):
     trajectory = opened(hub, tmp_path)
-    with Prefetch(trajectory) as prefetch:
-        assert trajectory.tokenizer() is not None
-        trajectory[4].model()
-        with prefetch.use(0):
-            pass
-    assert contents(tmp_path) == {}
+    pool = multiprocessing.get_context("spawn").Pool(2)
+    with Prefetch(trajectory, [], max_revisions=2) as prefetch, pool:
+        tasks = [(prefetch.trajectory, tmp_path, step) for step in STEPS * 2]
+        counts = pool.starmap(hub_readers.read, tasks)
+    assert max(counts) <= 2 and left(tmp_path) == []
 
 
 @pytest.mark.parametrize("order", [(5, 0, 1, 2, 3, 4, 5), (3, 3, 1), (4, 2, 0)])
@@ -211,8 +238,7 @@ def test_an_interruption_leaves_no_orphan(hub, tmp_path, error):
 
     with pytest.raises(error):
         stopped()
-    assert contents(tmp_path) == {}
-    assert not list((tmp_path / ".locks" / "ontogeny").iterdir())
+    assert contents(tmp_path) == {} and left(tmp_path) == []
     assert "prefetch" not in {thread.name for thread in threading.enumerate()}
 
 
@@ -233,26 +259,47 @@ with Prefetch(trajectory) as prefetch:
 """
 
 
-def test_what_a_killed_run_left_goes_with_the_next_run(hub, tmp_path):
-    code = KILLED.format(repo=REPO, cache=str(tmp_path), url=hub.url)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+def killed(hub, cache):
+    """Run a process that uses step 3 when it is killed; return the folders that it leaves."""
+    code = KILLED.format(repo=REPO, cache=str(cache), url=hub.url)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=environment)
     assert done.returncode == -signal.SIGKILL
-    left = snapshots(tmp_path)
-    assert 1 <= len(left) <= 2
-    folder = tmp_path / f"models--{REPO.replace('/', '--')}"
-    (entry,) = list((tmp_path / ".locks" / "ontogeny").glob("*.json"))
-    digest = next(iter(next(iter(json.loads(entry.read_text()).values())).values()))
-    (folder / "blobs" / f"{digest}.abcd1234.incomplete").write_bytes(b"half")
+    assert 1 <= len(snapshots(cache)) <= 2
+    return [path for path in left(cache) if path.is_dir()]
+
+
+def test_what_a_killed_run_left_goes_with_the_next_run(hub, tmp_path):
+    (folder,) = killed(hub, tmp_path)
+    (folder / "slot-0" / "half.incomplete").write_bytes(b"half")
+    with Prefetch(opened(hub, tmp_path)) as prefetch:
+        assert not folder.exists()
+        for step in STEPS:
+            with prefetch.use(step):
+                assert len(snapshots(tmp_path)) <= 2
+    assert contents(tmp_path) == {} and left(tmp_path) == []
+
+
+def test_a_name_half_written_when_a_run_was_killed_does_not_lift_the_bound(hub, tmp_path):
+    """Scanned by huggingface_hub, such a cache could not be deleted from any more."""
+    (folder,) = killed(hub, tmp_path)
+    for ref in (next(folder.rglob("refs")), tmp_path / f"models--{REPO.replace('/', '--')}/refs"):
+        ref.mkdir(parents=True, exist_ok=True)
+        (ref / "step4").write_text("")
     with Prefetch(opened(hub, tmp_path)) as prefetch:
         for step in STEPS:
             with prefetch.use(step):
                 assert len(snapshots(tmp_path)) <= 2
-    assert contents(tmp_path) == {}
-    assert not list((tmp_path / ".locks" / "ontogeny").iterdir())
+    assert snapshots(tmp_path) == set() and left(tmp_path) == []
+
+
+def test_what_workers_of_a_killed_run_still_read_is_left_to_a_later_run(hub, tmp_path):
+    (folder,) = killed(hub, tmp_path)
+    with FileLock(folder / "slot-0.lock"), Prefetch(opened(hub, tmp_path), []):
+        assert folder.exists()
+    with Prefetch(opened(hub, tmp_path), []):
+        assert not folder.exists()
+    assert left(tmp_path) == []
 
 
 def test_what_a_living_run_uses_is_left_alone(hub, tmp_path):
@@ -283,7 +330,7 @@ def test_offline_nothing_is_fetched_and_nothing_deleted(tmp_path):
 def test_bounds_that_are_none_are_refused(options):
     trajectory = Trajectory.from_models({0: nn.Linear(1, 1)})
     with pytest.raises(
-        ArgumentError, match=f"{next(iter(options))} must be a whole number above 0"
+        ArgumentError, match=f"{next(iter(options))} must be a whole number of at least 1"
     ):
         Prefetch(trajectory, **options)
     with pytest.raises(UnknownStepError):
@@ -369,7 +416,7 @@ with Prefetch(trajectory, [0, 1], max_revisions=1) as prefetch:
 """
 
 
-def test_what_another_living_process_fetched_stays_while_it_is_used_here(hub, tmp_path):
+def test_two_processes_over_one_cache_keep_a_bound_each(hub, tmp_path):
     code = OTHER.format(repo=REPO, cache=str(tmp_path), url=hub.url)
     with subprocess.Popen(
         [sys.executable, "-c", code],
@@ -385,26 +432,10 @@ def test_what_another_living_process_fetched_stays_while_it_is_used_here(hub, tm
             assert other.stdout.readline() == "in use\n"  # step 1: it has let go of step 0
             assert len(snapshots(tmp_path)) == 2
             assert same(checkpoint.model(), linear(0))
-        assert hub.calls["get"] == 2
-        assert len(snapshots(tmp_path)) == 1  # the last to use step 0 has deleted it
+        assert len(snapshots(tmp_path)) == 1
         other.communicate("\n")
     assert other.returncode == 0
-    assert contents(tmp_path) == {}
-
-
-def test_a_repository_into_which_another_process_fetches_is_not_deleted(tmp_path):
-    first = {"step0": linear_files(0)}
-    folder = build_cache(tmp_path, REPO, first)
-    snapshots = folder / "snapshots"
-    (digest,) = (path.name for path in (folder / "blobs").iterdir())
-    with Ledger(tmp_path) as mine, Ledger(tmp_path) as other:
-        mine.add(snapshots / commit_of(first["step0"]), "model.safetensors", digest)
-        other.add(snapshots / ("a" * 40), "model.safetensors", "b" * 64)  # it begins to fetch
-        mine.delete(snapshots / commit_of(first["step0"]))
-        assert [p.name for p in snapshots.iterdir()] == ["a" * 40]
-        assert not list((folder / "blobs").iterdir())
-        other.delete(snapshots / ("a" * 40))
-    assert not folder.exists()
+    assert contents(tmp_path) == {} and left(tmp_path) == []
 
 
 def test_a_file_that_is_deleted_from_the_cache_while_it_is_fetched_is_said(hub, tmp_path):

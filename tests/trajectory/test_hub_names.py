@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory.revisions import UnknownRevisionError, choose, compile_pattern, parse
+from ontogeny.trajectory.hub.names import UnknownRevisionError, choose, compile_pattern, parse
 
 KNOWN = compile_pattern(None)
 

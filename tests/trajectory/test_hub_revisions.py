@@ -398,5 +398,5 @@ def test_threads_that_open_one_revision_fetch_it_once(hub, tmp_path):
 
 def test_a_revision_name_never_leads_out_of_the_cache(tmp_path):
     source = HubRevision("o/r", "../../../evil", "a" * 40, tmp_path / "cache", offline=True)
-    source._name_commit()
+    source._write_ref()
     assert not list(tmp_path.rglob("evil"))

@@ -6,7 +6,6 @@ import os
 import shutil
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from safetensors.torch import save_file
 
@@ -14,8 +13,7 @@ from helpers.hub_models import REPO, linear, linear_files, tokenizer_files
 from helpers.hub_server import build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
-from ontogeny.trajectory import layout
-from ontogeny.trajectory.eviction import delete_files
+from ontogeny.trajectory import opening
 from ontogeny.trajectory.hub import HubRevision
 from ontogeny.trajectory.tokenizers import file_digests
 from ontogeny.trajectory.weights import find_weights
@@ -78,7 +76,7 @@ def test_a_checkpoint_that_the_trainer_deletes_meanwhile_is_not_called_incomplet
             shutil.rmtree(path)
         return find_weights(path)
 
-    monkeypatch.setattr(layout, "find_weights", rotating)
+    monkeypatch.setattr(opening, "find_weights", rotating)
     trajectory = Trajectory.from_folder(tmp_path)
     assert trajectory.steps.tolist() == [2]
     assert [f.steps for f in trajectory.audit() if f.kind == "incomplete"] == [(3,)]
@@ -112,62 +110,3 @@ def test_a_recorders_note_that_is_deleted_meanwhile_is_no_note(tmp_path, vanishi
     (tmp_path / "recorder.json").write_text(json.dumps(note))
     vanishing(tmp_path / "recorder.json")
     assert Trajectory.from_folder(tmp_path).steps.tolist() == [1]
-
-
-def _entries(revision):
-    return {name: file.digest for name, file in revision.listing().items()}
-
-
-def _revision(cache, name):
-    return HubRevision(REPO, name, commit_of(REVISIONS[name]), cache, offline=True)
-
-
-@pytest.mark.parametrize("gone", ["another", "same"])
-def test_a_revision_is_deleted_though_another_process_deletes_while_the_cache_is_scanned(
-    tmp_path, vanishing, caplog, gone
-):
-    folder = build_cache(tmp_path, REPO, REVISIONS)
-    other = build_cache(tmp_path, "lab/another", {"step0": linear_files(9)})
-    ours, theirs = _revision(tmp_path, "step1"), _revision(tmp_path, "step2")
-    files = _entries(ours)
-    vanishing(other / "snapshots" if gone == "another" else theirs.path / "model.safetensors")
-    delete_files(tmp_path, ours.path, files)
-    assert not ours.path.exists() and _revision(tmp_path, "step0").is_downloaded()
-    assert not (folder / "blobs" / files["model.safetensors"]).exists()
-    assert not caplog.records
-
-
-def test_a_repository_that_another_process_fills_while_it_is_deleted_keeps_what_is_not_ours(
-    tmp_path, monkeypatch
-):
-    build_cache(tmp_path, REPO, {"step1": REVISIONS["step1"]})
-    ours, theirs = _revision(tmp_path, "step1"), _revision(tmp_path, "step2")
-    strategy = type(huggingface_hub.scan_cache_dir(tmp_path).delete_revisions())
-    execute = strategy.execute
-    late = [True]
-
-    def filled(chosen):
-        if late.pop() if late else False:
-            build_cache(tmp_path, REPO, {"step2": REVISIONS["step2"]})
-            raise OSError(39, "Directory not empty")
-        execute(chosen)
-
-    monkeypatch.setattr(strategy, "execute", filled)
-    delete_files(tmp_path, ours.path, _entries(ours))
-    assert theirs.is_downloaded() and not ours.path.exists()
-
-
-def test_half_a_download_of_a_repository_that_has_just_gone_needs_no_deleting(
-    tmp_path, monkeypatch
-):
-    build_cache(tmp_path, REPO, REVISIONS)
-    ours = _revision(tmp_path, "step1")
-    files = _entries(ours)
-
-    def gone(folder, pattern):
-        shutil.rmtree(folder.parent)
-        raise FileNotFoundError(2, "No such file or directory", str(folder))
-
-    monkeypatch.setattr(Path, "glob", gone)
-    delete_files(tmp_path, ours.path, files)
-    assert not ours.path.exists()

@@ -16,8 +16,7 @@ from torch import nn
 
 from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
-from ontogeny.trajectory import recorder as recorder_module
-from ontogeny.trajectory import saving
+from ontogeny.trajectory.weights import saving
 
 
 def gpt2():
@@ -194,7 +193,7 @@ KILLED = """
 import os, sys, torch
 from torch import nn
 from ontogeny import Recorder
-from ontogeny.trajectory import saving
+from ontogeny.trajectory.weights import saving
 
 record, calls = Recorder(sys.argv[1], every=1), []
 real = saving.sync
@@ -319,4 +318,4 @@ def test_checkpoints_that_no_recorder_wrote_are_never_touched(tmp_path):
 def test_a_recording_that_begins_late_says_so_in_the_log(tmp_path, caplog):
     assert Recorder(tmp_path, every=5)(10, nn.Linear(1, 1))
     assert "begins at step 10" in caplog.text
-    assert recorder_module.logger.name == "ontogeny.trajectory"
+    assert caplog.records[0].name == "ontogeny.trajectory"

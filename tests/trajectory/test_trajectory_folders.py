@@ -289,7 +289,7 @@ def test_digests_follow_content_not_files(tmp_path):
 
 
 def test_digest_tells_apart_dtype_and_shape_of_the_same_bytes():
-    from ontogeny.trajectory.digests import digest
+    from ontogeny.trajectory.weights.digests import digest
 
     zeros = [torch.zeros(4), torch.zeros(2, 2), torch.zeros(4, dtype=torch.int32), torch.zeros(0)]
     zeros.append(torch.zeros(8, dtype=torch.bfloat16))

@@ -152,7 +152,7 @@ def test_names_in_files_are_those_that_transformers_uses(tmp_path):
 
 
 def test_weights_that_transformers_cannot_place_one_to_one_go_through_it(tmp_path, monkeypatch):
-    from ontogeny.trajectory import building
+    from ontogeny.trajectory.weights import building
 
     calls = []
     original = building.load_pretrained

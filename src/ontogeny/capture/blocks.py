@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, LayerMatchError
+from ..trajectory.weights import Reader
 from .aliases import family_of_tensors
 from .families import Family
 from .fused import FUSED_PARTS, part_index
 from .sites import split_label
-from .weights import TensorReader
 
-__all__ = ["RowReader", "WeightBlock", "weight_block"]
-
-
-class RowReader(TensorReader, Protocol):
-    """What is asked of an opened checkpoint to read rows of its tensors."""
-
-    def rows(self, name: str, start: int, stop: int) -> Tensor:
-        """Return ``tensor[start:stop]``."""
-        ...
+__all__ = ["WeightBlock", "weight_block"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +47,7 @@ class WeightBlock:
     runs: tuple[tuple[int, int], ...]
     columns: tuple[int, int] | None = None
 
-    def rows(self, reader: RowReader, start: int, stop: int) -> Tensor:
+    def rows(self, reader: Reader, start: int, stop: int) -> Tensor:
         """Return rows `start` to `stop` of the block from an opened checkpoint.
 
         Only these rows are read. Bounds are those of the block, not of the tensor.
@@ -71,7 +63,7 @@ class WeightBlock:
 
 
 def weight_block(
-    reader: TensorReader,
+    reader: Reader,
     name: str,
     configuration: Mapping[str, Any] | None = None,
     tokens: int | None = None,

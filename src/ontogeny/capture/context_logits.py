@@ -10,7 +10,6 @@ from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Batch
 from .forward import quiet, run
 from .logits import LogitRows
-from .loss import head_path
 
 __all__ = ["context_logits"]
 
@@ -61,9 +60,7 @@ def context_logits(
     (2, 2)
     """
     ids, lengths = _checked(contexts, left, mask_token_id)
-    path = head_path(model)
-    head = None if path is None else model.get_submodule(path)
-    chooser = LogitRows(type(model).__name__, head)
+    chooser = LogitRows.of(model)
     chosen = torch.from_numpy(np.asarray(word_ids, dtype=np.int64))
     found = np.empty((len(chosen), len(ids)), dtype=np.float32)
     with quiet(model), chooser.attached():

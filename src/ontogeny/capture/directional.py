@@ -23,7 +23,7 @@ from ..inputs import Inputs
 from .forward import check_fits, device_of, first_tensor, quiet, run
 from .layers import match_layers
 from .settings import ReadingSettings
-from .sites import INPUT, split_label
+from .sites import INPUT, input_name, split_label
 from .targets import Target, Targets
 
 __all__ = ["ALONG", "directional_derivatives"]
@@ -205,11 +205,7 @@ class _Shifts:
         def call(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if args:
                 return (self._shift(label, args[0]), *args[1:]), kwargs
-            name = "hidden_states"
-            if name not in kwargs:
-                name = next((k for k, v in kwargs.items() if isinstance(v, Tensor)), name)
-            if name not in kwargs:
-                raise ArgumentError(f"{label!r}: the module is called without any tensor.")
+            name = input_name(label, kwargs)
             return args, {**kwargs, name: self._shift(label, kwargs[name])}
 
         return call

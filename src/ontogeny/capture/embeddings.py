@@ -13,7 +13,7 @@ from torch import nn
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
-from .loss import head_path
+from .logits import head_path
 from .shortcuts import activations
 
 __all__ = ["ContextEmbeddings", "WordEmbeddings", "context_embeddings", "word_embeddings"]

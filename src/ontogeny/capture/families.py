@@ -23,20 +23,22 @@ class Family:
     ----------
     title
         The family's name in messages.
-    blocks
-        Path of the numbered blocks: ``"h"``, ``"encoder.layer"``.
-    attention
-        The attention module of a block, which also returns the attention maps.
-    attn, mlp
-        Sites of what attention and MLP give, before any norm and before they join the stream.
-    resid_mid
-        Site of the stream between the two, None where they are parallel.
-    query, key, value, output
-        Sites of the projections; ``"attn.c_attn#q"`` is a part of a fused one.
-    attn_weights, mlp_weights
-        Patterns of the modules that hold the weights of each.
+    qkv
+        Sites of query, key and value, or the one module that gives all three.
+    output
+        Site of the projection after attention.
     embed, unembed
         Token embedding and vocabulary map; the first that a model or a file has is meant.
+    resid_mid
+        Site of the stream between the two, None where they are parallel.
+    blocks
+        Path of the numbered blocks: ``"h"``, ``"encoder.layer"``.
+    attn, mlp
+        Sites of what attention and MLP give, before any norm and before they join the stream.
+    attention
+        The attention module of a block, which also returns the attention maps; by default `attn`.
+    attn_weights, mlp_weights
+        Patterns of the modules that hold the weights of each; by default `attn` and `mlp`.
     stream
         How attention (a) and MLP (m) join the stream (x): ``"pre-norm"`` x + a, then x + m;
         ``"parallel"`` x + a + m; ``"post-norm"`` N(x + a), then N(x + m); ``"normed"`` x + N(a),
@@ -52,19 +54,17 @@ class Family:
     """
 
     title: str
-    blocks: str
-    attention: str
-    attn: str
-    mlp: str
-    resid_mid: str | None
-    query: str
-    key: str
-    value: str
+    qkv: tuple[str, str, str] | str
     output: str
-    attn_weights: tuple[str, ...]
-    mlp_weights: tuple[str, ...]
     embed: tuple[str, ...]
     unembed: tuple[str, ...]
+    resid_mid: str | None
+    blocks: str = "layers"
+    attn: str = "attn"
+    mlp: str = "mlp"
+    attention: str = ""
+    attn_weights: tuple[str, ...] = ()
+    mlp_weights: tuple[str, ...] = ()
     stream: str = "pre-norm"
     final_norm: str | None = "norm"
     interleaved: bool = False
@@ -72,31 +72,40 @@ class Family:
     in_block: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        parts = self.qkv
+        if isinstance(parts, str):
+            parts = (f"{parts}#q", f"{parts}#k", f"{parts}#v")
+        query, key, value = parts
         sites = {
             "attn": self.attn,
             "mlp": self.mlp,
             "resid": "",
             "resid_pre": "#in",
             "resid_mid": self.resid_mid,
-            "q": self.query,
-            "k": self.key,
-            "v": self.value,
+            "q": query,
+            "k": key,
+            "v": value,
             "o": self.output,
         }
-        known = {name: site for name, site in sites.items() if site is not None}
-        object.__setattr__(self, "in_block", known)
+        derived = {
+            "in_block": {name: site for name, site in sites.items() if site is not None},
+            "attention": self.attention or self.attn,
+            "attn_weights": self.attn_weights or (self.attn,),
+            "mlp_weights": self.mlp_weights or (self.mlp,),
+        }
+        for name, content in derived.items():
+            object.__setattr__(self, name, content)
 
     @property
-    def fused(self) -> str | None:
-        """The fused query, key and value map of a block, if there is one."""
-        path, _, part = self.query.partition("#")
-        return path if part else None
+    def query(self) -> str:
+        """Site of the query projection; ``"attn.c_attn#q"`` is a part of a fused one."""
+        return self.in_block["q"]
 
     def is_fused(self, name: str) -> bool:
         """Return whether a module or weight of this name holds query, key and value in one."""
-        if self.fused is None:
+        if not isinstance(self.qkv, str):
             return False
-        return f".{name.removesuffix('.weight')}".endswith(f".{self.fused}")
+        return f".{name.removesuffix('.weight')}".endswith(f".{self.qkv}")
 
     def is_vocabulary(self, name: str) -> bool:
         """Return whether a weight of this name has one row per token of the vocabulary."""
@@ -104,137 +113,100 @@ class Family:
         return f".{name}".endswith(ends)
 
 
-def _llama(title: str, resid_mid: str = "post_attention_layernorm#in", **other: Any) -> Family:
-    return Family(
-        title=title,
-        blocks="layers",
-        attention="self_attn",
-        attn="self_attn",
-        mlp="mlp",
-        resid_mid=resid_mid,
-        query="self_attn.q_proj",
-        key="self_attn.k_proj",
-        value="self_attn.v_proj",
-        output="self_attn.o_proj",
-        attn_weights=("self_attn",),
-        mlp_weights=("mlp",),
-        embed=("embed_tokens",),
-        unembed=("lm_head",),
-        **other,
-    )
-
-
-def _bert(title: str) -> Family:
-    return Family(
-        title=title,
-        blocks="encoder.layer",
-        attention="attention.self",
-        attn="attention.output.dense",
-        mlp="output.dense",
-        resid_mid="attention",
-        query="attention.self.query",
-        key="attention.self.key",
-        value="attention.self.value",
-        output="attention.output.dense",
-        attn_weights=("attention",),
-        mlp_weights=("intermediate", "output"),
-        embed=("embeddings.word_embeddings",),
-        unembed=("cls.predictions.decoder", "lm_head.decoder"),
-        stream="post-norm",
-        final_norm=None,
-    )
-
-
+_LLAMA = Family(
+    title="LLaMA",
+    qkv=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    output="self_attn.o_proj",
+    embed=("embed_tokens",),
+    unembed=("lm_head",),
+    resid_mid="post_attention_layernorm#in",
+    attn="self_attn",
+)
+_GEMMA2 = replace(
+    _LLAMA, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in", stream="normed"
+)
 _GPT2 = Family(
     title="GPT-2",
-    blocks="h",
-    attention="attn",
-    attn="attn",
-    mlp="mlp",
-    resid_mid="ln_2#in",
-    query="attn.c_attn#q",
-    key="attn.c_attn#k",
-    value="attn.c_attn#v",
+    qkv="attn.c_attn",
     output="attn.c_proj",
-    attn_weights=("attn",),
-    mlp_weights=("mlp",),
     embed=("wte",),
     unembed=("lm_head",),
+    resid_mid="ln_2#in",
+    blocks="h",
     final_norm="ln_f",
     fused_axis=1,  # its Conv1D stores (in, out)
 )
 _NEOX = Family(
     title="GPT-NeoX",
-    blocks="layers",
-    attention="attention",
-    attn="attention",
-    mlp="mlp",
-    resid_mid=None,
-    query="attention.query_key_value#q",
-    key="attention.query_key_value#k",
-    value="attention.query_key_value#v",
+    qkv="attention.query_key_value",
     output="attention.dense",
-    attn_weights=("attention",),
-    mlp_weights=("mlp",),
     embed=("embed_in",),
     unembed=("embed_out", "lm_head"),
+    resid_mid=None,
+    attn="attention",
     stream="parallel",
     final_norm="final_layer_norm",
     interleaved=True,
 )
 _NEOX_SEQUENTIAL = replace(_NEOX, resid_mid="post_attention_layernorm#in", stream="pre-norm")
+_BERT = Family(
+    title="BERT",
+    qkv=("attention.self.query", "attention.self.key", "attention.self.value"),
+    output="attention.output.dense",
+    embed=("embeddings.word_embeddings",),
+    unembed=("cls.predictions.decoder", "lm_head.decoder"),
+    resid_mid="attention",
+    blocks="encoder.layer",
+    attn="attention.output.dense",
+    mlp="output.dense",
+    attention="attention.self",
+    attn_weights=("attention",),
+    mlp_weights=("intermediate", "output"),
+    stream="post-norm",
+    final_norm=None,
+)
 _MODERNBERT = Family(
     title="ModernBERT",
-    blocks="layers",
-    attention="attn",
-    attn="attn",
-    mlp="mlp",
-    resid_mid="mlp_norm#in",
-    query="attn.Wqkv#q",
-    key="attn.Wqkv#k",
-    value="attn.Wqkv#v",
+    qkv="attn.Wqkv",
     output="attn.Wo",
-    attn_weights=("attn",),
-    mlp_weights=("mlp",),
     embed=("embeddings.tok_embeddings",),
     unembed=("decoder",),
+    resid_mid="mlp_norm#in",
     final_norm="final_norm",
 )
+_T5_ATTENTION = "layer.0.SelfAttention"
 _T5 = Family(
     title="T5 (its encoder)",
-    blocks="encoder.block",
-    attention="layer.0.SelfAttention",
-    attn="layer.0.SelfAttention",
-    mlp="layer.1.DenseReluDense",
-    resid_mid="layer.0",
-    query="layer.0.SelfAttention.q",
-    key="layer.0.SelfAttention.k",
-    value="layer.0.SelfAttention.v",
-    output="layer.0.SelfAttention.o",
-    attn_weights=("layer.0",),
-    mlp_weights=("layer.1",),
+    qkv=(f"{_T5_ATTENTION}.q", f"{_T5_ATTENTION}.k", f"{_T5_ATTENTION}.v"),
+    output=f"{_T5_ATTENTION}.o",
     embed=("encoder.embed_tokens", "shared"),
     unembed=("lm_head",),
+    resid_mid="layer.0",
+    blocks="encoder.block",
+    attn=_T5_ATTENTION,
+    mlp="layer.1.DenseReluDense",
+    attn_weights=("layer.0",),
+    mlp_weights=("layer.1",),
     final_norm="encoder.final_layer_norm",
 )
 
 FAMILIES: dict[str, Family] = {
     "gpt2": _GPT2,
     "gpt_neox": _NEOX,
-    "llama": _llama("LLaMA"),
-    "olmo": _llama("OLMo"),
-    "olmo2": _llama("OLMo 2", "mlp#in", stream="normed"),
-    "qwen2": _llama("Qwen 2"),
-    "qwen3": _llama("Qwen 3"),
-    "gemma": _llama("Gemma"),
-    "gemma2": _llama("Gemma 2", "pre_feedforward_layernorm#in", stream="normed"),
-    "gemma3_text": _llama("Gemma 3", "pre_feedforward_layernorm#in", stream="normed"),
-    "eurobert": _llama("EuroBERT"),
-    "bert": _bert("BERT"),
-    "roberta": _bert("RoBERTa"),
+    "llama": _LLAMA,
+    "olmo": replace(_LLAMA, title="OLMo"),
+    "olmo2": replace(_LLAMA, title="OLMo 2", resid_mid="mlp#in", stream="normed"),
+    "qwen2": replace(_LLAMA, title="Qwen 2"),
+    "qwen3": replace(_LLAMA, title="Qwen 3"),
+    "gemma": replace(_LLAMA, title="Gemma"),
+    "gemma2": _GEMMA2,
+    "gemma3_text": replace(_GEMMA2, title="Gemma 3"),
+    "eurobert": replace(_LLAMA, title="EuroBERT"),
+    "bert": _BERT,
+    "roberta": replace(_BERT, title="RoBERTa"),
     "modernbert": _MODERNBERT,
     "t5": _T5,
-    "ontogeny_readout": _llama("ReadoutTransformer"),
+    "ontogeny_readout": replace(_LLAMA, title="ReadoutTransformer"),
 }
 """The known families by transformers' ``model_type``."""
 

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError
 from ..inputs import Batch, Inputs
-from ..inputs.batches import trimmed
 from ..needs import Gradients
 from .forward import check_fits, device_of
 from .objectives import Loss, make_loss
@@ -45,10 +44,7 @@ class GradientReading:
 
     def batch(self, rows: Any) -> Batch:
         """Return the texts `rows` as one batch."""
-        rows = np.asarray(rows, dtype=np.int64)
-        width = int(self.inputs.lengths[rows].max())
-        columns = trimmed(self.inputs.ids.shape[1], width, self.inputs.padding_side)
-        return Batch(rows, columns, self.inputs.ids[rows, columns], self.inputs.mask[rows, columns])
+        return self.inputs.batch(rows)
 
     def draw(self, count: int, size: int, random_state: int = 0, together: int = 1) -> list[Batch]:
         """Return `count` batches of `size` random texts, the same for the same seed.

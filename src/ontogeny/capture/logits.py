@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..inputs import Batch
 from .forward import first_tensor
 
-__all__ = ["LogitRows", "logits_of"]
+__all__ = ["LogitRows", "head_path", "logits_of"]
 
 
 class LogitRows:
@@ -36,6 +36,12 @@ class LogitRows:
         self._head = head
         self._returned: Any = None
         self._select = False
+
+    @classmethod
+    def of(cls, model: nn.Module) -> LogitRows:
+        """Return what takes the logits of `model`."""
+        path = head_path(model)
+        return cls(type(model).__name__, None if path is None else model.get_submodule(path))
 
     def choose(self, batch: Batch, row: np.ndarray, column: np.ndarray) -> None:
         """Begin a batch: positions (row, column) of it are wanted, in this order."""
@@ -98,3 +104,12 @@ def logits_of(output: Any) -> Any:
         return output.get("logits")
     logits = getattr(output, "logits", None)
     return first_tensor(output) if logits is None else logits
+
+
+def head_path(model: nn.Module) -> str | None:
+    """Return the path of the linear map to the vocabulary, where the model names it."""
+    find = getattr(model, "get_output_embeddings", None)
+    head = find() if callable(find) else None
+    if not isinstance(head, nn.Linear):
+        return None
+    return next((path for path, module in model.named_modules() if module is head), None)

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Batch, Inputs
 from .logits import LogitRows
 
-__all__ = ["LossCollector", "head_path", "next_tokens", "resolve_objective"]
+__all__ = ["LossCollector", "next_tokens", "resolve_objective"]
 
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
@@ -40,15 +40,6 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
         f"the class name {type(model).__name__} does not tell what the model predicts; "
         "give objective='causal' (the next token) or objective='masked' (masked tokens)."
     )
-
-
-def head_path(model: nn.Module) -> str | None:
-    """Return the path of the linear map to the vocabulary, where the model names it."""
-    find = getattr(model, "get_output_embeddings", None)
-    head = find() if callable(find) else None
-    if not isinstance(head, nn.Linear):
-        return None
-    return next((path for path, module in model.named_modules() if module is head), None)
 
 
 def next_tokens(inputs: Inputs) -> np.ndarray:
@@ -81,8 +72,7 @@ class LossCollector:
         self._positions = positions
         self._sums = np.zeros(len(inputs))
         self._name = type(model).__name__
-        path = head_path(model)
-        self._logits = LogitRows(self._name, None if path is None else model.get_submodule(path))
+        self._logits = LogitRows.of(model)
 
     def start(self, batch: Batch) -> set[str] | None:
         """Find the batch's predicted tokens and the rows that predict them."""

@@ -7,7 +7,7 @@ entry points of the group ``ontogeny.losses``: a function ``(inputs, need) -> lo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
@@ -20,8 +20,9 @@ from torch.nn.functional import cross_entropy
 from ..errors import ArgumentError, check_choice
 from ..inputs import Batch, Inputs
 from ..needs import Gradients
-from .forward import first_tensor, run
-from .loss import resolve_objective
+from .forward import run
+from .logits import logits_of
+from .loss import next_tokens, resolve_objective
 
 __all__ = ["Loss", "loss_names", "make_loss"]
 
@@ -108,9 +109,7 @@ def _factories() -> dict[str, LossFactory]:
 
 
 def _next_token(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
-    positions = inputs.ordinary.copy()
-    positions[:, 0] = False
-    positions[:, 1:] &= inputs.mask[:, :-1]
+    positions = next_tokens(inputs)
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         logits = _logits(run(model, batch, position_ids=position_ids))
@@ -179,11 +178,7 @@ def _of_tokens(logits: Tensor, predicted: np.ndarray, ids: np.ndarray) -> Tensor
 
 
 def _logits(output: Any) -> Tensor:
-    if isinstance(output, Mapping):
-        logits = output.get("logits")
-    else:
-        logits = getattr(output, "logits", None)
-        logits = first_tensor(output) if logits is None else logits
+    logits = logits_of(output)
     if not isinstance(logits, Tensor) or logits.ndim not in (2, 3):
         got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise ArgumentError(

@@ -5,11 +5,11 @@ Gradients and updates have the names and shapes of the parameters, so one block 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
+from ..trajectory.weights import TensorReader
 from .blocks import WeightBlock, weight_block
 from .weights import match_blocks
 
@@ -37,7 +37,7 @@ def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[st
     >>> list(parameter_blocks(model, "*.weight"))
     ['0.weight', '2.weight']
     """
-    reader = _Tensors(dict(model.named_parameters()))
+    reader = TensorReader(dict(model.named_parameters()))
     config = getattr(model, "config", None)
     known = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
     return {name: weight_block(reader, name, known) for name in match_blocks(reader, patterns)}
@@ -53,23 +53,4 @@ def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:
     >>> block_values(block, dict(model.named_parameters())).shape
     torch.Size([6])
     """
-    return block.rows(_Tensors(tensors), 0, block.shape[0]).reshape(-1)
-
-
-class _Tensors:
-    """Named tensors as an opened checkpoint gives them."""
-
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self._tensors = tensors
-
-    def names(self) -> Iterable[str]:
-        return list(self._tensors)
-
-    def shape(self, name: str) -> Sequence[int]:
-        return tuple(self._tensors[name].shape)
-
-    def dtype(self, name: str) -> Any:
-        return self._tensors[name].dtype
-
-    def rows(self, name: str, start: int, stop: int) -> Tensor:
-        return self._tensors[name].detach()[start:stop]
+    return block.rows(TensorReader(tensors), 0, block.shape[0]).reshape(-1)

@@ -25,7 +25,8 @@ from .forward import check_fits, eager_attention, quiet
 from .gradients import GradientReading, gradients
 from .layers import match_attention, match_layers
 from .listing import list_layers
-from .loss import LossCollector, head_path, resolve_objective
+from .logits import head_path
+from .loss import LossCollector, resolve_objective
 from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace

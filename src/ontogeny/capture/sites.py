@@ -18,7 +18,7 @@ from .families import family_of
 from .forward import first_tensor
 from .fused import FUSED_PARTS, part_index
 
-__all__ = ["INPUT", "known_parts", "module_of", "split_label", "watched"]
+__all__ = ["INPUT", "input_name", "known_parts", "module_of", "split_label", "watched"]
 
 INPUT = "in"
 
@@ -77,20 +77,24 @@ def watched(
 
 def _input_hook(label: str, hook: Callable[[str, Any], None]) -> Callable[..., None]:
     def call(_module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        hook(label, _first_input(label, args, kwargs))
+        hook(label, args[0] if args else kwargs[input_name(label, kwargs)])
 
     return call
 
 
-def _first_input(label: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    if args:
-        return args[0]
-    if "hidden_states" in kwargs:
-        return kwargs["hidden_states"]
-    tensors = [value for value in kwargs.values() if isinstance(value, Tensor)]
-    if not tensors:
+def input_name(label: str, kwargs: Mapping[str, Any]) -> str:
+    """Return the name of the keyword argument that is the input of a module.
+
+    Raises
+    ------
+    ArgumentError
+        If none is a tensor.
+    """
+    tensors = (name for name, value in kwargs.items() if isinstance(value, Tensor))
+    name = "hidden_states" if "hidden_states" in kwargs else next(tensors, None)
+    if name is None:
         raise ArgumentError(f"{label!r}: the module is called without any tensor.")
-    return tensors[0]
+    return name
 
 
 def _output_hook(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, check_choice
 from ..inputs import Batch, Inputs
 from .logits import LogitRows, logits_of
-from .loss import head_path, next_tokens, resolve_objective
+from .loss import next_tokens, resolve_objective
 
 __all__ = ["OBJECTIVES", "QUANTITIES", "Target", "Targets"]
 
@@ -117,9 +117,7 @@ class Targets:
             self.text = np.arange(len(inputs))
             self.position = np.full(len(inputs), -1)
             return
-        path = head_path(model)
-        head = None if path is None else model.get_submodule(path)
-        self._rows = LogitRows(type(model).__name__, head)
+        self._rows = LogitRows.of(model)
         positions = self._positions(chosen)
         if target.per == "text":
             self.text = np.flatnonzero(positions.any(axis=1))

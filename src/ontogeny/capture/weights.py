@@ -6,36 +6,18 @@ part of a fused matrix. `weight_block` tells how to read one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
-import torch
-
+from ..trajectory.weights import Reader
 from .aliases import block_aliases, family_of_tensors
 from .families import Family
 from .fused import FUSED_PARTS
 from .layers import match_paths
 
-__all__ = ["TensorReader", "match_blocks"]
+__all__ = ["match_blocks"]
 
 
-class TensorReader(Protocol):
-    """What is asked of an opened checkpoint."""
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all tensors."""
-        ...
-
-    def shape(self, name: str) -> Sequence[int]:
-        """Return the shape of one tensor."""
-        ...
-
-    def dtype(self, name: str) -> Any:
-        """Return the dtype of one tensor."""
-        ...
-
-
-def match_blocks(reader: TensorReader, patterns: str | Sequence[str]) -> list[str]:
+def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
     """Return the names of the weight matrices that match: floating point, two or more dimensions.
 
     Parameters
@@ -64,7 +46,7 @@ def match_blocks(reader: TensorReader, patterns: str | Sequence[str]) -> list[st
     matrices = [
         name
         for name in reader.names()
-        if len(reader.shape(name)) >= 2 and _is_floating(reader.dtype(name))
+        if len(reader.shape(name)) >= 2 and reader.dtype(name).is_floating_point
     ]
     aliases, family = block_aliases(matrices), family_of_tensors(matrices)
     return match_paths(
@@ -74,9 +56,3 @@ def match_blocks(reader: TensorReader, patterns: str | Sequence[str]) -> list[st
 
 def _parts(family: Family | None, name: str) -> tuple[str, ...]:
     return ("", *FUSED_PARTS) if family is not None and family.is_fused(name) else ("",)
-
-
-def _is_floating(dtype: Any) -> bool:
-    if isinstance(dtype, torch.dtype):
-        return dtype.is_floating_point
-    return str(dtype).upper().startswith(("F", "BF"))  # safetensors' own names: F32, BF16

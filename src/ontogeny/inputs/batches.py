@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["Batch", "make_batches", "trimmed"]
+__all__ = ["Batch", "make_batch", "make_batches", "trimmed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +39,22 @@ class Batch:
         return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)
 
 
+def make_batch(ids: np.ndarray, mask: np.ndarray, padding_side: str, rows: np.ndarray) -> Batch:
+    """Return the texts `rows` as one batch, trimmed to the longest of them."""
+    width = int(mask[rows].sum(axis=1).max(initial=0))
+    columns = trimmed(mask.shape[1], width, padding_side)
+    return Batch(rows, columns, ids[rows, columns], mask[rows, columns])
+
+
 def make_batches(
     ids: np.ndarray, mask: np.ndarray, padding_side: str, batch_size: int
 ) -> list[Batch]:
     """Return the texts in batches, longest first; texts of equal length keep their order."""
     if batch_size < 1:
         raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
-    lengths = mask.sum(axis=1)
-    order = np.argsort(-lengths, kind="stable")
-    batches = []
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        columns = trimmed(mask.shape[1], int(lengths[rows[0]]), padding_side)
-        batches.append(Batch(rows, columns, ids[rows, columns], mask[rows, columns]))
-    return batches
+    order = np.argsort(-mask.sum(axis=1), kind="stable")
+    starts = range(0, len(order), batch_size)
+    return [make_batch(ids, mask, padding_side, order[i : i + batch_size]) for i in starts]
 
 
 def trimmed(total: int, width: int, padding_side: str) -> slice:

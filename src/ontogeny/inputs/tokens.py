@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 from ..needs import GRANULARITIES
-from .batches import Batch, make_batches, trimmed
+from .batches import Batch, make_batch, make_batches, trimmed
 from .layout import check_layout, check_range, rectangle, repad
 from .sampling import TokenSample, draw, masked_positions
 from .splits import label_array
@@ -308,6 +308,11 @@ class Inputs:
         """
         ids = self.ids if ids is None else ids
         return make_batches(ids, self.mask, self.padding_side, batch_size)
+
+    def batch(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        """Return the texts `rows` as one batch."""
+        rows = np.asarray(rows, dtype=np.int64)
+        return make_batch(self.ids, self.mask, self.padding_side, rows)
 
     def sample(
         self,

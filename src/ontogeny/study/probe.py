@@ -65,11 +65,11 @@ def probe(
     inputs: Mapping[str, Inputs],
     observables: Sequence[Observable],
     settings: Settings,
-    hold: Callable[[int], AbstractContextManager[Any]] = nullcontext,
+    hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
 ) -> Probe:
     """Examine the first checkpoint, or another where that one cannot be read.
 
-    `hold` gives a context in which the checkpoint of a step is on disk.
+    `hold` gives a context with a trajectory that is read within the bound on disk.
 
     Raises
     ------
@@ -85,8 +85,8 @@ def probe(
     first: Exception | None = None
     for step in dict.fromkeys([*steps[:2], steps[-1]]):
         try:
-            with hold(step):
-                return _probe_at(trajectory.select(steps=[step]), inputs, observables, settings)
+            with hold(trajectory.select(steps=[step])) as present:
+                return _probe_at(present, inputs, observables, settings)
         except (CheckpointError, NonFiniteError) as error:
             log.debug("step %d cannot be read: %s", step, error)
             first = first or error

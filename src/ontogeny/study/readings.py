@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..inputs import Inputs
 from ..needs import Need, Reference, Series
 from ..observables import Observable
 from ..store import read_cell
-from ..trajectory import Prefetch, Trajectory
+from ..trajectory import Trajectory
 from .cache import DigestCache
 from .layout import cell_path, digests_path, reference_path, state_path
 from .settings import Settings
@@ -36,7 +36,6 @@ __all__ = [
     "RunView",
     "Values",
     "load_state",
-    "on_disk",
     "own_needs",
     "read_needs",
     "release_skeleton",
@@ -59,8 +58,6 @@ class Job:
     observables: tuple[Observable, ...]
     inputs: Mapping[str, Inputs]
     settings: Settings
-    bounded: bool = False
-    """Whether the number of Hub revisions on disk is bounded."""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:
@@ -217,8 +214,7 @@ class RunView:
         own = own_needs(self._observable)
         values = self._at_reference if step == self.reference_step else {}
         if any(need not in values for need in own):
-            with on_disk(self._job, self._trajectory, step):
-                values = read_needs(self._job, self._trajectory, step, own)
+            values = read_needs(self._job, self._trajectory, step, own)
         return ReadStep(self._job, self._observable, step, values)
 
     def observed_dependencies(self) -> dict[str, Any]:
@@ -231,16 +227,6 @@ class RunView:
         if self._saw_steps:
             found["steps"] = [int(s) for s in self._trajectory.steps]
         return found
-
-
-@contextmanager
-def on_disk(job: Job, trajectory: Trajectory, step: int) -> Iterator[None]:
-    """Have a checkpoint on disk that no task holds; where revisions are bounded, it alone."""
-    if not job.bounded:
-        yield
-        return
-    with Prefetch(trajectory, [step], max_revisions=1) as prefetch, prefetch.use(step):
-        yield
 
 
 class ReadBlock:

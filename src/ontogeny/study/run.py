@@ -24,7 +24,7 @@ from ..store import Cell, read_cell, write_cell
 from ..trajectory import Trajectory
 from .claims import claimed, holder
 from .graph import Context, StudyCell, header_of
-from .readings import Job, Values, on_disk
+from .readings import Job, Values
 from .threads import pinned
 
 __all__ = ["Done", "Task", "left_of", "run_task"]
@@ -41,8 +41,8 @@ class Task:
     cells: tuple[StudyCell, ...]
     step: int | None = None
     """The checkpoint that is read for its cells, if any."""
-    fetches: bool = False
-    """Whether it gets its checkpoints onto the disk itself."""
+    any_step: bool = False
+    """Whether it may read checkpoints of other steps too."""
 
 
 @dataclass
@@ -118,11 +118,8 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
     needs = [need for cell in cells for need in cell.needs(job.by_name)]
     if task.step is None or not needs:
         return {}
-    if not task.fetches:
-        return Values(job, task.trajectory, task.step, needs)
     try:
-        with on_disk(job, task.trajectory, task.step):
-            return Values(job, task.trajectory, task.step, needs)
+        return Values(job, task.trajectory, task.step, needs)
     except CheckpointError as error:
         return Values.failed(needs, error)
 

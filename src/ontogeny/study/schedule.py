@@ -60,8 +60,8 @@ def compute(
             problems.extend(done.problems)
             blocked.update(done.blocked)
 
-    stage(first)
-    with revisions.open([task.step for task in steps if task.step is not None]):
+    with revisions.open([task.step for task in (*first, *steps) if task.step is not None]):
+        stage(first)
         stage(steps)
         if blocks:
             stage(_blocks(blocks, revisions.trajectory_of_blocks()))
@@ -88,7 +88,7 @@ def summarise(
 def _prepared(job: Job, trajectory: Trajectory, cells: Sequence[StudyCell]) -> list[Task]:
     """Return the task of references and states, which read the reference step together."""
     step = job.settings.reference_step
-    return [Task("references", trajectory, tuple(cells), step, fetches=True)] if cells else []
+    return [Task("references", trajectory, tuple(cells), step, any_step=True)] if cells else []
 
 
 def _steps(trajectory: Trajectory, cells: Sequence[StepCell]) -> list[Task]:
@@ -211,8 +211,8 @@ def _held(job: Job, task: Task, revisions: Revisions, run: Run) -> Done:
         taken_by = holder(job.folder, task.label)
         if taken_by or not left_of(job, task):
             return Done(task.label, taken_by=taken_by)
-    with revisions.held(task):
-        return run(job, task)
+    with revisions.held(task) as held:
+        return run(job, held)
 
 
 def _collect(calls: Sequence[tuple[Callable[..., object], tuple[object, ...]]]) -> Iterator[Done]:

@@ -95,7 +95,7 @@ class Study:
             "dtype": dtype,
             "threads": threads,
         }
-        self._hold: Callable[[int], AbstractContextManager[Any]] = nullcontext
+        self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
         self._settings({})  # refuses a wrong option now and not after the first download
 
     @property
@@ -179,7 +179,6 @@ class Study:
             self.observables,
             self.inputs,
             graph.settings,
-            max_revisions is not None,
         )
         try:
             problems = compute(job, self.trajectory, plan, executor, progress, max_revisions)
@@ -238,10 +237,10 @@ class Study:
             return probe(self.trajectory, self.inputs, self.observables, settings, self._hold)
 
     @contextmanager
-    def _one_revision(self, step: int) -> Iterator[None]:
-        """Hold the checkpoint of `step` on disk, and leave no download of it behind."""
-        with Prefetch(self.trajectory, [step], max_revisions=1) as prefetch, prefetch.use(step):
-            yield
+    def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
+        """Give checkpoints that leave no download behind."""
+        with Prefetch(trajectory, max_revisions=1) as prefetch:
+            yield prefetch.trajectory
 
     def _graph(self, settings: Settings, digests: DigestCache) -> Graph:
         settings = dataclasses.replace(settings, positions=self._probe.positions)

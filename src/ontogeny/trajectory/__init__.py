@@ -10,20 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
-from .disk import Prefetch
 from .download import download, missing_bytes
 from .findings import Finding, Findings
-from .hub import NotDownloadedError
+from .hub.names import UnknownRevisionError
+from .hub.revision import NotDownloadedError
 from .loading import load_model
-from .recorder import Recorder
+from .prefetch import Prefetch
+from .recorder.recorder import Recorder
 from .retained import retain, retained
-from .revisions import UnknownRevisionError
 from .skeleton import Skeleton
 from .trajectory import Trajectory, UnknownStepError
-from .weights import Reader
+from .weights.files import Reader
 
 if TYPE_CHECKING:
-    from .callback import RecorderCallback
+    from .recorder.callback import RecorderCallback
 
 __all__ = [
     "Checkpoint",
@@ -48,7 +48,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "RecorderCallback":  # subclasses transformers' TrainerCallback, slow to import
-        from .callback import RecorderCallback
+        from .recorder.callback import RecorderCallback
 
         return RecorderCallback
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import torch
 from torch import nn
 
 from ..errors import CheckpointError
-from . import digests
-from .building import Template, build, check_dtype
-from .configuration import read_configuration
-from .hub import HubRevision, HubWeights
-from .weights import MemoryWeights, Reader, Weights
+from .hub.remote_code import RemoteModel
+from .hub.revision import HubRevision, HubWeights
+from .weights.building import Template, build, check_dtype
+from .weights.configuration import read_configuration
+from .weights.digests import combine, tensor_digests
+from .weights.files import MemoryWeights, Reader, Weights
 
 __all__ = ["Checkpoint"]
 
@@ -84,9 +86,33 @@ class Checkpoint:
             If any weight is missing, newly initialised or of another shape.
         """
         check_dtype(dtype)
-        if isinstance(self.weights, HubWeights):
-            self.weights.source.download()
-        return build(self.label, self.weights, self.path, self.template, dtype).to(device)
+        with self.present() as there:
+            module = build(there.label, there.weights, there.path, there.template, dtype)
+        return module.to(device)
+
+    @contextmanager
+    def present(self) -> Iterator[Checkpoint]:
+        """Give this checkpoint with its weights on this machine; they stay there meanwhile.
+
+        Raises
+        ------
+        CheckpointError
+            If the weights of a Hub revision cannot be fetched whole.
+        """
+        if not isinstance(self.weights, HubWeights):
+            yield self
+            return
+        with self.weights.source.present() as source:
+            yield self if source is self.source else self.moved(source)
+
+    def moved(self, source: HubRevision) -> Checkpoint:
+        """Return this checkpoint with its files in another cache."""
+        template = self.template
+        if isinstance(template, RemoteModel):
+            template = RemoteModel(source)
+        return replace(
+            self, path=source.path, weights=HubWeights(source), template=template, source=source
+        )
 
     def digests(self) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by content: dtype, shape and bytes.
@@ -100,7 +126,7 @@ class Checkpoint:
             If a file is damaged, or (as `NotDownloadedError`) the weights of a Hub revision are
             not on this machine: this never downloads. `file_digests` does without them.
         """
-        return digests.tensor_digests(self.weights)
+        return tensor_digests(self.weights)
 
     def file_digests(self) -> dict[str, str] | None:
         """Return ``{weight file: SHA-256}`` of a Hub revision from its listing, else None.
@@ -125,7 +151,7 @@ class Checkpoint:
             As `digests` and `file_digests` do.
         """
         files = self.file_digests()
-        return digests.combine(self.digests() if files is None else files)
+        return combine(self.digests() if files is None else files)
 
     def open(self) -> AbstractContextManager[Reader]:
         """Open the tensors for reading one by one, or some rows of one.

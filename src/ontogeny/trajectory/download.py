@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError
-from .hub import HubRevision
-from .hub_trajectory import list_files
+from .hub.repository import list_files
+from .hub.revision import HubRevision
 from .tokenizers import tokenizer_files
 from .trajectory import Trajectory
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..errors import CheckpointError, check_choice
 from .audit import duplicate_groups
+from .checkpoint import Checkpoint
 from .findings import Finding, join_steps
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
-    from .trajectory import Trajectory
+from .hub.repository import list_files
 
 __all__ = ["RULES", "resolve"]
 
@@ -18,7 +14,7 @@ RULES = ("mark", "drop", "raise")
 
 
 def resolve(
-    trajectory: Trajectory, on_duplicate: str
+    checkpoints: tuple[Checkpoint, ...], on_duplicate: str
 ) -> tuple[tuple[Checkpoint, ...], tuple[Finding, ...]]:
     """Return the checkpoints to keep and what to note of the others.
 
@@ -31,15 +27,13 @@ def resolve(
     """
     check_choice("on_duplicate", on_duplicate, RULES)
     if on_duplicate == "mark":
-        return trajectory.checkpoints, ()
-    trajectory.file_digests()  # all listings at once
-    groups = duplicate_groups(trajectory.checkpoints)
+        return checkpoints, ()
+    list_files(c.source for c in checkpoints if c.source is not None)
+    groups = duplicate_groups(checkpoints)
     if groups and on_duplicate == "raise":
         listed = "; ".join(join_steps(group) for group in groups)
-        raise CheckpointError(
-            f"{trajectory.title} has checkpoints with the same weights: {listed}."
-        )
-    last = trajectory.checkpoints[-1].step
+        raise CheckpointError(f"checkpoints hold the same weights: {listed}.")
+    last = checkpoints[-1].step
     dropped: set[int] = set()
     noted = []
     for group in groups:
@@ -51,5 +45,5 @@ def resolve(
             f"{join_steps(others)} {verb} left out: the same weights as step {kept}, byte for byte"
         )
         noted.append(Finding("duplicate-dropped", "certain", others, text))
-    rest = tuple(c for c in trajectory.checkpoints if c.step not in dropped)
+    rest = tuple(c for c in checkpoints if c.step not in dropped)
     return rest, tuple(noted)

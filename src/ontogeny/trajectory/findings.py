@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 __all__ = ["Finding", "Findings", "join_steps", "some"]
 
@@ -40,7 +40,7 @@ class Finding:
         return f"{self.kind} ({self.certainty}): {self.message}"
 
 
-class Findings(Sequence[Finding]):
+class Findings(tuple[Finding, ...]):
     """The findings of one audit, in order; printed one per line.
 
     Examples
@@ -49,43 +49,15 @@ class Findings(Sequence[Finding]):
     no findings
     """
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self._findings = tuple(findings)
-
-    @overload
-    def __getitem__(self, index: int) -> Finding: ...
-    @overload
-    def __getitem__(self, index: slice) -> Findings: ...
-    def __getitem__(self, index: int | slice) -> Finding | Findings:
-        found = self._findings[index]
-        return found if isinstance(found, Finding) else Findings(found)
-
-    def __len__(self) -> int:
-        return len(self._findings)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Findings) and self._findings == other._findings
-
-    def __hash__(self) -> int:
-        return hash(self._findings)
-
     def __str__(self) -> str:
-        return "\n".join(map(str, self._findings)) or "no findings"
+        return "\n".join(map(str, self)) or "no findings"
 
     def __repr__(self) -> str:
-        return f"<Findings: {len(self)}>\n{self}" if self._findings else "<Findings: none>"
+        return f"<Findings: {len(self)}>\n{self}" if self else "<Findings: none>"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the findings as JSON-ready ``{kind, certainty, steps, message}``."""
-        return [
-            {
-                "kind": finding.kind,
-                "certainty": finding.certainty,
-                "steps": list(finding.steps),
-                "message": finding.message,
-            }
-            for finding in self._findings
-        ]
+        return [{**asdict(finding), "steps": list(finding.steps)} for finding in self]
 
 
 def join_steps(steps: Sequence[int]) -> str:

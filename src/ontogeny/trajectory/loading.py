@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 from ..errors import ArgumentError
-from .building import Template, build, check_dtype, check_template
-from .layout import step_folders
 from .trajectory import Trajectory
-from .weights import find_weights
+from .weights.building import Template, build, check_dtype, check_template
+from .weights.folders import find_weights, step_folders
 
 __all__ = ["load_model"]
 

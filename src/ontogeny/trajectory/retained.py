@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 
 from ..errors import ArgumentError
 from .checkpoint import Checkpoint
-from .saving import sync
 from .trajectory import Trajectory
-from .weights import WeightFiles
+from .weights.files import WeightFiles
+from .weights.saving import sync
 
 __all__ = ["retain", "retained", "retained_path"]
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 from torch import nn
 
 from ..errors import CheckpointError
-from .building import agreeing, check_dtype, put
 from .checkpoint import Checkpoint
-from .configuration import changes
-from .names import NameMap, map_names
-from .weights import state_tensors
-
-if TYPE_CHECKING:
-    from .trajectory import Trajectory
+from .weights.building import agreeing, check_dtype, put
+from .weights.configuration import changes
+from .weights.files import state_tensors
+from .weights.names import NameMap, map_names
 
 __all__ = ["Skeleton"]
+
+
+class Checkpoints(Protocol):
+    """Checkpoints in order that are found by their step, as those of a `Trajectory`."""
+
+    def __getitem__(self, step: int) -> Checkpoint: ...
+    def __iter__(self) -> Iterator[Checkpoint]: ...
 
 
 class Skeleton:
@@ -46,7 +51,7 @@ class Skeleton:
 
     def __init__(
         self,
-        trajectory: Trajectory,
+        trajectory: Checkpoints,
         device: str | torch.device = "cpu",
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -84,7 +89,7 @@ class Skeleton:
         Every name of a tied tensor maps to the stored one. Names without a single partner in the
         file (buffers that are not saved, weights that transformers joins or splits) are absent.
         """
-        first = self._trajectory[int(self._trajectory.steps[0])]
+        first = next(iter(self._trajectory))
         module = self._module if self._module is not None else self.load(first)
         with first.open() as reader:
             to_file = self._map(module, reader.names()).to_file

@@ -7,13 +7,11 @@ import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import CheckpointError
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
-    from .hub import HubRevision
+from .checkpoint import Checkpoint
+from .hub.revision import HubRevision
 
 __all__ = ["changed_files", "file_digests", "load_tokenizer", "tokenizer_files"]
 

@@ -7,28 +7,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, CheckpointError, check_choice
-from .building import Template, check_template
+from .audit import audit
 from .checkpoint import Checkpoint
-from .digests import combine
-from .hub_client import resolve_cache
-from .hub_trajectory import Repositories, Repository, list_files, open_hub
-from .in_memory import check_models, class_name
-from .layout import Catalogue, scan
-from .revisions import Revisions
+from .duplicates import resolve
+from .findings import Findings
+from .hub.client import resolve_cache
+from .hub.names import Revisions
+from .hub.repository import Repositories, Repository, list_files
+from .opening import Catalogue, open_folder, open_hub, open_models
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
-from .weights import MemoryWeights
-
-if TYPE_CHECKING:
-    from .findings import Findings
+from .weights.building import Template, check_template
+from .weights.digests import combine
 
 __all__ = ["Trajectory", "UnknownStepError"]
 
@@ -91,11 +89,7 @@ class Trajectory:
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
-        catalogue, found = scan(folder)
-        checkpoints = tuple(
-            Checkpoint(step, where.name, where, weights, model)
-            for step, (where, weights) in found.items()
-        )
+        checkpoints, catalogue = open_folder(folder, model)
         return cls(checkpoints, folder.name, catalogue, folder, tokenizer)
 
     @classmethod
@@ -190,19 +184,11 @@ class Trajectory:
             steps share all their tensors.
         """
         check_template(model)
-        if not isinstance(models, Mapping) or not models:
-            raise ArgumentError(
-                "models must be a dict {step: module or state dict} with at least one step; "
-                f"got {type(models).__name__}."
-            )
-        by_step = {check_step("a step of models", step): value for step, value in models.items()}
-        check_models(by_step)
-        checkpoints = []
-        for step, value in sorted(by_step.items()):
-            own = value if model is None and isinstance(value, nn.Module) else model
-            checkpoints.append(Checkpoint(step, f"step {step}", None, MemoryWeights(value), own))
-        title = class_name(checkpoints[0].template)
-        return cls(tuple(checkpoints), title, Catalogue(tuple(sorted(by_step))), None, tokenizer)
+        checkpoints, catalogue = open_models(models, model)
+        template = checkpoints[0].template
+        named = type(template) if isinstance(template, nn.Module) else template
+        title = getattr(named, "__name__", "state dicts")
+        return cls(checkpoints, title, catalogue, None, tokenizer)
 
     @property
     def steps(self) -> np.ndarray:
@@ -353,9 +339,7 @@ class Trajectory:
         CheckpointError
             If the Hub cannot be reached. A checkpoint that cannot be read is a finding.
         """
-        from .audit import audit
-
-        return audit(self, recorded)
+        return audit(self.checkpoints, self.catalogue, self.path, recorded or {})
 
     def fingerprints(self) -> dict[int, str]:
         """Return ``{step: digest of all weights}``; reads weights as `fingerprint` does.
@@ -395,9 +379,7 @@ class Trajectory:
         >>> Trajectory.from_models(copies).deduplicated().steps
         array([1, 2])
         """
-        from .duplicates import resolve
-
-        kept, noted = resolve(self, on_duplicate)
+        kept, noted = resolve(self.checkpoints, on_duplicate)
         catalogue = replace(self.catalogue, noted=(*self.catalogue.noted, *noted))
         return replace(self, checkpoints=kept, catalogue=catalogue)
 

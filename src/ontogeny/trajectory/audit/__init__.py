@@ -8,40 +8,51 @@ fetched, and the numbers of those that are on this machine anyway are looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ...errors import CheckpointError
+from ..checkpoint import Checkpoint
 from ..findings import Finding, Findings
-from ..hub_trajectory import list_files
+from ..hub.repository import list_files
+from ..opening import Catalogue
 from .digests import configuration, duplicate_groups, identical, non_finite, shards, tokenizer
 from .losses import losses
 from .missing import holes, left_behind, missing
 from .notes import misplaced
 from .numbers import numbers
 
-if TYPE_CHECKING:
-    from ..checkpoint import Checkpoint
-    from ..trajectory import Trajectory
-
 __all__ = ["audit", "duplicate_groups", "holes"]
 
 
-def audit(trajectory: Trajectory, recorded: Mapping[int, str] | None = None) -> Findings:
-    """Return the findings on `trajectory`: first on weights, then on what is around them.
+def audit(
+    checkpoints: Sequence[Checkpoint],
+    catalogue: Catalogue,
+    folder: Path | None,
+    recorded: Mapping[int, str],
+) -> Findings:
+    """Return the findings on the checkpoints: first on weights, then on what is around them.
 
     Within a kind they are in the order of their steps.
+
+    Parameters
+    ----------
+    checkpoints
+        Those of the trajectory, increasing.
+    catalogue
+        What else is known of the run, `folder` its folder if it has one.
+    recorded
+        ``{step: fingerprint}`` of an earlier time.
     """
-    list_files(c.source for c in trajectory.checkpoints if c.source is not None)
-    catalogue = trajectory.catalogue
-    reach = (trajectory.checkpoints[0].step, trajectory.checkpoints[-1].step)
-    checkpoints, found = _readable(trajectory.checkpoints)
+    list_files(c.source for c in checkpoints if c.source is not None)
+    reach = (checkpoints[0].step, checkpoints[-1].step)
+    checkpoints, found = _readable(checkpoints)
     for check in (identical, shards):
         found.extend(check(checkpoints))
-    found.extend(misplaced(trajectory.path, checkpoints, recorded or {}))
+    found.extend(misplaced(folder, checkpoints, recorded))
     here = [c for c in checkpoints if c.source is None or c.source.is_downloaded()]
     for check in (non_finite, numbers):
         found.extend(check(here))
-    found.extend(losses(trajectory.path, checkpoints))
+    found.extend(losses(folder, checkpoints))
     for check in (configuration, tokenizer):
         found.extend(check(checkpoints))
     found.extend(missing(catalogue, reach))

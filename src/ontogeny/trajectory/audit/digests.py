@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from ..configuration import changes
-from ..digests import non_finite as non_finite_names
-from ..digests import shard_digests
+from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
 from ..tokenizers import changed_files
-
-if TYPE_CHECKING:
-    from ..checkpoint import Checkpoint
+from ..weights.configuration import changes
+from ..weights.digests import non_finite as non_finite_names
+from ..weights.digests import shard_digests
 
 __all__ = [
     "configuration",

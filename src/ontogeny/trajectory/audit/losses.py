@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..checkpoint import Checkpoint
 from ..findings import Finding
 from .notes import trainer_state
-
-if TYPE_CHECKING:
-    from ..checkpoint import Checkpoint
 
 __all__ = ["losses"]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..findings import Finding, join_steps, some
-from ..layout import Catalogue
+from ..opening import Catalogue
 
 __all__ = ["holes", "left_behind", "missing"]
 

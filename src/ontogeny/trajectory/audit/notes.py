@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
-from ..layout import read_record
-
-if TYPE_CHECKING:
-    from ..checkpoint import Checkpoint
+from ..recorder.record import read_record
 
 __all__ = ["misplaced", "trainer_state"]
 

@@ -10,18 +10,14 @@ import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from scipy.spatial.distance import pdist, squareform
 
+from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
-from ..weights import Reader, WeightFiles, Weights
+from ..weights.files import Reader, WeightFiles, Weights
 from .digests import duplicate_groups
-
-if TYPE_CHECKING:
-    from ..checkpoint import Checkpoint
 
 __all__ = ["far_neighbours", "misordered", "numbers", "suspicions"]
 
@@ -55,6 +51,8 @@ class _Sample:
 
 def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     """Give what the numbers make suspicious; needs the weights on this machine."""
+    from scipy.spatial.distance import pdist, squareform  # slow to import
+
     repeated = {step for group in duplicate_groups(checkpoints) for step in group[1:]}
     single = [c for c in checkpoints if c.step not in repeated]
     if not single:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from .files import state_tensors
 from .transformers_models import is_pretrained, renamed_keys
-from .weights import state_tensors
 
 __all__ = ["NameMap", "map_names"]
 

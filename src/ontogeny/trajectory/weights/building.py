@@ -11,10 +11,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CheckpointError
+from ...errors import ArgumentError, CheckpointError
+from .files import Reader, Weights, state_tensors
 from .names import map_names
 from .transformers_models import is_pretrained, load_pretrained
-from .weights import Reader, Weights, state_tensors
 
 __all__ = ["Template", "agreeing", "build", "check_dtype", "check_template", "put"]
 

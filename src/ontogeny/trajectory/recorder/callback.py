@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
-from ..errors import ArgumentError
+from ...errors import ArgumentError
 from .recorder import Recorder
 from .schedule import Every
 

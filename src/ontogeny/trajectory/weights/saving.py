@@ -14,10 +14,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..errors import ArgumentError
-from .layout import TEMPORARY
+from ...errors import ArgumentError
+from .folders import SAFE, TEMPORARY
 from .transformers_models import is_pretrained, quiet
-from .weights import SAFE
 
 __all__ = ["save_checkpoint", "state_to_save", "sync", "unwrap", "write_json"]
 

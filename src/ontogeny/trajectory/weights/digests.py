@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from .weights import Reader, WeightFiles, Weights
+from .files import Reader, WeightFiles, Weights
 
 __all__ = ["combine", "digest", "non_finite", "shard_digests", "tensor_digests"]
 

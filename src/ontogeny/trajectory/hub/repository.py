@@ -1,26 +1,20 @@
-"""The revisions of a repository on the Hub as checkpoints."""
+"""Repositories on the Hub, and the commits that their branches and tags point to."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, CheckpointError
-from .building import Template
-from .checkpoint import Checkpoint
-from .hub import HubRevision, HubWeights
-from .hub_client import hub_errors, is_offline, patiently
-from .layout import Catalogue
-from .remote_code import RemoteModel
-from .revisions import Revisions, choose
+from ...errors import ArgumentError, CheckpointError
+from .client import hub_errors, is_offline, patiently
+from .revision import HubRevision
 
-__all__ = ["Repositories", "Repository", "list_files", "open_hub"]
+__all__ = ["Repositories", "Repository", "list_files"]
 
 _AT_ONCE = 8  # listing calls under way together
 
@@ -144,34 +138,6 @@ def _main(repository: Repository) -> str:
     if "main" not in commits:
         raise CheckpointError(f"{repository.repo} is empty: it has no main branch.")
     return commits["main"]
-
-
-def open_hub(
-    repository: Repository | Repositories,
-    revisions: Revisions | None,
-    pattern: str | re.Pattern[str] | None,
-    strict: bool,
-    model: Template | None,
-    trust_remote_code: bool,
-) -> tuple[tuple[Checkpoint, ...], Catalogue]:
-    """Return the checkpoints by increasing step, and what else is known of them.
-
-    Raises
-    ------
-    ArgumentError, CheckpointError
-        As described in `Trajectory.from_hub`.
-    """
-    commits = repository.commits()
-    chosen = choose(commits, revisions, pattern, strict, repository.repo)
-    checkpoints = []
-    for step, (name, tokens) in chosen.names.items():
-        source = repository.revision(name, commits[name], trust_remote_code)
-        template = RemoteModel(source) if trust_remote_code and model is None else model
-        checkpoints.append(
-            Checkpoint(step, name, source.path, HubWeights(source), template, tokens, source)
-        )
-    catalogue = Catalogue(tuple(chosen.names), gaps=tuple(chosen.gaps.items()), noted=chosen.noted)
-    return tuple(checkpoints), catalogue
 
 
 def list_files(sources: Iterable[HubRevision]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import CheckpointError
+from ...errors import CheckpointError
 
 __all__ = ["changes", "read_configuration"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..errors import ArgumentError
-from .selection import check_step
+from ...errors import ArgumentError
+from ..selection import check_step
 
 __all__ = ["Every", "Schedule"]
 
@@ -72,30 +72,28 @@ class Schedule:
 
     def due(self, step: int) -> bool:
         """Return whether a checkpoint is due at `step`."""
-        if step == 0:
-            return True
         if callable(self.every):
-            return bool(self.every(step))
-        if isinstance(self.every, int):
-            return step % self.every == 0
-        if isinstance(self.every, tuple):
-            return step in self.every
-        return _is_log_step(step) if self.total is None else _is_blend_step(step, self.total)
+            return step == 0 or bool(self.every(step))
+        return any(step in part for part in self._parts(step))
 
     def planned(self, last: int) -> tuple[int, ...] | None:
         """Return the steps due up to `last`, or None where only a function knows them."""
         if callable(self.every):
             return None
-        if isinstance(self.every, int):
-            return tuple(range(0, last + 1, self.every))
-        if isinstance(self.every, tuple):
-            steps = {0, *self.every}
-        elif self.total is None:
-            steps = {0, *_powers(_LAST_POWER), *range(_EVEN, last + 1, _EVEN)}
-        else:
-            spacing = _spacing(self.total)
-            steps = {*_powers(spacing - 1), *range(0, last + 1, spacing), self.total}
+        steps = {step for part in self._parts(last) for step in part}
         return tuple(sorted(step for step in steps if step <= last))
+
+    def _parts(self, last: int) -> list[Sequence[int]]:
+        """Return the steps that are due, at least those up to `last`."""
+        assert not callable(self.every)
+        if isinstance(self.every, int):
+            return [range(0, last + 1, self.every)]
+        if isinstance(self.every, tuple):
+            return [(0,), self.every]
+        if self.total is None:
+            return [(0,), _powers(_LAST_POWER), range(_EVEN, last + 1, _EVEN)]
+        spacing = _spacing(self.total)
+        return [_powers(spacing - 1), range(0, last + 1, spacing), (self.total,)]
 
     def to_record(self) -> dict[str, Any]:
         """Return the schedule as JSON-ready data."""
@@ -109,21 +107,6 @@ class Schedule:
         if every == "function":
             return None
         return cls.coerce(every, record["total"])
-
-
-def _is_log_step(step: int) -> bool:
-    if step <= _LAST_POWER:
-        return _is_power(step)
-    return step % _EVEN == 0
-
-
-def _is_blend_step(step: int, total: int) -> bool:
-    spacing = _spacing(total)
-    return step % spacing == 0 or step == total or (step < spacing and _is_power(step))
-
-
-def _is_power(step: int) -> bool:
-    return step & (step - 1) == 0
 
 
 def _powers(last: int) -> list[int]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import nn
 
-from ..errors import CheckpointError
-from .hub import HubRevision
-from .transformers_models import model_class
+from ...errors import CheckpointError
+from ..weights.transformers_models import model_class
+from .revision import HubRevision
 
 __all__ = ["RemoteModel"]
 

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import CheckpointError
+from ...errors import CheckpointError
 
 __all__ = [
     "InterruptedDownloadError",
-    "cache_lock",
     "hub_errors",
     "is_offline",
     "patiently",
@@ -23,9 +22,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-cache_lock = threading.RLock()
-"""Held while a file is fetched and while files are deleted: the two never meet in one process."""
 
 _BUSY = (429, 500, 502, 503, 504)
 _WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds

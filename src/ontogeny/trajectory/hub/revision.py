@@ -10,24 +10,26 @@ import functools
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import CheckpointError
-from .hub_client import cache_lock, hub_errors, is_offline, silent_bar
-from .weights import PICKLED, SAFE, Reader, WeightFiles, find_weights
+from ...errors import CheckpointError
+from ..weights.files import Reader, WeightFiles
+from ..weights.folders import PICKLED, SAFE, find_weights
+from .client import hub_errors, is_offline, silent_bar
+from .slots import Slots
 
-__all__ = ["HubFile", "HubRevision", "HubWeights", "NotDownloadedError", "watch_downloads"]
+__all__ = ["HubFile", "HubRevision", "HubWeights", "NotDownloadedError"]
 
 _SHARDS = (
     re.compile(r"model-\d+-of-(\d+)\.safetensors"),
     re.compile(r"pytorch_model-\d+-of-(\d+)\.bin"),
 )
 _BESIDE_WEIGHTS = ("config.json", "generation_config.json")
-_WATCHERS: list[Callable[[HubRevision, str], None]] = []
 
 
 class NotDownloadedError(CheckpointError):
@@ -63,6 +65,8 @@ class HubRevision:
         Never ask the Hub: what the cache holds is what exists.
     code
         Whether Python files are fetched with the weights (never run unless asked).
+    slots
+        Where weights are downloaded to while disk is bounded, instead of the cache.
     """
 
     repo: str
@@ -73,19 +77,24 @@ class HubRevision:
     token: str | bool | None = field(default=None, repr=False)
     offline: bool = False
     code: bool = False
+    slots: Slots | None = field(default=None, repr=False)
 
     @property
     def folder(self) -> Path:
         """The cache folder of the repository."""
-        from huggingface_hub import constants
+        from huggingface_hub.file_download import repo_folder_name
 
-        parts = ["models", *self.repo.split("/")]
-        return self.cache / constants.REPO_ID_SEPARATOR.join(parts)
+        return self.cache / repo_folder_name(repo_id=self.repo, repo_type="model")
 
     @property
     def path(self) -> Path:
         """The snapshot folder of the commit; files appear in it as they are fetched."""
         return self.folder / "snapshots" / self.commit
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the Hub is not to be asked."""
+        return self.offline or is_offline()
 
     def listing(self) -> dict[str, HubFile]:
         """Return ``{file name: HubFile}`` of the commit's top folder, in one call in a process.
@@ -97,9 +106,10 @@ class HubRevision:
         CheckpointError
             If the Hub cannot be reached or does not have the commit.
         """
-        if self.offline or is_offline():
+        if self.is_offline:
             return _cached_files(self.path)
-        return dict(_listing(self))
+        with hub_errors(f"the file list of {self.repo} at {self.name}"):
+            return dict(_listing(self.repo, self.commit, self.endpoint, self.token))
 
     def digests(self) -> dict[str, str]:
         """Return ``{weight file: digest}`` from the listing, without a download.
@@ -118,7 +128,7 @@ class HubRevision:
         return sum(listing[name].size for name in _weight_names(self, listing))
 
     def fetch(self, name: str) -> Path | None:
-        """Return the local path of a file, fetched if it is not there; None if there is none.
+        """Return the path of a file in the cache, fetched if need be; None if the commit lacks it.
 
         Raises
         ------
@@ -131,33 +141,55 @@ class HubRevision:
         listing = self.listing()
         if name not in listing:
             return None
-        for watcher in tuple(_WATCHERS):
-            watcher(self, name)
-        with cache_lock:
-            self._download(name)
-            self._check_content(path, listing[name])
-        self._name_commit()
+        self._download(name)
+        self._check_content(path, listing[name])
+        self._write_ref()
         return path
 
-    def weights(self) -> WeightFiles:
-        """Return the weight files, fetched where they are not there, with what loading needs.
+    @contextmanager
+    def present(self) -> Iterator[HubRevision]:
+        """Give a revision whose weights are in its cache: this one, or a copy of it in a slot.
+
+        All reads of weights pass here, so that bounded disk stays bounded whoever reads.
 
         Raises
         ------
         CheckpointError
-            If they cannot be fetched whole.
+            If the files cannot be fetched whole.
         """
-        self.download()
-        return find_weights(self.path)
+        if self.slots is None or self.is_offline or self.is_downloaded():
+            self.download()
+            yield self
+        else:
+            with self.slots.hold(self.commit, self._fetched_into) as copy:
+                yield copy
+
+    def fetch_ahead(self, keep: Set[str]) -> bool:
+        """Download into a free slot without a commit of `keep`; return False if there is none.
+
+        Raises
+        ------
+        CheckpointError
+            If the files cannot be fetched whole.
+        """
+        if self.slots is None or self.is_offline or self.is_downloaded():
+            return True
+        return self.slots.fill(self.commit, self._fetched_into, keep)
+
+    def _fetched_into(self, cache: Path) -> HubRevision:
+        """Return this revision in another cache, downloaded."""
+        copy = replace(self, cache=cache, slots=None)
+        copy.download()
+        return copy
 
     def download(self) -> None:
-        """Fetch weights and configuration, and code where it was asked for."""
+        """Fetch weights and configuration into the cache, and code where it was asked for."""
         for name in self.missing():
             self.fetch(name)
-        self._name_commit()  # also where another name stands for the same commit
+        self._write_ref()  # also where another name stands for the same commit
 
     def missing(self) -> list[str]:
-        """Return the names of the files that loading needs and that are not there yet."""
+        """Return the names of the files that loading needs and that are not in the cache yet."""
         if self.is_downloaded() and (self.path / "config.json").exists() and not self.code:
             return []
         listing = self.listing()
@@ -169,7 +201,7 @@ class HubRevision:
         return [name for name in wanted if not (self.path / name).exists()]
 
     def is_downloaded(self) -> bool:
-        """Return whether all weight files are on this machine."""
+        """Return whether the cache holds all weight files."""
         try:
             find_weights(self.path)
         except CheckpointError:
@@ -196,26 +228,29 @@ class HubRevision:
             return
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             raise CheckpointError(
                 f"{path.name} of {self.repo} at {self.name} was deleted from the cache while it "
                 "was fetched; try again."
             ) from None
-        if found != listed.digest:
+        if digest != listed.digest:
             path.resolve().unlink()
             path.unlink(missing_ok=True)
             raise CheckpointError(
                 f"{path.name} of {self.repo} at {self.name} arrived damaged: its SHA-256 is "
-                f"{found[:12]}..., the Hub lists {listed.digest[:12]}...; try again."
+                f"{digest[:12]}..., the Hub lists {listed.digest[:12]}...; try again."
             )
 
-    def _name_commit(self) -> None:
+    def _write_ref(self) -> None:
         """Note which commit the name stands for, as huggingface_hub does, for offline use."""
         ref = self.folder / "refs" / self.name
         if ".." not in ref.parts and not ref.exists():
+            # Whole or not there: huggingface_hub cannot scan a cache with an empty ref.
+            temporary = self.folder / f".ref-{uuid.uuid4().hex}"
             ref.parent.mkdir(parents=True, exist_ok=True)
-            ref.write_text(self.commit)
+            temporary.write_text(self.commit)
+            temporary.replace(ref)
 
 
 @dataclass(frozen=True)
@@ -227,7 +262,7 @@ class HubWeights:
     @contextmanager
     def open(self) -> Iterator[Reader]:
         """Give a reader, after fetching what is not there."""
-        with self.source.weights().open() as reader:
+        with self.source.present() as there, find_weights(there.path).open() as reader:
             yield reader
 
     def on_disk(self) -> WeightFiles:
@@ -246,44 +281,31 @@ class HubWeights:
         return find_weights(self.source.path)
 
 
-@contextmanager
-def watch_downloads(watcher: Callable[[HubRevision, str], None]) -> Iterator[None]:
-    """Call ``watcher(revision, file name)`` before every file that this process fetches."""
-    _WATCHERS.append(watcher)
-    try:
-        yield
-    finally:
-        _WATCHERS.remove(watcher)
-
-
-_listings: dict[HubRevision, threading.Lock] = {}
+_locks: dict[tuple[object, ...], threading.Lock] = {}
 _guard = threading.Lock()
 
 
-def _listing(revision: HubRevision) -> dict[str, HubFile]:
-    """Return the listing; threads that ask for the same one wait for one call."""
+def _listing(*key: Any) -> dict[str, HubFile]:
+    """Return the listing of a commit; threads that ask for the same one wait for one call."""
     with _guard:
-        lock = _listings.setdefault(revision, threading.Lock())
+        lock = _locks.setdefault(key, threading.Lock())
     with lock:
-        return _ask_listing(revision)
+        return _ask_listing(*key)
 
 
 @functools.lru_cache(maxsize=4096)
-def _ask_listing(revision: HubRevision) -> dict[str, HubFile]:
+def _ask_listing(
+    repo: str, commit: str, endpoint: str | None, token: str | bool | None
+) -> dict[str, HubFile]:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-    api = HfApi(endpoint=revision.endpoint, token=revision.token)
-
-    def ask() -> dict[str, HubFile]:
-        entries: Any = api.list_repo_tree(revision.repo, revision=revision.commit)
-        files = [entry for entry in entries if isinstance(entry, RepoFile)]
-        return {
-            f.path: HubFile(f.size, f.lfs.sha256 if f.lfs is not None else f.blob_id) for f in files
-        }
-
-    with hub_errors(f"the file list of {revision.repo} at {revision.name}"):
-        return ask()
+    entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(repo, revision=commit)
+    return {
+        f.path: HubFile(f.size, f.lfs.sha256 if f.lfs is not None else f.blob_id)
+        for f in entries
+        if isinstance(f, RepoFile)
+    }
 
 
 def _cached_files(folder: Path) -> dict[str, HubFile]:
@@ -291,19 +313,19 @@ def _cached_files(folder: Path) -> dict[str, HubFile]:
 
     What another process deletes meanwhile is not there.
     """
-    found: dict[str, HubFile] = {}
+    files: dict[str, HubFile] = {}
     try:
         paths = sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
-        return found
+        return files
     for path in paths:
         try:
             if path.is_file():
                 name = path.readlink().name if path.is_symlink() else _file_digest(path)
-                found[path.name] = HubFile(path.stat().st_size, name)
+                files[path.name] = HubFile(path.stat().st_size, name)
         except FileNotFoundError:
             continue
-    return found
+    return files
 
 
 def _file_digest(path: Path) -> str:

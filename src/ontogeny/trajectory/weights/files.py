@@ -7,7 +7,6 @@ only with ``weights_only=True``, so nothing in them can run, and the log says so
 from __future__ import annotations
 
 import functools
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,32 +18,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ..errors import CheckpointError
+from ...errors import CheckpointError
 
-__all__ = ["MemoryWeights", "Reader", "WeightFiles", "Weights", "find_weights", "state_tensors"]
+__all__ = ["MemoryWeights", "Reader", "TensorReader", "WeightFiles", "Weights", "state_tensors"]
 
 logger = logging.getLogger("ontogeny.trajectory")
-
-SAFE = "model.safetensors"
-PICKLED = "pytorch_model.bin"
-
-_DTYPES = {
-    "BOOL": torch.bool,
-    "U8": torch.uint8,
-    "I8": torch.int8,
-    "U16": torch.uint16,
-    "I16": torch.int16,
-    "U32": torch.uint32,
-    "I32": torch.int32,
-    "U64": torch.uint64,
-    "I64": torch.int64,
-    "F8_E4M3": torch.float8_e4m3fn,
-    "F8_E5M2": torch.float8_e5m2,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
-    "F64": torch.float64,
-}
 
 
 class Reader(Protocol):
@@ -93,7 +71,8 @@ class _SafetensorsReader:
         return tuple(self._slice(name).get_shape())
 
     def dtype(self, name: str) -> torch.dtype:
-        return _DTYPES[self._slice(name).get_dtype()]
+        part = self._slice(name)
+        return (part[:0] if part.get_shape() else self.get(name)).dtype
 
     def get(self, name: str) -> Tensor:
         return self._handle(name).get_tensor(name)
@@ -110,27 +89,32 @@ class _SafetensorsReader:
         return self._handles[name]
 
 
-class _TensorReader:
-    """Reader over tensors that are already there: in memory, or mapped by ``torch.load``."""
+class TensorReader:
+    """Reader over a mapping of tensors: in memory, or mapped by ``torch.load``."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._tensors = tensors
 
     def names(self) -> list[str]:
+        """Return the names, sorted."""
         return sorted(self._tensors)
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of tensor `name`."""
         return tuple(self.get(name).shape)
 
     def dtype(self, name: str) -> torch.dtype:
+        """Return the dtype of tensor `name`."""
         return self.get(name).dtype
 
     def get(self, name: str) -> Tensor:
+        """Return tensor `name`, detached but not copied."""
         if name not in self._tensors:
             raise _unknown(name, self.names())
         return self._tensors[name].detach()
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
+        """Return ``tensor[start:stop]``."""
         return self.get(name)[start:stop]
 
 
@@ -167,7 +151,7 @@ class WeightFiles:
         """
         with ExitStack() as stack:
             if self.pickled:
-                yield _TensorReader(_join((f, _unpickle(f)) for f in self.files))
+                yield TensorReader(_join((f, _unpickle(f)) for f in self.files))
             else:
                 yield _SafetensorsReader(
                     _join((f, _handles(stack.enter_context(_safe(f)))) for f in self.files)
@@ -194,9 +178,9 @@ class MemoryWeights:
     def open(self) -> Iterator[Reader]:
         """Give a reader over the tensors as they are now."""
         if isinstance(self.source, nn.Module):
-            yield _TensorReader(state_tensors(self.source))
+            yield TensorReader(state_tensors(self.source))
         else:
-            yield _TensorReader(self.source)
+            yield TensorReader(self.source)
 
     def on_disk(self) -> None:
         """Return None: there are no files."""
@@ -212,42 +196,6 @@ def state_tensors(module: nn.Module) -> dict[str, Tensor]:
     """
     state = module.state_dict(keep_vars=True)
     return {name: value for name, value in state.items() if isinstance(value, Tensor)}
-
-
-def find_weights(folder: Path) -> WeightFiles:
-    """Return the weight files of `folder`: safetensors if there are any, else pickled ones.
-
-    Raises
-    ------
-    CheckpointError
-        If there are none, or a shard that the index names is not there.
-    """
-    for name, pickled in ((SAFE, False), (PICKLED, True)):
-        if (folder / name).is_file():
-            return WeightFiles((folder / name,), pickled)
-        index = folder / f"{name}.index.json"
-        if index.is_file():
-            return WeightFiles(_shards(index), pickled)
-    raise CheckpointError(
-        f"{folder} holds no weights; looked for {SAFE}, {SAFE}.index.json, {PICKLED} and "
-        f"{PICKLED}.index.json."
-    )
-
-
-def _shards(index: Path) -> tuple[Path, ...]:
-    try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    except FileNotFoundError:
-        raise CheckpointError(f"{index} is gone.") from None
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise CheckpointError(f"{index} is not an index of weight files.") from None
-    outside = [name for name in names if Path(name).name != name]
-    if outside:
-        raise CheckpointError(f"{index} names files outside its folder: {outside}.")
-    missing = [name for name in names if not (index.parent / name).is_file()]
-    if missing:
-        raise CheckpointError(f"{index.parent} lacks {len(missing)} of its shards: {missing}.")
-    return tuple(index.parent / name for name in names)
 
 
 def _join(shards: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import CheckpointError, suggestion
+from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
 
 __all__ = ["is_pretrained", "load_pretrained", "model_class", "quiet", "renamed_keys"]

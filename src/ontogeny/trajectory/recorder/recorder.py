@@ -11,16 +11,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from .._version import __version__
-from ..errors import ArgumentError
-from .building import check_dtype
-from .digests import combine, tensor_digests
-from .layout import RECORD, TEMPORARY, read_record, step_folders
-from .saving import save_checkpoint, unwrap, write_json
+from ..._version import __version__
+from ...errors import ArgumentError
+from ..selection import check_step
+from ..tokenizers import file_digests
+from ..weights.building import check_dtype
+from ..weights.digests import combine, tensor_digests
+from ..weights.folders import TEMPORARY, find_weights, step_folders
+from ..weights.saving import save_checkpoint, unwrap, write_json
+from .record import RECORD, read_record
 from .schedule import Every, Schedule
-from .selection import check_step
-from .tokenizers import file_digests
-from .weights import find_weights
 
 __all__ = ["Recorder"]
 

@@ -1,0 +1,191 @@
+"""Where checkpoints come from: a folder, the Hub, or models in memory.
+
+Each way of opening gives the checkpoints by increasing step, and a `Catalogue` of what else is
+known. Folders are those that our `Recorder` and the Hugging Face Trainer write
+(``checkpoint-500/``), and those with folders named ``step500``, ``step-500`` or ``step_500``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, CheckpointError
+from .checkpoint import Checkpoint
+from .findings import Finding
+from .hub.names import Revisions, choose
+from .hub.remote_code import RemoteModel
+from .hub.repository import Repositories, Repository
+from .hub.revision import HubWeights
+from .recorder.record import planned_steps, read_record
+from .selection import check_step
+from .weights.building import Template
+from .weights.files import MemoryWeights, state_tensors
+from .weights.folders import find_weights, step_folders
+
+__all__ = ["Catalogue", "Opened", "open_folder", "open_hub", "open_models"]
+
+_LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What is known of a folder beside its whole checkpoints.
+
+    Attributes
+    ----------
+    steps
+        All whole checkpoints, also those that a selection leaves out.
+    planned
+        Steps that the recorder's schedule called for or that it wrote, or None without a recorder.
+    incomplete
+        ``(step, why)`` of folders without readable weights.
+    temporary
+        Names of folders that an interrupted save left behind.
+    gaps
+        ``(step, why)`` of steps that were asked for and do not exist.
+    noted
+        Findings made when the checkpoints were chosen.
+    """
+
+    steps: tuple[int, ...]
+    planned: tuple[int, ...] | None = None
+    incomplete: tuple[tuple[int, str], ...] = ()
+    temporary: tuple[str, ...] = ()
+    gaps: tuple[tuple[int, str], ...] = ()
+    noted: tuple[Finding, ...] = ()
+
+
+Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
+
+
+def open_folder(folder: Path, model: Template | None) -> Opened:
+    """Return the checkpoints in `folder`.
+
+    Raises
+    ------
+    ArgumentError
+        If `folder` is not a folder.
+    CheckpointError
+        If it holds no whole checkpoint, is itself a model, or has two folders for one step.
+    """
+    if not folder.is_dir():
+        raise ArgumentError(f"{folder} is not a folder.")
+    checkpoints, incomplete = [], []
+    for step, path in step_folders(folder).items():
+        try:
+            weights = find_weights(path)
+            weights.check()
+            checkpoints.append(Checkpoint(step, path.name, path, weights, model))
+        except CheckpointError as error:
+            # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
+            if path.is_dir():
+                incomplete.append((step, str(error)))
+    if not checkpoints:
+        raise _nothing(folder, incomplete)
+    steps = tuple(checkpoint.step for checkpoint in checkpoints)
+    temporary = sorted(p.name for p in folder.iterdir() if _LEFT_BEHIND.fullmatch(p.name))
+    planned = planned_steps(read_record(folder), steps[-1])
+    return tuple(checkpoints), Catalogue(steps, planned, tuple(incomplete), tuple(temporary))
+
+
+def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError:
+    if incomplete:
+        step, why = incomplete[0]
+        return CheckpointError(
+            f"{folder} holds {len(incomplete)} checkpoint folders but none is whole; "
+            f"step {step}: {why}"
+        )
+    try:
+        find_weights(folder)
+    except CheckpointError:
+        return CheckpointError(
+            f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
+            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside."
+        )
+    return CheckpointError(
+        f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "
+        "(checkpoint-500/, checkpoint-1000/, ...)."
+    )
+
+
+def open_hub(
+    repository: Repository | Repositories,
+    revisions: Revisions | None,
+    pattern: str | re.Pattern[str] | None,
+    strict: bool,
+    model: Template | None,
+    trust_remote_code: bool,
+) -> Opened:
+    """Return the revisions of a repository, or one for each of several repositories.
+
+    Raises
+    ------
+    ArgumentError, CheckpointError
+        As described in `Trajectory.from_hub`.
+    """
+    commits = repository.commits()
+    chosen = choose(commits, revisions, pattern, strict, repository.repo)
+    checkpoints = []
+    for step, (name, tokens) in chosen.names.items():
+        source = repository.revision(name, commits[name], trust_remote_code)
+        template = RemoteModel(source) if trust_remote_code and model is None else model
+        checkpoints.append(
+            Checkpoint(step, name, source.path, HubWeights(source), template, tokens, source)
+        )
+    catalogue = Catalogue(tuple(chosen.names), gaps=tuple(chosen.gaps.items()), noted=chosen.noted)
+    return tuple(checkpoints), catalogue
+
+
+def open_models(
+    models: Mapping[int, nn.Module | Mapping[str, Tensor]], model: Template | None
+) -> Opened:
+    """Return models in memory, or state dicts that are put into `model`.
+
+    Raises
+    ------
+    ArgumentError
+        If a step is not an integer of at least 0, a value is no module or state dict, or two
+        steps share all their tensors.
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise ArgumentError(
+            "models must be a dict {step: module or state dict} with at least one step; "
+            f"got {type(models).__name__}."
+        )
+    by_step = {check_step("a step of models", step): value for step, value in models.items()}
+    _check_models(by_step)
+    checkpoints = []
+    for step, value in sorted(by_step.items()):
+        template = value if model is None and isinstance(value, nn.Module) else model
+        checkpoints.append(Checkpoint(step, f"step {step}", None, MemoryWeights(value), template))
+    return tuple(checkpoints), Catalogue(tuple(sorted(by_step)))
+
+
+def _check_models(models: Mapping[int, object]) -> None:
+    """Check that every value is a module or a state dict with tensors of its own."""
+    owner: dict[tuple[int, ...], int] = {}
+    for step, value in models.items():
+        if isinstance(value, nn.Module):
+            tensors: Mapping[str, object] = state_tensors(value)
+        elif isinstance(value, Mapping):
+            tensors = value
+        else:
+            tensors = {"": None}
+        if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+            raise ArgumentError(
+                f"models[{step}] must be an nn.Module or a state dict of tensors; "
+                f"got {type(value).__name__}."
+            )
+        storage = tuple(t.data_ptr() for t in tensors.values() if isinstance(t, Tensor))
+        if any(storage) and storage in owner:
+            raise ArgumentError(
+                f"steps {owner[storage]} and {step} share the same tensors, so they would always "
+                "be equal; pass copies, such as copy.deepcopy(model)."
+            )
+        owner[storage] = step

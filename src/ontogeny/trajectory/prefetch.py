@@ -1,0 +1,182 @@
+"""Bounded disk for Hub revisions: the next one downloads while one is used."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import TracebackType
+
+from ..errors import CheckpointError, check_whole
+from .checkpoint import Checkpoint
+from .hub.client import stop_downloads_on
+from .hub.revision import HubRevision, HubWeights
+from .hub.slots import Slots, own_folder
+from .trajectory import Trajectory
+
+__all__ = ["Prefetch"]
+
+logger = logging.getLogger("ontogeny.trajectory")
+
+_FOLDER = ".locks/ontogeny"  # huggingface_hub passes over .locks when it scans a cache
+_POLL = 0.05  # seconds until it is tried again to download the next revision
+
+
+class Prefetch:
+    """Checkpoints of Hub revisions one after another, with a bound on what they take on disk.
+
+    A thread downloads in the order of `steps`, as far ahead as the bound allows, into a private
+    folder beside the Hub cache, which is deleted at the end. Revisions that the cache holds are
+    read from there, and stay. Checkpoints that are not of the Hub pass through. Offline, nothing
+    is fetched.
+
+    The bound holds for all weights that are read through ``prefetch.trajectory``, in any order,
+    from any thread, and by other processes that it is sent to::
+
+        with Prefetch(trajectory) as prefetch:
+            for step in prefetch.steps:
+                with prefetch.use(step) as checkpoint:
+                    ...
+
+    Parameters
+    ----------
+    trajectory
+        The checkpoints.
+    steps
+        Order of use; a step can come several times. By default all, increasing.
+    max_revisions
+        Downloaded revisions on disk at any time, at least 1; with 2, one is used and one
+        downloads. With n workers that use several at once, n + 1.
+    max_bytes
+        Bound on the bytes of their weights; a single revision may exceed it.
+
+    Attributes
+    ----------
+    trajectory
+        The checkpoints, whose weights are only on disk while they are read; valid until the end.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is not as described.
+    UnknownStepError
+        If the trajectory does not have a step.
+
+    Examples
+    --------
+    >>> import torch
+    >>> trajectory = Trajectory.from_models({0: torch.nn.Linear(2, 1), 9: torch.nn.Linear(2, 1)})
+    >>> with Prefetch(trajectory) as prefetch:
+    ...     for step in prefetch.steps:
+    ...         with prefetch.use(step) as checkpoint:
+    ...             print(checkpoint.label)
+    step 0
+    step 9
+    """
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        steps: Iterable[int] | None = None,
+        *,
+        max_revisions: int = 2,
+        max_bytes: int | None = None,
+    ) -> None:
+        self._max_revisions = check_whole("max_revisions", max_revisions)
+        self._max_bytes = None if max_bytes is None else check_whole("max_bytes", max_bytes)
+        chosen = trajectory.steps.tolist() if steps is None else list(steps)
+        self.steps: tuple[int, ...] = tuple(trajectory[step].step for step in chosen)
+        self.trajectory = trajectory
+        self._to_come: list[HubRevision] = []  # uses that have not begun, in their order
+        self._ahead: set[HubRevision] = set()  # those of them that were downloaded
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Prefetch:
+        """Delete what a killed run left, and begin to download."""
+        source = next((c.source for c in self.trajectory if c.source is not None), None)
+        if source is not None and not source.is_offline:
+            folder = self._stack.enter_context(own_folder(source.cache / _FOLDER))
+            self.trajectory = _bounded(self.trajectory, Slots(folder, self._count()))
+            sources = (self.trajectory[step].source for step in self.steps)
+            self._to_come = [source for source in sources if source is not None]
+            thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
+            thread.start()
+            self._stack.callback(thread.join)
+            self._stack.callback(self._stop.set)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop downloading, and delete all that was downloaded."""
+        self._stack.close()
+
+    @contextmanager
+    def use(self, step: int) -> Iterator[Checkpoint]:
+        """Give the checkpoint at `step`, downloaded, as it stays meanwhile.
+
+        Raises
+        ------
+        UnknownStepError
+            If there is no such step.
+        CheckpointError
+            If it cannot be downloaded, or too many are in use here already.
+        """
+        checkpoint = self.trajectory[step]
+        with checkpoint.present() as there:
+            with self._guard:
+                if checkpoint.source in self._to_come:
+                    self._to_come.remove(checkpoint.source)
+                self._ahead.discard(checkpoint.source)
+            yield there
+
+    def _count(self) -> int:
+        """Return how many revisions both bounds allow, were all of them as large as the largest."""
+        if self._max_bytes is None:
+            return self._max_revisions
+        largest = max(1, *(_size(c.source) for c in self.trajectory if c.source is not None))
+        return min(self._max_revisions, max(1, self._max_bytes // largest))
+
+    def _work(self) -> None:
+        stop_downloads_on(self._stop)
+        while not self._stop.is_set():
+            with self._guard:
+                ahead = {source.commit for source in self._ahead}
+                source = next((s for s in self._to_come if s not in self._ahead), None)
+            if source is None or not self._fetched(source, ahead):
+                self._stop.wait(_POLL)
+
+    def _fetched(self, source: HubRevision, ahead: set[str]) -> bool:
+        """Download `source` if there is room for it; return whether that is done with."""
+        try:
+            if not source.fetch_ahead(keep=ahead):
+                return False
+        except (CheckpointError, OSError) as error:  # raised again where it is used
+            logger.debug("%s cannot be downloaded ahead: %s", source.name, error)
+        with self._guard:
+            if source in self._to_come:
+                self._ahead.add(source)
+        return True
+
+
+def _bounded(trajectory: Trajectory, slots: Slots) -> Trajectory:
+    """Return the trajectory with Hub weights that are read through `slots`."""
+    checkpoints = [
+        c.moved(replace(c.weights.source, slots=slots)) if isinstance(c.weights, HubWeights) else c
+        for c in trajectory
+    ]
+    return replace(trajectory, checkpoints=tuple(checkpoints))
+
+
+def _size(source: HubRevision) -> int:
+    try:
+        return source.size()
+    except CheckpointError:
+        return 0  # its download will say why

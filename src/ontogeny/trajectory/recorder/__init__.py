@@ -1,0 +1,6 @@
+"""Checkpoints that a training loop or transformers' Trainer writes while it trains."""
+
+from .recorder import Recorder
+from .schedule import Schedule
+
+__all__ = ["Recorder", "Schedule"]

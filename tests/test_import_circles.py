@@ -1,0 +1,41 @@
+"""No module of a package imports one that imports it, nor does any sub-package."""
+
+from pathlib import Path
+
+from helpers.import_graph import between_parts, circles, import_graph
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+KNOWN = {
+    frozenset({"ontogeny.study.readings", "ontogeny.study.work"}),
+}
+"""Circles that are still to be opened; none is to be added."""
+
+
+def test_no_two_modules_import_each_other():
+    assert circles(import_graph(SOURCE)) == KNOWN
+
+
+def test_no_two_parts_of_a_package_import_each_other():
+    found = {
+        circle
+        for parts in between_parts(import_graph(SOURCE)).values()
+        for circle in circles(parts)
+    }
+    assert found == KNOWN
+
+
+def test_a_circle_is_found_wherever_its_imports_stand(tmp_path):
+    package = tmp_path / "thing"
+    for folder in (package, package / "inner"):
+        folder.mkdir()
+        (folder / "__init__.py").write_text("")
+    (package / "one.py").write_text("def f():\n    from .inner.deep import x\n")
+    (package / "inner" / "deep.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from thing import two\n"
+    )
+    (package / "two.py").write_text("from . import one\n")
+    graph = import_graph(tmp_path)
+    assert circles(graph) == {frozenset({"thing.one", "thing.two", "thing.inner.deep"})}
+    parts = frozenset({"thing.one", "thing.two", "thing.inner"})
+    assert circles(between_parts(graph)["thing"]) == {parts}
