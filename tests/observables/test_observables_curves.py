@@ -141,13 +141,19 @@ def test_signals_take_the_layers_that_both_have_and_that_vary():
         judged(Signals("x"), node(values), {"activation-decay": xr.Dataset()})
 
 
+def noisy(variable, floors):
+    """A node whose variable has errors that give these noises of a difference."""
+    errors = np.array(floors) / (1.96 * np.sqrt(2))
+    return xr.Dataset({f"{variable}_stderr": ("layer", errors)}, coords={"layer": PATHS})
+
+
 def test_learning_dynamics_use_the_other_nodes_noise_floor():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
-    floor = xr.Dataset({"floor": ("layer", [0.0, 0.01, 0.05, 0.9])}, coords={"layer": PATHS})
+    floor = noisy("relative_distance", [0.0, 0.01, 0.05, 0.9])
     found = judged(LearningDynamics("x"), node(values), {"x": floor})
     assert found.progressed.values.tolist() == [1, 1, 1, 0]
     assert found.converged.values.tolist() == [0, 1, 1, 0]
-    alone = learning_progress(LATE, values[1], 0.01, reference_index=49)
+    alone = learning_progress(LATE, values[1], found.noise[1].item(), reference_index=49)
     assert (float(found.since[1]), float(found.bound[1])) == (alone.since, alone.bound)
     assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
     assert "observed up to step 490,000 in 3 of 4 layers" in words(found)
@@ -178,24 +184,21 @@ def test_only_curves_that_vanish_at_the_reference_lose_it():
     assert curve_reference(data, values.T) is None
 
 
-def test_floors_come_from_refits_or_from_standard_errors():
+def test_the_noise_of_a_curve_is_that_of_its_own_standard_errors():
     layers = {"layer": PATHS}
-    errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
+    table = (("step", "layer"), np.full((3, 4), 0.1))
+    errors = xr.Dataset({"stable_rank_stderr": table}, coords=layers)
     expected = pytest.approx(np.full(4, 1.96 * np.sqrt(2) * 0.1))
-    assert floor_of(errors, "rotation_removed", {}, PATHS) == expected
-    own = errors.rename(stderr="stable_rank_stderr")
-    assert floor_of(own, "stable_rank", {}, PATHS) == expected
-    loss = xr.Dataset({"loss": ("step", np.ones(3)), "stderr": ("step", np.full(3, 0.1))})
+    assert floor_of(errors, "stable_rank", {}, PATHS) == expected
+    assert floor_of(noisy("distance", np.full(4, 0.3)), "distance", {}, PATHS) == pytest.approx(0.3)
+    loss = xr.Dataset({"loss_stderr": ("step", np.full(3, 0.1))})
     assert floor_of(loss, "loss", {}, ["model"]) == pytest.approx([1.96 * np.sqrt(2) * 0.1])
 
 
 def test_the_noise_of_one_variable_is_not_taken_for_another():
-    layers = {"layer": PATHS}
-    floor = xr.Dataset({"floor": ("layer", np.full(4, 0.1))}, coords=layers)
-    assert floor_of(floor, "relative_distance", {}, PATHS).tolist() == [0.1] * 4
-    assert np.isnan(floor_of(floor, "reconstruction_error", {}, PATHS)).all()
-    errors = xr.Dataset({"stderr": (("step", "layer"), np.full((3, 4), 0.1))}, coords=layers)
-    assert np.isnan(floor_of(errors, "distance", {}, PATHS)).all()  # in other units
+    node = noisy("relative_distance", np.full(4, 0.1))
+    assert np.isnan(floor_of(node, "reconstruction_error", {}, PATHS)).all()
+    assert np.isnan(floor_of(node, "distance", {}, PATHS)).all()  # in other units
     assert np.isnan(floor_of(xr.Dataset(), "relative_distance", {}, PATHS)).all()
 
 
@@ -217,8 +220,11 @@ def test_curves_that_never_moved_do_not_read_as_restless():
 
 def test_noise_that_was_not_measured_is_said():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
-    partly = xr.Dataset({"floor": ("layer", [0.1, np.nan, 0.1, 0.1])}, coords={"layer": PATHS})
+    partly = noisy("relative_distance", [0.1, np.nan, 0.1, 0.1])
     found = judged(LearningDynamics("x"), node(values), {"x": partly})
+    assert np.isnan(found.progressed[1]) and np.isnan(
+        found.converged[1]
+    )  # unknown, not "any change"
     assert "not measured in 1 of 4 layers" in words(found)
     assert found.noise.isnull().values.tolist() == [False, True, False, False]
     given = judged(LearningDynamics("x", noise=0.1), node(values), {"x": xr.Dataset()})

@@ -208,7 +208,7 @@ def test_the_page_and_the_papers_figures_draw_them(result, tmp_path):
     written = og.report.write_figures(result, tmp_path / "figures", formats=())
     names = {path.name for path in written}
     assert {
-        "tcav-against-scores.csv",
+        "tcav-against-score.csv",
         "tcav-regimes.csv",
         "tcav-regimes.tex",
         "cav-accuracy.csv",
