@@ -275,10 +275,11 @@ class _Best:
             self.X = xp.where(better, X, self.X)
             self._upper = xp.minimum(upper, self._upper)
             self._lower = xp.maximum(lower, self._lower)
-        least = 1e-12 * float(xp.sum(norm.value(U)))  # an exact fit has nothing to be a share of
+        # The gap is a share of the objective, which is zero for an exact fit.
+        negligible = 1e-12 * float(xp.sum(norm.value(U)))
         above = max(float(xp.sum(self._upper)) - float(xp.sum(self._lower)), 0.0)
         whole = float(xp.sum(self._upper))
-        self.gap = 0.0 if whole <= least else above / whole
+        self.gap = 0.0 if whole <= negligible else above / whole
 
 
 def _per_problem(norm: ResidualNorm, entries: Array) -> Array:

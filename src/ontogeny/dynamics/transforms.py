@@ -155,12 +155,12 @@ def transform(
     kept = (values > largest / max_condition) & (values > 0)
     inverse_transposed = (left * xp.where(kept, 1.0 / xp.where(kept, values, 1.0), 0.0)) @ right
     Q = best_rotation((W.mT @ V)[None].mT)[0]
-    least = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
+    smallest = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
     norm = xp.linalg.matrix_norm
     return Transform(
         matrix=_back(T, given),
         log_det=float(xp.sum(xp.log(values[kept]))),
-        condition=largest / least if least > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
+        condition=largest / smallest if smallest > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
         rank=int(xp.sum(xp.astype(kept, xp.int64))),
         general=TransformError(float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))),
         orthogonal=TransformError(float(norm(W - V @ Q)), float(norm(U - B @ Q))),

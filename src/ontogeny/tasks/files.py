@@ -41,7 +41,7 @@ def text_files(
         One or several of: a file, a folder (its text files, also in folders below), a glob such
         as ``"texts/**/*.txt"``.
     unit
-        ``"paragraph"`` (parted by blank lines, each put on one line), ``"line"`` (for files with
+        ``"paragraph"`` (separated by blank lines, each put on one line), ``"line"`` (for files with
         one text a line, such as WikiText) or ``"file"``.
     field
         The key of the text where JSON values are objects.
