@@ -222,7 +222,7 @@ def test_series_without_noise_or_with_few_steps_are_not_judged():
     smooth = regimes(LATE, np.exp(-LATE / 1e5))
     assert smooth.boundary is None and "no noise" in smooth.reason and np.isnan(smooth.p_value)
     short = regimes(np.arange(9), np.random.default_rng(0).normal(size=9))
-    assert short.reason == "9 usable steps are too few to tell two noise levels (18 needed)"
+    assert short.reason == "9 usable steps are too few to compare two noise levels (18 needed)"
     empty = regimes(np.arange(20), np.full(20, np.nan))
     assert empty.boundary is None and empty.reason
 
@@ -284,7 +284,7 @@ def test_same_seed_same_answer():
         (LATE, np.full(50, np.inf), {}, NonFiniteError, "infinite"),
         (LATE, np.zeros(50), {"alpha": 1.0}, ArgumentError, "alpha"),
         (LATE, np.zeros(50), {"n_draws": 3}, ArgumentError, "n_draws"),
-        (LATE, np.zeros(50), {"least": 2}, ArgumentError, "least"),
+        (LATE, np.zeros(50), {"min_residuals": 2}, ArgumentError, "min_residuals"),
         (LATE, np.zeros(50), {"reference_index": 50}, ArgumentError, "reference_index"),
     ],
 )

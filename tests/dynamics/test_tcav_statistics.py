@@ -1,8 +1,5 @@
 """Regime tables against the report's printed cells; permutation tests against what is known."""
 
-import csv
-import io
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +10,6 @@ from ontogeny.concepts import CAV
 from ontogeny.dynamics import (
     compare_regimes,
     permutation_test,
-    regime_csv,
-    regime_latex,
     regime_table,
 )
 from ontogeny.errors import ArgumentError
@@ -64,35 +59,6 @@ def test_windows_pick_their_steps():
     assert regime_table(scores, steps).early_steps.values.tolist() == [9, 8, 9]
 
 
-def test_csv_reads_back():
-    steps = np.arange(10)
-    table = regime_table(np.random.default_rng(0).uniform(size=(2, 10)), steps, (0, 4), (5, 9))
-    rows = list(csv.DictReader(io.StringIO(regime_csv(table))))
-    assert [row["layer"] for row in rows] == ["0", "1", "sum"]
-    assert float(rows[1]["late_sd"]) == float(table.late_sd[1])
-    assert float(rows[2]["difference"]) == float(table.sum_difference)
-    assert float(rows[2]["standardised"]) == float(table.sigma_aware_sum)
-
-
-def test_latex_has_the_reports_layout():
-    layers = [f"model.layers.{i}.mlp_out" for i in range(1, 12)]
-    tables = {
-        name: compare_regimes(*cells.T, layers)
-        for name, cells in (("Syntactic", SYNTACTIC), ("Semantic & more", SEMANTIC))
-    }
-    latex = regime_latex(tables)
-    lines = latex.splitlines()
-    assert lines[0] == r"\begin{tabular}{lrrrr}" and lines[-1] == r"\end{tabular}"
-    assert r"\multicolumn{2}{c}{Semantic \& more}" in lines[1]
-    assert lines[4] == (
-        r"model.layers.1.mlp\_out & \cellcolor[gray]{0.85}\textbf{0.597} (0.145) & 0.440 (0.115)"
-        r" & 0.571 (0.137) & \cellcolor[gray]{0.85}\textbf{0.581} (0.109) \\"
-    )
-    assert "{+0.140}" in lines[-3] and "{-0.126}" in lines[-3]
-    assert "{+0.118}" in lines[-2] and "{-0.289}" in lines[-2]
-    assert latex.count("cellcolor") == 22
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -101,7 +67,6 @@ def test_latex_has_the_reports_layout():
         (lambda: compare_regimes([1], [0.1], [1, 2], [0.1]), "one per layer"),
         (lambda: compare_regimes([1], [-0.1], [1], [0.1]), "early_sd must not be negative"),
         (lambda: compare_regimes([1], [0], [2], [0]), "the change of 0 has no scale"),
-        (lambda: regime_latex({}), "one or more regime tables"),
         (lambda: permutation_test([0.5], [0.5, 0.4]), "a last axis of at least one shuffle"),
         (lambda: permutation_test([0.5], np.zeros((1, 0))), "at least one shuffle"),
     ],

@@ -74,7 +74,7 @@ def test_without_a_change_of_noise_the_page_says_so():
 def test_curves_without_noise_are_not_judged():
     values = planted("exponential", "none", LATE, 4, 0.0, np.random.default_rng(0))
     found = judged(Regimes("concepts-ica"), node(values), {})
-    assert "no noise that could be told" in words(found)
+    assert "no noise distinguishable" in words(found)
 
 
 def test_fits_are_those_of_the_plain_function():

@@ -385,12 +385,12 @@ def test_a_task_is_learned_where_nearly_all_is_right(right, learned):
 
 
 def test_seeds_that_disagree_show_nothing():
-    assert evidence.more([3.0, 4.0], [2.0, 2.0], 0.5) is True
-    assert evidence.more([2.2, 2.2], [2.0, 2.0], 0.5) is False
-    assert evidence.more([1.9, 6.0], [2.0, 2.0], 0.5) is None
-    assert evidence.more([np.nan, 6.0], [2.0, 2.0], 0.5) is None
-    assert evidence.agreed([True, False]) is None
-    assert evidence.agreed([True, True], [np.nan]) is None
+    assert evidence.exceeds([3.0, 4.0], [2.0, 2.0], 0.5) is True
+    assert evidence.exceeds([2.2, 2.2], [2.0, 2.0], 0.5) is False
+    assert evidence.exceeds([1.9, 6.0], [2.0, 2.0], 0.5) is None
+    assert evidence.exceeds([np.nan, 6.0], [2.0, 2.0], 0.5) is None
+    assert evidence.unanimous([True, False]) is None
+    assert evidence.unanimous([True, True], [np.nan]) is None
 
 
 def of_figure_6(lost, followed=4.0, largest=0.2):

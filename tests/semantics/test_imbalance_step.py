@@ -34,8 +34,6 @@ def test_singular_values_are_those_of_the_paper():
 def test_the_papers_weights_level_the_singular_values_but_not_the_growth_rates():
     step = step_imbalance(8, 10)
     omega = step.reweighting("paper")
-    values, right = step.factors_of_reweighted()
-    assert np.allclose(step.U * values @ right.T, step.S_centred * omega, atol=1e-12)
     assert np.allclose(np.linalg.svd(step.S_centred * omega)[1][:7], 1)
     assert np.ptp(loss_growth_rates(step.S_centred, omega)[:7]) > 0.5
     level = loss_growth_rates(step.S_centred, step.reweighting("equal-rates"))[:7]

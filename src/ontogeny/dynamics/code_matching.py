@@ -1,4 +1,4 @@
-"""Which concept of one fit is which of another, told by their codes on the same rows."""
+"""Which concept of one fit is which of another, by their codes on the same rows."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Shape(abc.ABC):
 
     @abc.abstractmethod
     def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and greatest θ for series whose smallest gap is `gap`."""
+        """Return the smallest and largest θ for series whose smallest gap is `gap`."""
 
     @abc.abstractmethod
     def grid(self, gap: float, offset: bool) -> np.ndarray:
@@ -69,23 +69,33 @@ class Exponential(Shape):
         return (s * np.exp(theta[0] * s))[:, None]
 
 
-class Power(Shape):
+class ScaleAndExponent(Shape):
+    """A shape with a time scale τ and an exponent."""
+
+    parameters = ("scale", "exponent")
+    timelike = (1, 0)
+    exponents: ClassVar[tuple[float, float]]
+    longest: ClassVar[float]
+
+    def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ranges of τ and of the exponent."""
+        low, high = self.exponents
+        return np.array([FASTEST * gap, low]), np.array([self.longest, high])
+
+    def grid(self, gap: float, offset: bool) -> np.ndarray:
+        """Return pairs of τ and exponent."""
+        scales = np.geomspace(FASTEST * gap, self.longest, 40)
+        exponents = np.geomspace(*self.exponents, 16)
+        pairs = np.meshgrid(scales, exponents, indexing="ij")
+        return np.stack(pairs, axis=-1).reshape(-1, 2)
+
+
+class Power(ScaleAndExponent):
     """g = (1 + s/τ)^−p: a power law once s is beyond τ."""
 
     name = "power"
-    parameters = ("scale", "exponent")
-    timelike = (1, 0)
-    exponents: ClassVar[tuple[float, float]] = (0.05, 50.0)
-
-    def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ranges of τ and p."""
-        low, high = self.exponents
-        return np.array([FASTEST * gap, low]), np.array([SLOWEST * high, high])
-
-    def grid(self, gap: float, offset: bool) -> np.ndarray:
-        """Return pairs of τ and p."""
-        (tau_low, _), (tau_high, _) = self.bounds(gap, offset)
-        return _pairs(np.geomspace(tau_low, tau_high, 40), np.geomspace(*self.exponents, 16))
+    exponents = (0.05, 50.0)
+    longest = SLOWEST * 50.0
 
     def curve(self, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return (1 + s/τ)^−p."""
@@ -98,23 +108,12 @@ class Power(Shape):
         return np.stack([g * p * s / (tau * (tau + s)), -g * np.log1p(s / tau)], axis=1)
 
 
-class StretchedExponential(Shape):
+class StretchedExponential(ScaleAndExponent):
     """g = exp(−(s/τ)^β); β = 1 is an exponential."""
 
     name = "stretched-exponential"
-    parameters = ("scale", "exponent")
-    timelike = (1, 0)
-    exponents: ClassVar[tuple[float, float]] = (0.1, 6.0)
-
-    def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ranges of τ and β."""
-        low, high = self.exponents
-        return np.array([FASTEST * gap, low]), np.array([SLOWEST, high])
-
-    def grid(self, gap: float, offset: bool) -> np.ndarray:
-        """Return pairs of τ and β."""
-        (tau_low, _), (tau_high, _) = self.bounds(gap, offset)
-        return _pairs(np.geomspace(tau_low, tau_high, 40), np.geomspace(*self.exponents, 16))
+    exponents = (0.1, 6.0)
+    longest = SLOWEST
 
     def curve(self, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return exp(−(s/τ)^β)."""
@@ -129,10 +128,6 @@ class StretchedExponential(Shape):
             fall = np.where(x < 700, x * np.exp(-x), 0.0)
             log = np.where(s > 0, np.log(s / tau), 0.0)
         return np.stack([fall * beta / tau, -fall * log], axis=1)
-
-
-def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 SHAPES: dict[str, Shape] = {

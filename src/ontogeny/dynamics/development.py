@@ -132,8 +132,6 @@ def development(
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
-    if reference_index is not None:
-        series[..., reference_index] = np.nan
     rows = series.reshape(-1, len(steps))
     noise = floors(floor, scale, series, may_be_unknown=True).reshape(rows.shape)
     start, stop, last = _ends(rows)

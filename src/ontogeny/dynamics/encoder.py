@@ -1,4 +1,4 @@
-"""Encoder dynamics: do this checkpoint's activations tell the reference's concepts (row A10)."""
+"""Encoder dynamics: how well activations predict the reference's concepts (row A10)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .logits import LogitComparison, compare_logits
 __all__ = ["Encoding", "encode"]
 
 
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """What `encode` found.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Encoding(LogitComparison):
+    """What `encode` found: the encoder's test codes compared with the reference's.
 
     Parameters
     ----------
@@ -24,36 +24,13 @@ class Encoding:
         The linear map that was fitted on the train rows, with its error and convergence.
     codes
         Its codes of the test rows (n_test, r).
-    comparison
-        These codes against the reference's.
     matching
         How the reference's test codes were matched; None where they were taken as they are.
     """
 
     encoder: Encoder
     codes: Array
-    comparison: LogitComparison
     matching: CodeMatching | None
-
-    @property
-    def mse(self) -> float:
-        """Mean squared error between the two distributions over concepts."""
-        return self.comparison.mse
-
-    @property
-    def cross_entropy(self) -> float:
-        """Mean cross-entropy H(P_ref, Q), in nats."""
-        return self.comparison.cross_entropy
-
-    @property
-    def kl(self) -> float:
-        """Mean KL(P_ref ‖ Q), in nats."""
-        return self.comparison.kl
-
-    @property
-    def correlation(self) -> float:
-        """Correlation between the logits."""
-        return self.comparison.correlation
 
 
 def encode(
@@ -126,4 +103,4 @@ def encode(
     if match is not None:
         reference = match.apply(reference)
     comparison = compare_logits(codes, reference, temperature=temperature)
-    return Encoding(encoder, codes, comparison, match)
+    return Encoding(**vars(comparison), encoder=encoder, codes=codes, matching=match)

@@ -1,4 +1,4 @@
-"""Which shape a decay has: exponential only where nothing else explains it as well."""
+"""Which shape a decay has: exponential only where no other shape fits as well."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import check_choice
 from .decay_shapes import SHAPES
 from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
 from .fits import fit_shape
-from .series import checked_steps, checked_values
+from .series import checked_series, checked_steps
 
 __all__ = ["FitComparison", "compare_fits"]
 
@@ -46,14 +46,14 @@ class FitComparison:
 
     @property
     def exponential(self) -> bool:
-        """Whether "exponential" is earned.
+        """Whether the best fit is exponential.
 
         It is the best of all, its rate is determined and negative, and its residuals have no
         visible order (p ≥ 0.05).
         """
         fit = self.fits["exponential"]
-        earned = self.best == "exponential" and fit.determined and fit.rate < 0
-        return bool(earned and fit.residual_p >= LEVEL)  # NaN: not tested, not earned
+        best = self.best == "exponential" and fit.determined and fit.rate < 0
+        return bool(best and fit.residual_p >= LEVEL)  # NaN: not tested, so not counted
 
     @property
     def reason(self) -> str:
@@ -129,9 +129,7 @@ def compare_fits(
         for name in SHAPES
     }
     steps = checked_steps(steps)
-    series = checked_values(values, len(steps), reference_index)
-    if reference_index is not None:
-        series[reference_index] = NAN
+    series = checked_series("values", values, steps, reference_index)
     for name, degree in (("straight", 1), ("constant", 0)):
         fits[name] = _polynomial(name, degree, steps, series)
     scores = np.array([getattr(fit, criterion) for fit in fits.values()])

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
-from ..errors import ArgumentError
 from .decay_shapes import FASTEST, SHAPES, SLOWEST, Shape
 from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
-from .series import checked_steps, checked_values, numbers
+from .series import checked_series, checked_steps
 
 __all__ = ["fit_exponential", "fit_power", "fit_shape", "fit_stretched_exponential"]
 
@@ -125,12 +124,7 @@ def fit_shape(
     """
     shape = SHAPES[model]
     steps = checked_steps(steps)
-    given = numbers("values", values)
-    if given.ndim != 1:
-        raise ArgumentError(f"values must be one series ({len(steps)},); got shape {given.shape}.")
-    series = checked_values(given, len(steps), reference_index)
-    if reference_index is not None:
-        series[reference_index] = np.nan
+    series = checked_series("values", values, steps, reference_index)
     there = ~np.isnan(series)
     t, y = steps[there], series[there]
     reason = refusal(y, len(shape.parameters) + 1 + offset)
@@ -232,12 +226,12 @@ def _undetermined(
     if scale <= 1.01 * FASTEST * gap:
         return "the fall lies between two checkpoints"
     if offset and scale >= 0.99 * SLOWEST:
-        return "the series is as good as straight"
+        return "the series is practically straight"
     if not np.isfinite(error).all():
-        return "the parameters cannot be told apart"
+        return "the parameters cannot be distinguished"
     weak = [
         name
         for name, value, spread in zip(shape.parameters, theta, error, strict=True)
         if 2 * spread > abs(value)
     ]
-    return f"{' and '.join(weak)} cannot be told from zero" if weak else ""
+    return f"{' and '.join(weak)} cannot be distinguished from zero" if weak else ""

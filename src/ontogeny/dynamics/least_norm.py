@@ -17,7 +17,7 @@ from ..distances.pair import double
 from ..errors import ArgumentError, check_choice
 from .residual_norms import NORMS, ResidualNorm, matrix_norm
 
-__all__ = ["ENCODER_NORMS", "Encoder", "fit_encoder"]
+__all__ = ["ENCODER_NORMS", "Encoder", "fit_encoder", "given_back"]
 
 ENCODER_NORMS = ("fro", "nuclear", "2", "l1", "linf", "induced-l1", "induced-linf")
 _UNITARY = ("fro", "nuclear", "2")
@@ -186,8 +186,8 @@ def fit_encoder(
     E, b = basis.carried_back(X)
     error, whole = matrix_norm(target - basis.Q @ X, norm), matrix_norm(target, norm)
     return Encoder(
-        matrix=_given_back(E * (u / a), given),
-        intercept=_given_back(b * u, given),
+        matrix=given_back(E * (u / a), given),
+        intercept=given_back(b * u, given),
         norm=norm,
         error=error * u,
         relative_error=error / whole if whole > 0 else 0.0,
@@ -275,10 +275,11 @@ class _Best:
             self.X = xp.where(better, X, self.X)
             self._upper = xp.minimum(upper, self._upper)
             self._lower = xp.maximum(lower, self._lower)
-        least = 1e-12 * float(xp.sum(norm.value(U)))  # an exact fit has nothing to be a share of
+        # The gap is a share of the objective, which is zero for an exact fit.
+        negligible = 1e-12 * float(xp.sum(norm.value(U)))
         above = max(float(xp.sum(self._upper)) - float(xp.sum(self._lower)), 0.0)
         whole = float(xp.sum(self._upper))
-        self.gap = 0.0 if whole <= least else above / whole
+        self.gap = 0.0 if whole <= negligible else above / whole
 
 
 def _per_problem(norm: ResidualNorm, entries: Array) -> Array:
@@ -309,7 +310,7 @@ def _size(values: Array) -> float:
     return float(xp.max(xp.abs(values)))
 
 
-def _given_back(result: Array, given: Array) -> Array:
+def given_back(result: Array, given: Array) -> Array:
     """Return `result` in the dtype and on the device of `given`."""
     shaped = namespace(result).astype(result, given.dtype, copy=False)
     return shaped.to(given.device) if is_torch_array(shaped) else shaped

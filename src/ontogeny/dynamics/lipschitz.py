@@ -66,8 +66,8 @@ def lipschitz_ratios(steps: ArrayLike, output: ArrayLike, input_: ArrayLike) -> 
     (array([ 2.,  1., nan]), 2.0, 0.0)
     """
     steps = checked_steps(steps)
-    top = checked_values(output, len(steps), None)
-    below = checked_values(input_, len(steps), None)
+    top = checked_values(output, len(steps))
+    below = checked_values(input_, len(steps))
     try:
         below = np.broadcast_to(below, top.shape)
     except ValueError:

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 __all__ = ["LogitComparison", "compare_logits", "concept_shares"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LogitComparison:
     """Codes Z compared with reference codes Z_ref; P and Q are their softmax over concepts.
 

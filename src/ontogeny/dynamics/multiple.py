@@ -11,7 +11,7 @@ __all__ = ["holm"]
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:
-    """Return p-values corrected so that one false positive among all has the stated level.
+    """Return p-values corrected that bound the probability of any false positive among all tests.
 
     S. Holm, Scand. J. Statist. 6, 1979: the i-th smallest of n is multiplied by n − i + 1, then
     made monotone and cut at 1. Valid whatever the tests' dependence. NaN (not tested) stays NaN

@@ -63,27 +63,27 @@ def segment_costs(
 ) -> np.ndarray:
     """Return the costs (..., n) of the n segments [start, stop) of residuals (..., T, K).
 
-    NaN is left out. `floor` (K,) is the least mean that counts, so that zeros cost something.
+    NaN is left out. `floor` (K,) is the smallest mean that counts, so that zeros cost something.
     """
     costs = np.zeros((*residuals.shape[:-2], len(starts)))
-    for k, least in enumerate(floor):  # one series at a time: memory
+    for k, smallest in enumerate(floor):  # one series at a time: memory
         size = np.abs(residuals[..., k])
         there = ~np.isnan(size)
         sums = _sums(np.where(there, size, 0.0), starts, stops)
         counts = _sums(there.astype(np.float64), starts, stops)
-        costs += counts * np.log(np.maximum(sums / np.maximum(counts, 1), least))
+        costs += counts * np.log(np.maximum(sums / np.maximum(counts, 1), smallest))
     return costs
 
 
 def single_boundary(
-    residuals: np.ndarray, floor: np.ndarray, least: int
+    residuals: np.ndarray, floor: np.ndarray, min_residuals: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how much the best single boundary saves, and its place, both (...,).
 
-    `least` is the fewest residuals in a segment.
+    `min_residuals` is the fewest residuals in a segment.
     """
     end = residuals.shape[-2]
-    places = np.arange(least, end - least + 1)
+    places = np.arange(min_residuals, end - min_residuals + 1)
     start, stop = np.zeros_like(places), np.full_like(places, end)
     cut = segment_costs(residuals, floor, start, places)
     cut = cut + segment_costs(residuals, floor, places, stop)
@@ -91,11 +91,11 @@ def single_boundary(
     return whole - cut.min(axis=-1), places[cut.argmin(axis=-1)]
 
 
-def double_boundary(residuals: np.ndarray, floor: np.ndarray, least: int) -> np.ndarray:
-    """Return how much the best two boundaries save, (...,); minus infinity without room."""
+def double_boundary(residuals: np.ndarray, floor: np.ndarray, min_residuals: int) -> np.ndarray:
+    """Return how much the best two boundaries save, (...,); -inf where they do not fit."""
     end = residuals.shape[-2]
-    first, second = np.triu_indices(end + 1, least)
-    inside = (first >= least) & (second <= end - least)
+    first, second = np.triu_indices(end + 1, min_residuals)
+    inside = (first >= min_residuals) & (second <= end - min_residuals)
     first, second = first[inside], second[inside]
     if not len(first):
         return np.full(residuals.shape[:-2], -np.inf)
@@ -108,7 +108,7 @@ def double_boundary(residuals: np.ndarray, floor: np.ndarray, least: int) -> np.
 
 
 def best_boundaries(
-    residuals: np.ndarray, floor: np.ndarray, count: int, least: int
+    residuals: np.ndarray, floor: np.ndarray, count: int, min_residuals: int
 ) -> tuple[int, ...]:
     """Return the `count` places that cut residuals (T, K) into the cheapest segments.
 
@@ -136,7 +136,7 @@ def best_boundaries(
         def error(self, start: int, end: int) -> float:
             return float(costs[start, end])
 
-    search = Dynp(custom_cost=Stored(), min_size=least, jump=1)
+    search = Dynp(custom_cost=Stored(), min_size=min_residuals, jump=1)
     found = search.fit(residuals).predict(n_bkps=count)
     search.seg.cache_clear()  # a cache of the class, not of the object
     return tuple(int(place) for place in found[:-1])

@@ -47,7 +47,7 @@ def step_order_test(
     random_state
         Seed of the orders; all series see the same ones.
     alpha
-        Level at which the caller will judge the corrected p-values.
+        Level with which the caller will compare the corrected p-values.
 
     Returns
     -------
@@ -98,8 +98,8 @@ def step_order_test(
 
 def _draws_for(series: int, n_permutations: int, alpha: float) -> int:
     """Return how many orders make the smallest corrected p-value comfortably less than alpha."""
-    least = series / alpha
-    return max(n_permutations, math.ceil(least), min(math.ceil(5 * least), 99_999))
+    needed = series / alpha
+    return max(n_permutations, math.ceil(needed), min(math.ceil(5 * needed), 99_999))
 
 
 def _p_values(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
-from .series import RESOLUTION, checked_steps, checked_values, floors, numbers
+from .series import RESOLUTION, checked_series, checked_steps, floors
 
 __all__ = ["LearningProgress", "learning_progress"]
 
@@ -135,14 +135,7 @@ def learning_progress(
     'Learning progress was observed: below its first value from step 200 up to step 700.'
     """
     times = checked_steps(steps)
-    given = numbers("distance_to_reference", distance_to_reference)
-    if given.ndim != 1:
-        raise ArgumentError(
-            f"distance_to_reference must be one series ({len(times)},); got shape {given.shape}."
-        )
-    series = checked_values(given, len(times), reference_index)
-    if reference_index is not None:
-        series[reference_index] = NAN
+    series = checked_series("distance_to_reference", distance_to_reference, times, reference_index)
     there = ~np.isnan(series)
     if there.sum() < 3:
         raise ArgumentError(f"at least 3 values are needed; got {there.sum()}.")

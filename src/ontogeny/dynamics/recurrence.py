@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError
 from .order import FEWEST_STEPS, step_order_test
-from .series import RESOLUTION, checked_steps, checked_values, numbers
+from .series import RESOLUTION, checked_series, checked_steps
 
 __all__ = ["Recurrence", "recurrence"]
 
@@ -112,13 +111,8 @@ def recurrence(
     >>> round(found.slope, 6), round(found.fixed_point, 6), found.even
     (0.8, 0.5, True)
     """
-    given = numbers("values", values)
-    if given.ndim != 1 or not len(given):
-        raise ArgumentError(f"values must be one series (T,); its shape is {given.shape}.")
-    times = checked_steps(np.arange(len(given)) if steps is None else steps)
-    series = checked_values(given, len(times), reference_index)
-    if reference_index is not None:
-        series[reference_index] = NAN
+    times = checked_steps(np.arange(np.size(values)) if steps is None else steps)
+    series = checked_series("values", values, times, reference_index)
     there = ~np.isnan(series)
     pairs = np.flatnonzero(there[:-1] & there[1:])
     gaps = np.diff(times)

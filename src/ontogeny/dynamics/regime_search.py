@@ -19,26 +19,26 @@ HALF = NEIGHBOURS // 2
 class RegimeSearch:
     """Series (T, K) without gaps common to all, their noise, and what is drawn from it.
 
-    ``reason`` says why nothing can be told, or is empty. ``used`` are the series whose noise can
-    be told from their trend; the others take no part.
+    ``reason`` says why no boundary can be looked for, or is empty. ``used`` are the series whose
+    noise can be distinguished from their trend; the others take no part.
     """
 
     def __init__(
         self,
         steps: np.ndarray,
         series: np.ndarray,
-        least: int,
+        min_residuals: int,
         n_draws: int,
         rng: np.random.Generator,
     ) -> None:
-        self.steps, self.series, self.least = steps, series, least
+        self.steps, self.series, self.min_residuals = steps, series, min_residuals
         self.n_draws, self.rng = n_draws, rng
         self.residuals = self.trend = np.full(series.shape, np.nan)
         self.reason = self._prepared()
 
     def places(self, count: int) -> tuple[int, ...]:
         """Return the best boundaries as positions of the first step of each later regime."""
-        found = best_boundaries(self.judged, self.floor, count, self.least)
+        found = best_boundaries(self.central, self.floor, count, self.min_residuals)
         return tuple(place + HALF for place in found)
 
     def p_value(self) -> float:
@@ -48,7 +48,7 @@ class RegimeSearch:
         drawn = self._residuals_of(whole[rows])[:, self.inner]
         p = []
         for cut in (_as_they_are, without_bend):
-            (one,), (two,) = self._gains(cut(self.judged[None]))
+            (one,), (two,) = self._gains(cut(self.central[None]))
             ones, twos = self._gains(cut(drawn))
             p.append(2 * min(_rank(ones, one), _rank(twos, two)))
         return min(1.0, max(p))
@@ -58,7 +58,7 @@ class RegimeSearch:
         drawn = self._residuals_of(self._resampled(self.places(1)))[:, self.inner]
         p = []
         for cut in (_as_they_are, without_bend):
-            (one,), (two,) = self._gains(cut(self.judged[None]))
+            (one,), (two,) = self._gains(cut(self.central[None]))
             ones, twos = self._gains(cut(drawn))
             p.append(_rank(twos - ones, two - one))
         return max(p)
@@ -73,8 +73,8 @@ class RegimeSearch:
         every = np.concatenate([self.residuals[None, :, self.used], drawn])
         gains = jump_gains(self.panel, every, self.used)
         spread = gains.std(axis=0)
-        most = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
-        return _rank(most[1:], float(most[0]))
+        largest = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
+        return _rank(largest[1:], float(largest[0]))
 
     def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
@@ -85,17 +85,19 @@ class RegimeSearch:
         ends = [0, *places, len(self.steps)]
         levels = [self.level(residuals, a, b) for a, b in itertools.pairwise(ends)]
         start, stop = max(ends[main], HALF), min(ends[main + 2], len(self.steps) - HALF)
-        _, found = single_boundary(residuals[:, start:stop], self.floor, self.least)
+        _, found = single_boundary(residuals[:, start:stop], self.floor, self.min_residuals)
         return found + start, np.stack(levels, axis=1)
 
     def _prepared(self) -> str:
         """Find trend and residuals; return why that is not possible, or an empty string."""
         counts = np.count_nonzero(~np.isnan(self.series), axis=0)
-        needed = max(2 * self.least + 2 * NEIGHBOURS, FEWEST_FOR_A_TREND)
+        needed = max(2 * self.min_residuals + 2 * NEIGHBOURS, FEWEST_FOR_A_TREND)
         usable = counts >= needed
         if not usable.any():
-            most = int(counts.max(initial=0))
-            return f"{most} usable steps are too few to tell two noise levels ({needed} needed)"
+            largest = int(counts.max(initial=0))
+            return (
+                f"{largest} usable steps are too few to compare two noise levels ({needed} needed)"
+            )
         self.trend = np.full(self.series.shape, np.nan)
         fluctuation = np.full(self.series.shape, np.nan)
         noisy = np.zeros(len(counts), dtype=bool)
@@ -107,7 +109,7 @@ class RegimeSearch:
             fluctuation[there, k] = found.fluctuation / np.sqrt(lost)
             noisy[k] = found.noisy
         if not noisy.any():
-            return "no noise that could be told from the trend"
+            return "no noise distinguishable from the trend"
         self.used = np.flatnonzero(noisy)
         panel = Panel.of(self.steps, np.where(noisy, self.series, np.nan))
         self.panel = panel
@@ -115,7 +117,7 @@ class RegimeSearch:
         self.floor = ROUNDING * np.nanmax(np.abs(self.series[:, self.used]), axis=0)
         self.inner = slice(HALF, len(self.steps) - HALF)
         self.fluctuation = fluctuation[:, self.used]
-        self.judged = self.residuals[self.inner][:, self.used]
+        self.central = self.residuals[self.inner][:, self.used]
         return ""
 
     def level(self, residuals: np.ndarray, start: int, stop: int) -> np.ndarray:
@@ -123,7 +125,7 @@ class RegimeSearch:
         return noise_level(residuals[..., self._inside(start, stop), :])
 
     def rows(self, start: int, stop: int) -> int:
-        """Return how many steps tell the noise of a regime [start, stop)."""
+        """Return how many steps the noise is estimated from in a regime [start, stop)."""
         inside = self.residuals[self._inside(start, stop)][:, self.used]
         return int(np.count_nonzero(~np.isnan(inside).all(axis=1)))
 
@@ -165,8 +167,8 @@ class RegimeSearch:
         """Return what one and what two boundaries save in residuals (draws, T − 4, K)."""
         size = max(1, CHUNK // len(self.steps) ** 2)
         chunks = [residuals[i : i + size] for i in range(0, len(residuals), size)]
-        one, _ = single_boundary(residuals, self.floor, self.least)
-        two = [double_boundary(chunk, self.floor, self.least) for chunk in chunks]
+        one, _ = single_boundary(residuals, self.floor, self.min_residuals)
+        two = [double_boundary(chunk, self.floor, self.min_residuals) for chunk in chunks]
         return one, np.concatenate(two)
 
 

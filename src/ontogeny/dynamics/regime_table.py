@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 
-__all__ = ["compare_regimes", "regime_csv", "regime_latex", "regime_table"]
+__all__ = ["compare_regimes", "regime_table"]
 
 Window = tuple[float, float]
 
@@ -141,97 +138,6 @@ def compare_regimes(
         },
         coords={"layer": labels},
     )
-
-
-def regime_csv(table: xr.Dataset) -> str:
-    """Return a regime table as CSV: a row for each layer, then the sums.
-
-    Examples
-    --------
-    >>> print(regime_csv(compare_regimes([0.5], [0.3], [0.6], [0.4], ["a"])).splitlines()[0])
-    layer,early_mean,early_sd,late_mean,late_sd,difference,standardised
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    names = [name for name in _NUMBERS if name in table]
-    writer.writerow(["layer", *names])
-    for layer in table.layer.values:
-        writer.writerow([str(layer), *(float(table[n].sel(layer=layer)) for n in names)])
-    sums = {"difference": "sum_difference", "standardised": "sigma_aware_sum"}
-    writer.writerow(["sum", *(float(table[sums[n]]) if n in sums else "" for n in names)])
-    return file.getvalue()
-
-
-def regime_latex(tables: dict[str, xr.Dataset], digits: int = 3) -> str:
-    r"""Return regime tables side by side as a LaTeX ``tabular``, in the layout of Table 2.
-
-    Of the two windows, the higher mean of each layer is shaded and bold; load ``colortbl``.
-
-    Parameters
-    ----------
-    tables
-        One table a concept, by its heading, over the same layers.
-    digits
-        Decimals.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no table or their layers differ.
-
-    Examples
-    --------
-    >>> table = compare_regimes([0.5], [0.3], [0.6], [0.4], ["mlp_1"])
-    >>> print(regime_latex({"Syntactic": table}, digits=1).splitlines()[4])
-    mlp\_1 & 0.5 (0.3) & \cellcolor[gray]{0.85}\textbf{0.6} (0.4) \\
-    """
-    layers = {tuple(map(str, table.layer.values)) for table in tables.values()}
-    if len(layers) != 1:
-        raise ArgumentError("tables must be one or more regime tables over the same layers.")
-    overall = all("overall_mean" in table for table in tables.values())
-    width = 2 + overall
-    spans = [rf"\multicolumn{{{width}}}{{c}}{{{_escaped(name)}}}" for name in tables]
-    heads = ["First", "Second", "Overall"][:width] * len(tables)
-    lines = [
-        rf"\begin{{tabular}}{{l{'r' * width * len(tables)}}}",
-        " & ".join(["", *spans]) + r" \\",
-        " & ".join(["Layer", *heads]) + r" \\",
-        r"\hline",
-    ]
-    for layer in next(iter(layers)):
-        cells = [c for t in tables.values() for c in _cells(t.sel(layer=layer), overall, digits)]
-        lines.append(" & ".join([_escaped(layer), *cells]) + r" \\")
-    lines.append(r"\hline")
-    for label, name in _SUMS.items():
-        numbers = [f"{float(table[name]):+.{digits}f}" for table in tables.values()]
-        sums = [rf"\multicolumn{{{width}}}{{c}}{{{number}}}" for number in numbers]
-        lines.append(" & ".join([label, *sums]) + r" \\")
-    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
-
-
-_SUMS = {r"$\Sigma\Delta$": "sum_difference", r"$\Sigma\omega\Delta$": "sigma_aware_sum"}
-_NUMBERS = (
-    "early_mean", "early_sd", "late_mean", "late_sd", "overall_mean", "overall_sd", "difference",
-    "standardised",
-)  # fmt: skip
-
-
-def _cells(row: xr.Dataset, overall: bool, digits: int) -> list[str]:
-    early, late = float(row.early_mean), float(row.late_mean)
-    cells = []
-    for name, better in (("early", early > late), ("late", late > early)):
-        mean = f"{float(row[f'{name}_mean']):.{digits}f}"
-        mean = rf"\cellcolor[gray]{{0.85}}\textbf{{{mean}}}" if better else mean
-        cells.append(f"{mean} ({float(row[f'{name}_sd']):.{digits}f})")
-    if overall:
-        cells.append(f"{float(row.overall_mean):.{digits}f} ({float(row.overall_sd):.{digits}f})")
-    return cells
-
-
-def _escaped(text: Any) -> str:
-    marks = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    marks |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
-    return "".join(marks.get(letter, letter) for letter in str(text))
 
 
 def _within(name: str, values: np.ndarray, steps: np.ndarray, window: Window) -> np.ndarray:

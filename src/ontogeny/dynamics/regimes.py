@@ -12,7 +12,7 @@ from scipy.stats import t
 
 from ..errors import ArgumentError
 from .regime_search import RegimeSearch
-from .series import checked_steps, checked_values, numbers
+from .series import checked_steps, checked_table
 
 __all__ = ["Regime", "Regimes", "regimes"]
 
@@ -55,7 +55,7 @@ class Regimes:
     Parameters
     ----------
     boundary
-        First step of the later regime; ``None`` if there is no boundary, or it cannot be told.
+        First step of the later regime; ``None`` if there is no boundary, or nothing can be said.
         With three regimes, the boundary over which the noise changes most.
     interval
         95 % interval of the boundary in steps, by bootstrap; ``None`` without a boundary.
@@ -84,7 +84,7 @@ class Regimes:
         The trend, and each value's difference from its neighbours' cubic (NaN at gaps and at two
         steps on either end), shaped as the values.
     reason
-        Why nothing could be told, else empty.
+        Why no boundary could be looked for, else empty.
     """
 
     boundary: float | None
@@ -118,7 +118,7 @@ def regimes(
     values: ArrayLike,
     *,
     reference_index: int | None = None,
-    least: int = FEWEST_RESIDUALS,
+    min_residuals: int = FEWEST_RESIDUALS,
     alpha: float = 0.05,
     n_draws: int = 199,
     random_state: int = 0,
@@ -127,7 +127,7 @@ def regimes(
 
     The trend itself may do what it likes as long as it is smooth between neighbouring checkpoints.
     "No boundary" is an answer: the change must be larger than what 95 % of series give that have
-    the same trend and the same noise with its level held constant. Many series are judged jointly:
+    the same trend and the same noise with its level held constant. Many series are tested jointly:
     one boundary for all, noise that they share at a step counted once. Pass logarithms where
     relative noise is meant.
 
@@ -140,7 +140,7 @@ def regimes(
     reference_index
         Position of the reference checkpoint where values are distances to it: 0 by construction,
         left out.
-    least
+    min_residuals
         Fewest residuals in a regime.
     alpha
         Level of both tests.
@@ -172,7 +172,7 @@ def regimes(
     each curve, which is what a sharp bend of its trend reaches. Where two to four jumps of a trend
     explain more of the residuals than they do of noise with the levels found, no boundary is given
     either. Several soft bends, over two or three checkpoints, still pass for noise. A curve without
-    visible noise, or with fewer than 18 steps, is not judged.
+    visible noise, or with fewer than 18 steps, is not tested.
 
     Measured (400 series each, 24 and 50 checkpoints): a boundary is found in 0.5 to 3.3 % of single
     series that have none, whatever the memory or tails of the noise. Noise that grows sixfold
@@ -192,10 +192,10 @@ def regimes(
     >>> regimes(steps, np.exp(-steps / 8000) + 0.03 * rng.normal(size=60)).boundary is None
     True
     """
-    steps, series, single = _checked(steps, values, reference_index, least, alpha, n_draws)
+    steps, series, single = _checked(steps, values, reference_index, min_residuals, alpha, n_draws)
     kept = ~np.isnan(series).all(axis=1)
     job = RegimeSearch(
-        steps[kept], series[kept], least, n_draws, np.random.default_rng(random_state)
+        steps[kept], series[kept], min_residuals, n_draws, np.random.default_rng(random_state)
     )
     shape = (len(steps),) if single else series.shape
 
@@ -309,24 +309,16 @@ def _checked(
     steps: ArrayLike,
     values: ArrayLike,
     reference_index: int | None,
-    least: int,
+    min_residuals: int,
     alpha: float,
     n_draws: int,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     steps = checked_steps(steps)
-    given = numbers("values", values)
-    if given.ndim not in (1, 2) or given.shape[0] != len(steps) or not given.size:
-        raise ArgumentError(
-            f"values must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "
-            f"step; its shape is {given.shape}."
-        )
-    series = checked_values(given.T, len(steps), reference_index).T.reshape(len(steps), -1)
-    if reference_index is not None:
-        series[reference_index] = np.nan
-    if least < 3:
-        raise ArgumentError(f"least must be at least 3 residuals; got {least}.")
+    series = checked_table("values", values, steps, reference_index)
+    if min_residuals < 3:
+        raise ArgumentError(f"min_residuals must be at least 3 residuals; got {min_residuals}.")
     if not 0 < alpha < 1 or n_draws < 19:
         raise ArgumentError(
             f"alpha must lie between 0 and 1 and n_draws be at least 19; got {alpha}, {n_draws}."
         )
-    return steps, series, given.ndim == 1
+    return steps, series, np.ndim(values) == 1

@@ -1,4 +1,4 @@
-"""What may come in as steps, values and noise floors of series over training steps."""
+"""Validation of steps, values and noise floors of series over training steps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["RESOLUTION", "checked_steps", "checked_values", "floors", "numbers", "resolution"]
+__all__ = [
+    "RESOLUTION",
+    "checked_series",
+    "checked_steps",
+    "checked_table",
+    "checked_values",
+    "floors",
+    "numbers",
+    "resolution",
+]
 
-# Changes below this share of the values cannot be told from float32 rounding in what made them.
+# Changes below this share of the values cannot be distinguished from float32 rounding.
 RESOLUTION = 1e-6
 
 
@@ -55,7 +64,7 @@ def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
 
 
 def numbers(name: str, values: ArrayLike) -> np.ndarray:
-    """Return a float64 array of what came in, or say that it holds no numbers.
+    """Return values as a float64 array, or refuse what holds no numbers.
 
     Examples
     --------
@@ -72,16 +81,19 @@ def numbers(name: str, values: ArrayLike) -> np.ndarray:
 
 def checked_steps(steps: ArrayLike) -> np.ndarray:
     """Return steps (T,) as float64 if they increase from 0 or more."""
-    given = numbers("steps", steps)
-    if given.ndim != 1 or not len(given) or not np.isfinite(given).all():
-        raise ArgumentError(f"steps must be a list of numbers; its shape is {given.shape}.")
-    if given[0] < 0 or np.any(np.diff(given) <= 0):
-        raise ArgumentError(f"steps must increase from 0 or more; got {given.tolist()}.")
-    return given
+    times = numbers("steps", steps)
+    if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+        raise ArgumentError(f"steps must be a list of numbers; its shape is {times.shape}.")
+    if times[0] < 0 or np.any(np.diff(times) <= 0):
+        raise ArgumentError(f"steps must increase from 0 or more; got {times.tolist()}.")
+    return times
 
 
-def checked_values(values: ArrayLike, count: int, reference_index: int | None) -> np.ndarray:
-    """Return a copy of the series (..., T) in float64; NaN marks missing steps."""
+def checked_values(values: ArrayLike, count: int, reference_index: int | None = None) -> np.ndarray:
+    """Return a copy of the series (..., T) in float64; NaN marks missing steps.
+
+    The value at the reference, which is 0 by construction, counts as missing.
+    """
     series = numbers("values", values).copy()
     if series.ndim == 0 or series.shape[-1] != count:
         raise ArgumentError(
@@ -94,4 +106,31 @@ def checked_values(values: ArrayLike, count: int, reference_index: int | None) -
         raise ArgumentError(
             f"reference_index must be a position from 0 to {count - 1}; got {reference_index}."
         )
+    if reference_index is not None:
+        series[..., reference_index] = np.nan
     return series
+
+
+def checked_series(
+    name: str, values: ArrayLike, steps: np.ndarray, reference_index: int | None
+) -> np.ndarray:
+    """Return a copy of one series (T,), as `checked_values` does of many."""
+    series = numbers(name, values)
+    if series.ndim != 1:
+        raise ArgumentError(
+            f"{name} must be one series ({len(steps)},); its shape is {series.shape}."
+        )
+    return checked_values(series, len(steps), reference_index)
+
+
+def checked_table(
+    name: str, values: ArrayLike, steps: np.ndarray, reference_index: int | None
+) -> np.ndarray:
+    """Return a copy of one series (T,), or of K series (T, K), as a table (T, K)."""
+    table = numbers(name, values)
+    if table.ndim not in (1, 2) or len(table) != len(steps) or not table.size:
+        raise ArgumentError(
+            f"{name} must have shape ({len(steps)},) or ({len(steps)}, series), one row for each "
+            f"step; its shape is {table.shape}."
+        )
+    return checked_values(table.T, len(steps), reference_index).T.reshape(len(steps), -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from scipy.stats import rankdata
 
 from ..errors import ArgumentError
 from .mutual_information import mutual_information
-from .series import RESOLUTION, checked_steps, checked_values, numbers
+from .series import RESOLUTION, checked_steps, checked_table, checked_values, numbers
 from .smoothing import rolling_mean
 from .surrogates import random_factors
 from .trends import FEWEST_FOR_A_TREND, detrend
@@ -37,7 +38,7 @@ class SignalComparison:
     pearson_p, spearman_p
         p-values of "the trends are all that the two have in common": how often surrogates, with
         the trend and the noise of y but without what it shares with x, have fluctuations that are
-        as correlated. NaN where a series has no noise that could be told from its trend.
+        as correlated. NaN where a series has no noise distinguishable from its trend.
     dtw
         Dynamic time warping distance of the standardised values.
     dtw_surrogates
@@ -118,7 +119,7 @@ def compare_signals(
 
     Notes
     -----
-    Trend and fluctuation are told apart by `detrend`, alike for both series. Surrogates of y are
+    `detrend` splits trend and fluctuation, alike for both series. Surrogates of y are
     its trend plus its fluctuation times random factors with a memory of four steps, so that trend,
     local noise level and short memory stay. Block permutation of the values, or shuffling them,
     would call two independent decays related nearly always; phase randomisation takes the noise
@@ -142,21 +143,30 @@ def compare_signals(
     >>> other.pearson > 0.8, other.pearson_p > 0.05
     (True, True)
     """
-    first, second, times, single = _checked(x, y, steps, reference_index)
+    if np.shape(x) != np.shape(y) or not np.size(x):
+        raise ArgumentError(
+            f"x and y must both be (T,) or both (T, K); got shapes {np.shape(x)}, {np.shape(y)}."
+        )
+    times = checked_steps(np.arange(len(np.atleast_1d(x))) if steps is None else steps)
+    first, second = (
+        checked_table(name, given, times, reference_index) for name, given in (("x", x), ("y", y))
+    )
     if n_surrogates < 19:
         raise ArgumentError(f"n_surrogates must be at least 19; got {n_surrogates}.")
     factors = random_factors(n_surrogates, len(times), np.random.default_rng(random_state))
-    pairs = [
-        _Pair(a, b, times, factors, half_window, neighbours)
+    compared = [
+        _compare_pair(a, b, times, factors, half_window, neighbours)
         for a, b in zip(first.T, second.T, strict=True)
     ]
-    tested = [pair for pair in pairs if not pair.reason]
-    joint = np.mean([pair.fluctuation_pearson for pair in tested]) if tested else NAN
-    drawn = np.mean([pair.drawn for pair in tested], axis=0) if tested else np.full(1, NAN)
-    columns = {name: np.array([getattr(pair, name) for pair in pairs]) for name in _NUMBERS}
+    tested = [(found["fluctuation_pearson"], drawn) for found, drawn in compared if len(drawn)]
+    joint = joint_p = NAN
+    if tested:
+        joint = float(np.mean([pearson for pearson, _ in tested]))
+        joint_p = _p_value(np.mean([drawn for _, drawn in tested], axis=0), joint)
+    columns = {name: np.array([found[name] for found, _ in compared]) for name in compared[0][0]}
+    single = np.ndim(x) == 1
     values = {k: v[0].item() for k, v in columns.items()} if single else columns
-    joint_p = _p_value(drawn, float(joint)) if tested else NAN
-    return SignalComparison(**values, joint_pearson=float(joint), joint_p=joint_p)
+    return SignalComparison(**values, joint_pearson=joint, joint_p=joint_p)
 
 
 def standardise(values: ArrayLike) -> np.ndarray:
@@ -181,7 +191,7 @@ def _standardised(name: str, values: ArrayLike) -> np.ndarray:
     series = numbers(name, values)
     if series.ndim == 0:
         raise ArgumentError(f"{name} must have shape (steps, ...); got a single number.")
-    series = np.moveaxis(checked_values(np.moveaxis(series, 0, -1), len(series), None), -1, 0)
+    series = np.moveaxis(checked_values(np.moveaxis(series, 0, -1), len(series)), -1, 0)
     there = ~np.isnan(series)
     count = there.sum(axis=0)
     filled = np.where(there, series, 0.0)
@@ -192,73 +202,63 @@ def _standardised(name: str, values: ArrayLike) -> np.ndarray:
     return (series - mean) / spread
 
 
-_NUMBERS = (
-    "pearson",
-    "pearson_p",
-    "spearman",
-    "spearman_p",
-    "rolling_pearson",
-    "fluctuation_pearson",
-    "fluctuation_spearman",
-    "dtw",
-    "dtw_surrogates",
-    "mutual_information",
-    "mutual_information_surrogates",
-    "n",
-    "reason",
-)
+def _compare_pair(
+    x: np.ndarray,
+    y: np.ndarray,
+    steps: np.ndarray,
+    factors: np.ndarray,
+    half_window: int,
+    neighbours: int,
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Compare one x with one y over the steps that both have.
 
-
-class _Pair:
-    """One x and one y over the steps that both have."""
-
-    def __init__(
-        self,
-        x: np.ndarray,
-        y: np.ndarray,
-        steps: np.ndarray,
-        factors: np.ndarray,
-        half_window: int,
-        neighbours: int,
-    ) -> None:
-        there = ~(np.isnan(x) | np.isnan(y))
-        self.n = int(there.sum())
-        if self.n < FEWEST_FOR_A_TREND:
-            raise ArgumentError(
-                f"x and y must share at least {FEWEST_FOR_A_TREND} steps; they share {self.n}."
-            )
-        x, y = _standardised("x", x[there]), _standardised("y", y[there])
-        self.pearson = float(_correlation(x, y))
-        self.spearman = float(_correlation(rankdata(x), rankdata(y)))
-        means = [rolling_mean(each, half_window) for each in (x, y)]
-        self.rolling_pearson = float(_correlation(*means))
-        self.dtw = float(dtw(x, y))
-        self.mutual_information = float(mutual_information(x, y, neighbours))
-        found = detrend(steps[there], np.stack([x, y]))
-        fx, fy = found.fluctuation
-        self.fluctuation_pearson = float(_correlation(fx, fy))
-        self.fluctuation_spearman = float(_correlation(rankdata(fx), rankdata(fy)))
-        self.reason = _untestable(found.noisy)
-        self.pearson_p = self.spearman_p = NAN
-        self.dtw_surrogates = self.mutual_information_surrogates = NAN
-        if self.reason:
-            return
-        noise = fy * factors[:, there]
-        self.drawn = _correlation(fx, noise)
-        self.pearson_p = _p_value(self.drawn, self.fluctuation_pearson)
-        ranks = _correlation(rankdata(fx), rankdata(noise, axis=1))
-        self.spearman_p = _p_value(ranks, self.fluctuation_spearman)
-        others = standardise((found.trend[1] + noise[:SLOW_SURROGATES]).T).T
-        self.dtw_surrogates = float(dtw(x, others).mean())
-        # One shuffled baseline for all: it hardly depends on the surrogate.
-        plain = mutual_information(x, np.vstack([y, others]), neighbours, n_shuffles=0)
-        baseline = plain[0] - self.mutual_information
-        self.mutual_information_surrogates = float(plain[1:].mean() - baseline)
+    Returns the fields of `SignalComparison`, and the correlations of the fluctuations that
+    surrogates give; none where the pair cannot be tested.
+    """
+    there = ~(np.isnan(x) | np.isnan(y))
+    if there.sum() < FEWEST_FOR_A_TREND:
+        raise ArgumentError(
+            f"x and y must share at least {FEWEST_FOR_A_TREND} steps; they share {there.sum()}."
+        )
+    x, y = _standardised("x", x[there]), _standardised("y", y[there])
+    found = detrend(steps[there], np.stack([x, y]))
+    fx, fy = found.fluctuation
+    compared: dict[str, Any] = {
+        "pearson": float(_correlation(x, y)),
+        "pearson_p": NAN,
+        "spearman": float(_correlation(rankdata(x), rankdata(y))),
+        "spearman_p": NAN,
+        "rolling_pearson": float(
+            _correlation(rolling_mean(x, half_window), rolling_mean(y, half_window))
+        ),
+        "fluctuation_pearson": float(_correlation(fx, fy)),
+        "fluctuation_spearman": float(_correlation(rankdata(fx), rankdata(fy))),
+        "dtw": float(dtw(x, y)),
+        "dtw_surrogates": NAN,
+        "mutual_information": float(mutual_information(x, y, neighbours)),
+        "mutual_information_surrogates": NAN,
+        "n": int(there.sum()),
+        "reason": _untestable(found.noisy),
+    }
+    if compared["reason"]:
+        return compared, np.empty(0)
+    noise = fy * factors[:, there]
+    drawn = _correlation(fx, noise)
+    compared["pearson_p"] = _p_value(drawn, compared["fluctuation_pearson"])
+    ranks = _correlation(rankdata(fx), rankdata(noise, axis=1))
+    compared["spearman_p"] = _p_value(ranks, compared["fluctuation_spearman"])
+    others = standardise((found.trend[1] + noise[:SLOW_SURROGATES]).T).T
+    compared["dtw_surrogates"] = float(dtw(x, others).mean())
+    # One shuffled baseline for all: it hardly depends on the surrogate.
+    plain = mutual_information(x, np.vstack([y, others]), neighbours, n_shuffles=0)
+    baseline = plain[0] - compared["mutual_information"]
+    compared["mutual_information_surrogates"] = float(plain[1:].mean() - baseline)
+    return compared, drawn
 
 
 def _untestable(noisy: np.ndarray) -> str:
     names = [name for name, visible in zip(("x", "y"), noisy, strict=True) if not visible]
-    return f"no noise in {' and '.join(names)} that could be told from the trend" if names else ""
+    return f"no noise in {' and '.join(names)} distinguishable from the trend" if names else ""
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -272,23 +272,3 @@ def _p_value(drawn: np.ndarray, observed: float) -> float:
     """Return the two-sided p-value of an observed correlation against drawn ones."""
     as_large = np.sum(np.abs(drawn) >= abs(observed) * (1 - 1e-9))
     return float((1 + as_large) / (1 + len(drawn)))
-
-
-def _checked(
-    x: ArrayLike, y: ArrayLike, steps: ArrayLike | None, reference_index: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    first, second = numbers("x", x), numbers("y", y)
-    if first.ndim not in (1, 2) or first.shape != second.shape or not first.size:
-        raise ArgumentError(
-            f"x and y must both be (T,) or both (T, K); got shapes {first.shape}, {second.shape}."
-        )
-    times = checked_steps(np.arange(len(first)) if steps is None else steps)
-    if len(times) != len(first):
-        raise ArgumentError(f"steps must have {len(first)} values, as x has; got {len(times)}.")
-    tables = []
-    for each in (first, second):
-        table = checked_values(each.T, len(times), reference_index).T.reshape(len(times), -1)
-        if reference_index is not None:
-            table[reference_index] = NAN
-        tables.append(table)
-    return tables[0], tables[1], times, first.ndim == 1

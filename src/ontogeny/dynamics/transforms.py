@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import is_torch_array
 from numpy.typing import ArrayLike
 
 from ..arrays import Array, namespace
 from ..distances.pair import double
 from ..distances.rotations import best_rotation
 from ..errors import ArgumentError
+from .least_norm import given_back
 from .series import checked_steps
 
 __all__ = ["Transform", "TransformError", "TransformPath", "transform", "transform_path"]
@@ -155,17 +155,17 @@ def transform(
     kept = (values > largest / max_condition) & (values > 0)
     inverse_transposed = (left * xp.where(kept, 1.0 / xp.where(kept, values, 1.0), 0.0)) @ right
     Q = best_rotation((W.mT @ V)[None].mT)[0]
-    least = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
+    smallest = max(float(values[-1]), largest * float(xp.finfo(W.dtype).eps))
     norm = xp.linalg.matrix_norm
     return Transform(
-        matrix=_back(T, given),
+        matrix=given_back(T, given),
         log_det=float(xp.sum(xp.log(values[kept]))),
-        condition=largest / least if least > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
+        condition=largest / smallest if smallest > 0 else 1.0 / float(xp.finfo(W.dtype).eps),
         rank=int(xp.sum(xp.astype(kept, xp.int64))),
         general=TransformError(float(norm(W - V @ T)), float(norm(U - B @ inverse_transposed))),
         orthogonal=TransformError(float(norm(W - V @ Q)), float(norm(U - B @ Q))),
         identity=TransformError(float(norm(W - V)), float(norm(U - B))),
-        rotation=_back(Q, given),
+        rotation=given_back(Q, given),
         dictionary_norm=float(norm(W)),
         codes_norm=float(norm(U)),
     )
@@ -264,8 +264,3 @@ def _least_squares(V: Array, W: Array, eps: float) -> Array:
     kept = values > eps * max(V.shape) ** 0.5 * xp.linalg.matrix_norm(V)
     inverse = xp.where(kept, 1.0 / xp.where(kept, values, 1.0), 0.0)
     return right.mT @ (inverse[:, None] * (left.mT @ W))
-
-
-def _back(result: Array, given: Array) -> Array:
-    shaped = namespace(result).astype(result, given.dtype, copy=False)
-    return shaped.to(given.device) if is_torch_array(shaped) else shaped

@@ -7,7 +7,7 @@ import xarray as xr
 
 from ..observables.attention.readout import settling_step
 from ..semantics import first_crossing, learning_order
-from .evidence import LEVEL, Found, agreed, listed, spread, told
+from .evidence import LEVEL, Found, if_finite, listed, spread, unanimous
 from .verdicts import Verdict
 
 __all__ = ["attention_and_rank"]
@@ -35,7 +35,7 @@ def attention_and_rank(found: Found) -> list[Verdict]:
     back = (last - low) / np.maximum(first - low, 1e-12)
     steps = float(entropy[0].step[-1])
     solved = listed([_solved(run) for run in accuracy])
-    fallen = agreed((low < 0.5 * first) & (half <= _EARLY * steps), low, first)
+    fallen = unanimous((low < 0.5 * first) & (half <= _EARLY * steps), low, first)
     name = str(attention[0].set.values[-1])
     return [
         Verdict(
@@ -48,7 +48,7 @@ def attention_and_rank(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "entropy drops smoothly, without rising again",
-            agreed(back < 0.1, back) if fallen else None,  # else there is nothing to regain
+            unanimous(back < 0.1, back) if fallen else None,  # else there is nothing to regain
             f"{name}: {spread(last, 2)} nats in the end, {spread(100 * back, 0)} % of the fall is "
             "taken back",
             f"a tenth counts; task solved (.95) at step {solved}",
@@ -61,7 +61,7 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
     measured = f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
     beside = f"rank of the same increments in random order settles at {listed(shuffled)}"
-    together = agreed(_apart(fell, settled) <= _TOGETHER, fell, settled)
+    together = unanimous(_apart(fell, settled) <= _TOGETHER, fell, settled)
     # A rank so far settles late whatever happens: where that of increments in random order does so
     # at the same time, coinciding shows nothing.
     always = bool((_apart(fell, shuffled) <= _TOGETHER).all())
@@ -75,7 +75,7 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     correlated = bool(order.p_value <= LEVEL and order.spearman > 0)
     return Verdict(
         "entropy's fall goes with the rank's stabilisation",
-        told(True, order.spearman) if correlated else coincide,
+        if_finite(True, order.spearman) if correlated else coincide,
         f"{measured}; rank correlation over seeds {order.spearman:.2f}",
         f"{beside}; random pairings p = {order.p_value:.2g}",
     )

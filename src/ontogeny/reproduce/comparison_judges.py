@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .evidence import LEVEL, Found, agreed, last_of, listed, more, named, spread, told
+from .evidence import LEVEL, Found, exceeds, if_finite, last_of, listed, named, spread, unanimous
 from .judges import MORE, below_random_order, span, whole_ranks
 from .verdicts import Verdict
 
@@ -38,14 +38,14 @@ def equal_loss(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "multiplication needs more dimensions than addition, at the same step",
-            more(whole[multiply], whole[add], MORE),
+            exceeds(whole[multiply], whole[add], MORE),
             f"rank {spread(whole[multiply])} against {spread(whole[add])}; last losses "
             f"{spread(losses[multiply], 3)} and {spread(losses[add], 3)}",
             f"shuffled increments: {nulls}; half a dimension in every seed counts as more",
         ),
         Verdict(
             "multiplication needs more dimensions than addition, at the same loss",
-            more(mine, other, MORE),
+            exceeds(mine, other, MORE),
             f"rank of the run so far: multiplication {spread(mine)}, addition {spread(other)}",
             f"the run that is ahead, at step {listed(steps)}; half a dimension counts as more",
         ),
@@ -78,7 +78,7 @@ def _solves(found: Found) -> list[Verdict]:
     rows = []
     for label, runs in found["readout-accuracy"].items():
         right, majority = last_of(runs, "accuracy"), last_of(runs, "majority")
-        solved = agreed((right >= _LEARNED).all(axis=1), right)
+        solved = unanimous((right >= _LEARNED).all(axis=1), right)
         begun = bool((right > majority + 0.1).any())
         names = runs[0].set.values
         rows.append(
@@ -106,7 +106,7 @@ def architecture(found: Found) -> list[Verdict]:
     name = str(found["readout-accuracy"][without][0].set.values[-1])
     # Where a rank is that of the same increments in random order, nothing is there to disrupt.
     below, tested, p = below_random_order(ranks[without])
-    higher = more(rank[with_mlp], rank[without], MORE)
+    higher = exceeds(rank[with_mlp], rank[without], MORE)
     return [
         Verdict(
             "MLPs disrupt the low rank of attention matrices",
@@ -117,7 +117,7 @@ def architecture(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "MLPs generalise worse",
-            more(right[without], right[with_mlp], _WORSE),
+            exceeds(right[without], right[with_mlp], _WORSE),
             f"fresh examples of {name}, {with_mlp}: {spread(right[with_mlp], 2)}, {without}: "
             f"{spread(right[without], 2)}",
             "two points count as worse; all batches are fresh, so there is no other test set",
@@ -142,11 +142,11 @@ def forgetting(found: Found) -> list[Verdict]:
     learned = bool((best[curriculum] > majority + 0.2).all())
     lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
     rank = {label: whole_ranks(seeds) for label, seeds in ranks.items()}
-    higher = [more(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
+    higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
     return [
         Verdict(
             "a curriculum forgets the smallest m, mixed training does not",
-            agreed(lost[curriculum] & ~lost[mixed], *kept.values()) if learned else None,
+            unanimous(lost[curriculum] & ~lost[mixed], *kept.values()) if learned else None,
             f"in the end {spread(kept[curriculum], 2)} after {spread(best[curriculum], 2)} at best",
             f"mixed {spread(kept[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
             f"{majority:.2f}, a tenth counts as forgotten",
@@ -168,7 +168,7 @@ def stated(found: Found) -> list[Verdict]:
     }
     straight = Verdict(
         "(not claimed) the weights move along more than a line",
-        told(min(each.mean() for each in ranks.values()) > 1.5, *ranks.values()),
+        if_finite(min(each.mean() for each in ranks.values()) > 1.5, *ranks.values()),
         ", ".join(f"{label}: rank {spread(each)}" for label, each in ranks.items()),
         "1 is a straight line; 1.5 of every run counts as more",
     )

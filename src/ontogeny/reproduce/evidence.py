@@ -13,14 +13,14 @@ from scipy.stats import binomtest
 __all__ = [
     "LEVEL",
     "Found",
-    "agreed",
+    "unanimous",
     "last_of",
     "listed",
-    "more",
+    "exceeds",
     "more_often",
     "named",
     "spread",
-    "told",
+    "if_finite",
 ]
 
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
@@ -30,31 +30,31 @@ LEVEL = 0.05
 _LISTED = 4  # more seeds than this are written as mean ± SD
 
 
-def told(holds: Any, *numbers: ArrayLike) -> bool | None:
+def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     """Return whether a claim holds, None where a number that it rests on is missing.
 
     Examples
     --------
-    >>> told(3.0 > 2.0, 3.0), told(float("nan") > 2.0, float("nan"))
+    >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
     (True, None)
     """
     known = all(np.isfinite(np.asarray(each, dtype=np.float64)).all() for each in numbers)
     return bool(holds) if known else None
 
 
-def agreed(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
+def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
     """Return whether a claim holds in all seeds or in none, None where they differ or lack numbers.
 
     Examples
     --------
-    >>> agreed([True, True]), agreed([False, False]), agreed([True, False])
+    >>> unanimous([True, True]), unanimous([False, False]), unanimous([True, False])
     (True, False, None)
     """
     each = np.asarray(holds, dtype=bool)
-    return told(each.all(), *numbers) if each.all() or not each.any() else None
+    return if_finite(each.all(), *numbers) if each.all() or not each.any() else None
 
 
-def more(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
+def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
     """Return whether the seeds of one run lie above those of another, seed by seed.
 
     Parameters
@@ -72,9 +72,9 @@ def more(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
 
     Examples
     --------
-    >>> more([3.0, 4.0], [2.0, 2.0], by=0.5), more([2.1, 2.2], [2.0, 2.0], by=0.5)
+    >>> exceeds([3.0, 4.0], [2.0, 2.0], by=0.5), exceeds([2.1, 2.2], [2.0, 2.0], by=0.5)
     (True, False)
-    >>> more([2.0, 6.0], [2.1, 2.1], by=0.5) is None
+    >>> exceeds([2.0, 6.0], [2.1, 2.1], by=0.5) is None
     True
     """
     apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .evidence import LEVEL, Found, agreed, last_of, more, more_often, named, spread, told
+from .evidence import (
+    LEVEL,
+    Found,
+    exceeds,
+    if_finite,
+    last_of,
+    more_often,
+    named,
+    spread,
+    unanimous,
+)
 from .verdicts import Verdict
 
 __all__ = ["MORE", "below_random_order", "low_ranks", "sizes", "span", "whole_ranks"]
@@ -34,7 +44,7 @@ def low_ranks(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "Q, K, V and O have ranks of 3 to 5",
-            told((mean >= 2.5).all() and (mean <= 5.5).all(), mean),
+            if_finite((mean >= 2.5).all() and (mean <= 5.5).all(), mean),
             named(kinds, rank),
             f"random walk of the same steps {span(runs, 'walk')}; shuffled increments "
             f"{span(runs, 'shuffled')}; rounded ranks count",
@@ -42,7 +52,7 @@ def low_ranks(found: Found) -> list[Verdict]:
         _confined(runs),
         Verdict(
             "V and O have lower ranks than Q and K",
-            told(beyond, rank),
+            if_finite(beyond, rank),
             f"in {int(lower.sum())} of {len(lower)} seeds; {named(kinds, rank)}",
             f"by chance in one seed of six (p = {p:.2g}); net drift, which lowers a rank: "
             f"{named(kinds, drift)} (random walk 1)",
@@ -81,7 +91,7 @@ def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
         "random walks of the same steps": [_fall(_between(run, "growing_walk")) for run in runs],
         "shuffled increments": [_fall(_between(run, "growing_shuffled")) for run in runs],
     }
-    falls = agreed([_collapses(*each) for each in measured], *measured)
+    falls = unanimous([_collapses(*each) for each in measured], *measured)
     always = any(_collapses(*np.mean(each, axis=0)) for each in nulls.values())
     return Verdict(
         "the rank collapses within the first 30 % of training",
@@ -144,7 +154,7 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
     few = "" if len(means) > 2 else "; fewer than three m show no trend"
     return Verdict(
         "the dimension is stable over m",
-        None if few else told(max(means) - min(means) < 1, means),
+        None if few else if_finite(max(means) - min(means) < 1, means),
         ", ".join(f"{label}: {spread(each)}" for label, each in ranks.items()),
         f"one dimension counts; shuffled increments "
         f"{', '.join(span(runs[label], 'shuffled') for label in by_m)}{few}",
@@ -174,9 +184,9 @@ def _grows(
     A rank grows while a run learns, so runs that have not solved their task are not compared.
     """
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
-    higher = [more(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
+    higher = [exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
-    holds = None if not higher or None in higher else agreed([bool(each) for each in higher])
+    holds = None if not higher or None in higher else unanimous([bool(each) for each in higher])
     right = ", ".join(f"{label}: {solved[label]:.2f}" for label in ranks)
     return Verdict(
         f"the dimension grows with the {what}",
@@ -197,7 +207,7 @@ def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
     right, majority = (last_of(several, name) for name in ("accuracy", "majority"))
     return Verdict(
         "training on small m generalises to larger m",
-        agreed((right > majority + 0.1).all(axis=1), right),
+        unanimous((right > majority + 0.1).all(axis=1), right),
         f"trained on {most}; {named(sets, right, 2)}",
         f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
     )

@@ -9,7 +9,7 @@ import xarray as xr
 
 from ..dynamics import compare_signals
 from ..errors import ArgumentError, NonFiniteError
-from .evidence import LEVEL, Found, agreed, more, named, spread
+from .evidence import LEVEL, Found, exceeds, named, spread, unanimous
 from .verdicts import Verdict
 
 __all__ = ["avoidance", "commuting", "latents", "outside"]
@@ -46,7 +46,7 @@ def commuting(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "commutators explode after convergence",
-            agreed(explosion > _EXPLODED, explosion),
+            unanimous(explosion > _EXPLODED, explosion),
             f"largest normalised defect after convergence {spread(explosion)} times that at it"
             if known
             else "the loss converges at the last checkpoint or not at all",
@@ -71,7 +71,7 @@ def _stays(claim: str, series: Sequence[tuple[float, float, float]], beside: str
     first, late, last = np.array(series).T
     return Verdict(
         claim,
-        agreed(late > _STAYS * first, first, late),
+        unanimous(late > _STAYS * first, first, late),
         f"{_short(first)} at first, {_short(late)} in the second half (median of the steps), "
         f"{_short(last)} in the end",
         f"{beside}; half of the first counts as large",
@@ -140,19 +140,19 @@ def avoidance(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "the share of a commutator inside falls towards zero in training",
-            agreed(last < _FALLEN * highest, highest, last),
+            unanimous(last < _FALLEN * highest, highest, last),
             f"share of the norm inside the directions of the run so far: {_course(falls)}",
             f"plain gradients: {_course(plain)}; half of the highest counts as fallen",
         ),
         Verdict(
             "commutators project less on the trajectory's directions than on random ones",
-            agreed(commutator < _LESS * chance, commutator, chance),
+            unanimous(commutator < _LESS * chance, commutator, chance),
             f"share of the norm inside, last step, {_WHOLE}: {spread(commutator, 3)}",
             f"random subspaces of the same dimension {spread(chance, 3)}; a fifth less counts",
         ),
         Verdict(
             "commutators project less on them than plain gradients do",
-            agreed(commutator < _FALLEN * gradient, commutator, gradient),
+            unanimous(commutator < _FALLEN * gradient, commutator, gradient),
             f"share of the norm inside {spread(commutator, 3)}",
             f"plain gradients {spread(gradient, 3)}; half of that counts as less",
         ),
@@ -182,13 +182,15 @@ def outside(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
-            agreed(outer[0] > _OUTSIDE, outer[0]),
+            unanimous(outer[0] > _OUTSIDE, outer[0]),
             shown,
             f"last step, {_WHOLE}; √(1 − ρ²), not 1 − ρ",
         ),
         Verdict(
             "that tells commutators apart from other vectors",
-            agreed((outer[0] > _OUTSIDE) & (outer[1] <= _OUTSIDE) & (outer[2] <= _OUTSIDE), *outer),
+            unanimous(
+                (outer[0] > _OUTSIDE) & (outer[1] <= _OUTSIDE) & (outer[2] <= _OUTSIDE), *outer
+            ),
             shown,
             "no more than 95 % of plain gradients and of random directions may be outside",
         ),
@@ -217,7 +219,7 @@ def latents(found: Found) -> list[Verdict]:
     )
     early, late = (mine.isel(step=i).values for i in (0, -1))
     worst = int(np.argmax(mine.mean("seed").values))
-    little = agreed((mine < _LITTLE).all("step"), mine)
+    little = unanimous((mine < _LITTLE).all("step"), mine)
     # Where not even the largest latents cost more, removing so few shows nothing.
     always = bool((largest < _LITTLE).all())
     followed = count.isel(step=-1).values
@@ -225,7 +227,7 @@ def latents(found: Found) -> list[Verdict]:
     return [
         Verdict(
             "3 to 5 latents follow the task's structure",
-            agreed(((followed >= 3) & (followed <= 5)).all(axis=1), followed),
+            unanimous(((followed >= 3) & (followed <= 5)).all(axis=1), followed),
             f"latents that correlate with m: {named(data.variant.values, followed, 0)}",
             "beyond the best of shuffled texts; before training "
             + named(data.variant.values, count.isel(step=0).values, 0),
@@ -241,7 +243,7 @@ def latents(found: Found) -> list[Verdict]:
         ),
         Verdict(
             "removing them costs most early in training",
-            None if always else more(early, late, 1.0),
+            None if always else exceeds(early, late, 1.0),
             f"points of accuracy lost: {spread(early)} at step {int(lost.step[0]):,} "
             f"(accuracy {spread(right[:, 0], 2)}), {spread(late)} in the end",
             f"random latents {spread(random.isel(step=0))} and "

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from scipy.special import softmax
 
 from ..arrays import matrix, to_numpy
 from ..errors import ArgumentError, check_choice, check_texts, check_whole
+from .objectives import check_support
 from .order import first_crossing
 
 __all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]
@@ -66,7 +68,7 @@ def support_confusion(
     ([[1, 0], [1, 0]], 0.5, 1.0)
     """
     check_choice("loss", loss, ("cross_entropy", "square"))
-    support = _support(S)
+    support = check_support(S)
     values = np.asarray(to_numpy(matrix("logits", logits, ndim=-1)), dtype=np.float64)
     if values.ndim > 3 or values.shape[-2:] != support.shape:
         raise ArgumentError(
@@ -79,7 +81,7 @@ def support_confusion(
         ideal = sets - sets.mean(axis=0)
         outputs, power = stack, 2
     else:
-        ideal, outputs, power = sets / sets.sum(axis=0), _softmax(stack), 1
+        ideal, outputs, power = sets / sets.sum(axis=0), softmax(stack, axis=-2), 1
     distance = np.stack(
         [np.sum(np.abs(outputs - column[:, None]) ** power, axis=1) for column in ideal.T]
     )
@@ -185,7 +187,7 @@ def coarse_before_fine(
     >>> found.advantage > 1
     True
     """
-    support = _support(S)
+    support = check_support(S)
     steps = matrix("steps", steps, ndim=1)
     values = np.asarray(to_numpy(matrix("logits", logits, ndim=3)), dtype=np.float64)
     if values.shape[1:] != support.shape or len(values) != len(steps):
@@ -205,7 +207,7 @@ def coarse_before_fine(
     nested = [(j, q) for j, q in nested if sets[:, q].sum() < len(sets)]
     if not nested:
         raise ArgumentError("no support set lies in a larger one, so nothing is coarse or fine.")
-    probabilities = _softmax(values)
+    probabilities = softmax(values, axis=-2)
     rng = np.random.default_rng(random_state)
     renamed = rng.permuted(np.tile(np.arange(len(sets)), (draws, 1)), axis=1)
     last = rng.random(renamed.shape)
@@ -285,15 +287,3 @@ def _labels(sets: np.ndarray, words: Sequence[str] | None) -> list[str]:
     if len(words) != len(sets):
         raise ArgumentError(f"words must hold {len(sets)} words; got {len(words)}.")
     return [" ".join(w for w, there in zip(words, s, strict=True) if there) for s in sets.T]
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = np.exp(logits - logits.max(axis=-2, keepdims=True))
-    return shifted / shifted.sum(axis=-2, keepdims=True)
-
-
-def _support(S: np.ndarray) -> np.ndarray:
-    support = np.asarray(to_numpy(matrix("S", S)), dtype=np.float64)
-    if not np.isin(support, (0.0, 1.0)).all() or not support.any(axis=0).all():
-        raise ArgumentError("S must hold only 0 and 1, and a word for every context.")
-    return support

@@ -1,6 +1,7 @@
 """Word streams: text, words or token ids as one array of numbers, with the names of the numbers.
 
-A negative number in a stream ends the context: nothing is counted across it. Texts are parted so.
+A negative number in a stream ends the context: nothing is counted across it.
+One stands between two texts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Tokens: TypeAlias = Any  # a WordStream, integer array(s), a text, a path, words
 BREAK = -1
 _NOTHING = object()  # the first entry where there is none
 
-_PARTED = re.compile(r"\n[^\S\n]*\n")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ def word_stream(
     Parameters
     ----------
     texts
-        One text; the path of a text file, whose texts are parted by blank lines; or any iterable
+        One text; the path of a text file, whose texts are separated by blank lines; or any iterable
         of texts or of rows with a text in `field` (a ``datasets`` data set).
     split
         ``"words"`` (:func:`~ontogeny.semantics.split_words`), ``"spaces"`` for tokenised text
@@ -104,7 +105,7 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
     ----------
     tokens
         A `WordStream`; a text or the path of a text file (:func:`word_stream` with its defaults);
-        an integer array of shape (n,), or (texts, n) and then parted by row; a list of words; or
+        an integer array of shape (n,), or (texts, n) one text a row; a list of words; or
         any iterable of such arrays or of lists of words, one for each text. Negative ids end the
         context.
     names
@@ -128,14 +129,14 @@ def token_stream(tokens: Tokens, names: Sequence[str] | None = None) -> WordStre
     if isinstance(tokens, str | Path):
         return word_stream(tokens)
     if is_array(tokens):
-        return _of_ids(_parted([tokens] if tokens.ndim <= 1 else list(tokens)), names)
+        return _of_ids(_joined([tokens] if tokens.ndim <= 1 else list(tokens)), names)
     first, rest = _peeked(check_iterable("tokens", tokens, "words or token ids, or a text"))
     if isinstance(first, int | np.integer):
-        return _of_ids(_parted([np.asarray(list(rest))]), names)
+        return _of_ids(_joined([np.asarray(list(rest))]), names)
     if isinstance(first, str):
         return _of_words(list(rest))
     if is_array(first) or _holds_numbers(first):
-        return _of_ids(_parted(rest), names)
+        return _of_ids(_joined(rest), names)
     if isinstance(first, Sequence) and not len(first):  # what a first text without tokens is not
         return token_stream(_without_empty(rest), names)
     if isinstance(first, Sequence) or first is _NOTHING:
@@ -151,7 +152,7 @@ def _texts(texts: Any, field: str) -> Iterator[str]:
         return
     if isinstance(texts, Path):
         try:
-            yield from _PARTED.split(texts.read_text("utf-8-sig"))
+            yield from _BLANK_LINE.split(texts.read_text("utf-8-sig"))
         except OSError as error:
             raise ArgumentError(f"{texts} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError as error:
@@ -206,7 +207,7 @@ def _checked_words(words: Any) -> list[str]:
     return list(words)
 
 
-def _parted(rows: Iterable[Any]) -> np.ndarray:
+def _joined(rows: Iterable[Any]) -> np.ndarray:
     parts: list[np.ndarray] = []
     for row in rows:
         ids = to_numpy(row) if is_array(row) else np.asarray(row)

@@ -113,8 +113,8 @@ def frequent_contexts(
         level, nodes = _level(keys, positions)
         if shortest <= length and not per_length:
             pool = _largest(np.concatenate([pool, level.counts]), n)
-        least = int(pool.min()) if len(pool) == n else 1
-        level, positions, nodes = _pruned(level, positions, nodes, least)
+        needed = int(pool.min()) if len(pool) == n else 1
+        level, positions, nodes = _pruned(level, positions, nodes, needed)
         levels.append(level)
         follows = np.flatnonzero(positions[1:] == positions[:-1] + 1)
         keys = nodes[follows].astype(np.int64) * n_words + ids[positions[follows + 1]]
@@ -182,10 +182,10 @@ def _level(keys: np.ndarray, positions: np.ndarray) -> tuple[_Level, np.ndarray]
 
 
 def _pruned(
-    level: _Level, positions: np.ndarray, nodes: np.ndarray, least: int
+    level: _Level, positions: np.ndarray, nodes: np.ndarray, needed: int
 ) -> tuple[_Level, np.ndarray, np.ndarray]:
-    """Drop contexts that occur less than `least` times, and the positions they stand at."""
-    keep = level.counts >= least
+    """Drop contexts that occur less than `needed` times, and the positions they stand at."""
+    keep = level.counts >= needed
     if keep.all():
         return level, positions, nodes
     alive = keep[nodes]

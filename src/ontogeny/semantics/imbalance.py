@@ -54,7 +54,7 @@ class StepImbalance:
         together. ``"paper"``: R^(−1/2), as printed in App. D.1; gradient descent on the weighted
         loss then learns the minorities first. ``"none"``: ones. Minority examples weigh 1.
 
-        To train with it: ``train_ufm(S_centred, d, pi=omega**2)``, whose clock runs
+        To train with it: ``train_ufm(S_centred, d, pi=omega**2)``, whose time runs
         ``m / sum(omega**2)`` times as fast as that of the weighted loss.
 
         Raises
@@ -71,20 +71,6 @@ class StepImbalance:
         power = {"none": 0.0, "equal-rates": -0.25, "paper": -0.5}[rule]
         majority = np.arange(self.S.shape[1]) < self.ratio * len(self.S) // 2
         return np.where(majority, float(self.ratio) ** power, 1.0)
-
-    def factors_of_reweighted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the singular values (V − 1,) and right vectors (m, V − 1) of S̃ R^(−1/2)-weighted.
-
-        All singular values are 1: the paper's reason for its rule. They are not the growth rates
-        of gradient descent, see `loss_growth_rates`.
-
-        Examples
-        --------
-        >>> step_imbalance(4, 9).factors_of_reweighted()[0]
-        array([1., 1., 1.])
-        """
-        omega = self.reweighting("paper")
-        return np.ones(len(self.sigma)), self.sigma * (omega[:, None] * self.V)
 
 
 def step_imbalance(V: int, R: int) -> StepImbalance:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["Objective", "check_centred", "make_objective", "support_of"]
+__all__ = ["Objective", "check_centred", "check_support", "make_objective", "support_of"]
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,22 @@ def check_centred(name: str, S: Array) -> Array:
             f"a column has mean {worst:.3g}."
         )
     return S
+
+
+def check_support(S: Array) -> np.ndarray:
+    """Return `S` (V, m) as float64 if it holds only 0 and 1, and a next word for every context.
+
+    Raises
+    ------
+    ArgumentError
+        If it does not.
+    """
+    support = to_numpy(matrix("S", S)).astype(np.float64)
+    if not np.isin(support, (0.0, 1.0)).all():
+        raise ArgumentError("S must hold only 0 and 1: the support, not centred and not counts.")
+    if not support.any(axis=0).all():
+        raise ArgumentError(f"context {int(np.argmin(support.any(axis=0)))} has no next word in S.")
+    return support
 
 
 def support_of(S_centred: Array) -> Array:

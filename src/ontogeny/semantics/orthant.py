@@ -215,7 +215,7 @@ def named(names: Sequence[Any] | None, index: np.ndarray) -> list[Any]:
 
 
 def checked_dims(basis: ConceptBasis, dims: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the concepts that `dims` names, or say what is wrong with it."""
+    """Return the concepts that `dims` names, or refuse it."""
     check_type("basis", basis, ConceptBasis)
     listed: Any = dims
     if isinstance(dims, int | np.integer) and not isinstance(dims, bool):

@@ -30,7 +30,7 @@ class SignatureLift:
         Density of the support among pairs whose signatures differ in h concepts, divided by the
         density over all pairs, shape (p + 1,); NaN where there is no such pair.
     permuted
-        The same with signatures dealt out anew among the words, shape (draws, p + 1).
+        The same with signatures permuted among the words, shape (draws, p + 1).
     rotated
         The same after random rotations of both sides inside the same concepts.
 

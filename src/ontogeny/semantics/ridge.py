@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError, OntogenyError, check_number, check_whole
-from .objectives import Objective, check_centred, make_objective
+from .objectives import Objective, check_centred, check_support, make_objective
 
 __all__ = ["MaxMargin", "max_margin_logits", "ridge_path"]
 
@@ -80,7 +80,7 @@ def max_margin_logits(
     """
     check_number("tolerance", tolerance, above=True)
     check_whole("max_iterations", max_iterations)
-    support = _support(S)
+    support = check_support(S)
     target = support - support.mean(axis=0)
     if not target.any():
         raise ArgumentError("S has every word after every context, so nothing is separated.")
@@ -246,15 +246,6 @@ def _split(x: np.ndarray, shape: tuple[int, int], d: int) -> tuple[np.ndarray, n
 def _cosine(L: np.ndarray, M: np.ndarray) -> float:
     norms = float(np.linalg.norm(L) * np.linalg.norm(M))
     return float(np.sum(L * M)) / norms if norms > 0 else np.nan
-
-
-def _support(S: Array) -> np.ndarray:
-    support = np.asarray(to_numpy(matrix("S", S)), dtype=np.float64)
-    if not np.isin(support, (0.0, 1.0)).all():
-        raise ArgumentError("S must hold only 0 and 1: the support, not centred and not counts.")
-    if not support.any(axis=0).all():
-        raise ArgumentError(f"context {int(np.argmin(support.any(axis=0)))} has no next word in S.")
-    return support
 
 
 def _soft_threshold(M: np.ndarray, threshold: float) -> np.ndarray:

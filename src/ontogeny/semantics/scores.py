@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from ..errors import ArgumentError, check_iterable, check_texts, check_type, check_whole
 from .concepts import ConceptBasis
@@ -225,11 +226,7 @@ def purity(groups: np.ndarray, classes: np.ndarray) -> float:
     >>> purity(np.array([0, 0, 0, 1]), np.array([5, 5, 7, 7]))
     0.75
     """
-    _, g = np.unique(groups, return_inverse=True)
-    _, c = np.unique(classes, return_inverse=True)
-    table = np.zeros((g.max() + 1, c.max() + 1), dtype=np.int64)
-    np.add.at(table, (g, c), 1)
-    return float(table.max(1).sum() / len(g))
+    return float(contingency_matrix(classes, groups).max(axis=0).sum() / len(groups))
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> np.ndarray:

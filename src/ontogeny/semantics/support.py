@@ -63,7 +63,7 @@ class Support:
     contexts
         The m contexts, tuples of words.
     word_ids
-        The id of each word in the tokens that came in, shape (V,).
+        The id of each word in the tokens, shape (V,).
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:
 
 
 def checked_lengths(lengths: Any) -> tuple[int, int]:
-    """Return the shortest and the longest context, or say what is wrong with them."""
+    """Return the shortest and the longest context, or refuse them."""
     one = isinstance(lengths, int | np.integer)
     given = [lengths] * 2 if one else list(check_iterable("lengths", lengths, "two numbers"))
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in given)
@@ -278,7 +278,7 @@ def checked_lengths(lengths: Any) -> tuple[int, int]:
 
 
 def vocabulary(stream: WordStream, exclude: Iterable[str | int], vocab_size: int) -> np.ndarray:
-    """Return the most frequent ids of a stream that are not excluded, or say what is wrong."""
+    """Return the most frequent ids of a stream that are not excluded, or refuse the stream."""
     check_whole("vocab_size", vocab_size)
     if highest_id(stream.ids) >= HIGHEST_ID:
         raise ArgumentError(

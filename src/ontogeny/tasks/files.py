@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 from ..errors import ArgumentError, check_choice
 from .corpus import paragraphs
 
-__all__ = ["text_files"]
+__all__ = ["read_text", "text_files"]
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _SUFFIXES = (*_PLAIN, ".json", ".jsonl")
 _WIKI_HEADING = re.compile(r"^[^\S\n]*=.*=[^\S\n]*$", re.MULTILINE)
 
@@ -41,12 +42,12 @@ def text_files(
         One or several of: a file, a folder (its text files, also in folders below), a glob such
         as ``"texts/**/*.txt"``.
     unit
-        ``"paragraph"`` (parted by blank lines, each put on one line), ``"line"`` (for files with
+        ``"paragraph"`` (separated by blank lines, each put on one line), ``"line"`` (for files with
         one text a line, such as WikiText) or ``"file"``.
     field
         The key of the text where JSON values are objects.
     encoding
-        Of the files; a UTF-8 byte-order mark is dropped.
+        Of files without a byte-order mark, which goes before it and is dropped.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def _matches(path: Path) -> list[Path]:
 
 
 def _read(path: Path, unit: str, field: str, encoding: str) -> list[str]:
-    content = _content(path, encoding)
+    content = read_text(path, encoding)
     if path.suffix.lower() == ".json":
         return list(_from_json(path, content, field))
     if path.suffix.lower() == ".jsonl":
@@ -107,18 +108,30 @@ def _read(path: Path, unit: str, field: str, encoding: str) -> list[str]:
     return paragraphs(content)
 
 
-def _content(path: Path, encoding: str) -> str:
+def read_text(path: Path, encoding: str) -> str:
+    """Return the content of a text file with Unix line ends and without a byte-order mark.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be read; where bytes are no text, the message names their line.
+    """
     try:
-        return path.read_text("utf-8-sig" if encoding.lower() == "utf-8" else encoding)
+        content = path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), encoding)
+    try:
+        decoded = content.decode(encoding)
     except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
         raise ArgumentError(
-            f"{path} is not {encoding} text: byte {error.start} cannot be read; "
-            "name its encoding, such as encoding='latin-1'."
+            f"{path}, line {line} is not {encoding} text: byte {error.start} is "
+            f"0x{content[error.start]:02x}; name its encoding, such as encoding='cp1252'."
         ) from None
     except LookupError:
         raise ArgumentError(f"encoding {encoding!r} is not known.") from None
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
+    return decoded.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _from_json(path: Path, content: str, field: str) -> Iterator[str]:

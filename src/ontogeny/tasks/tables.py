@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import ArgumentError, check_choice, suggestion
+from .files import read_text
 from .labelled import LabelledTexts, as_labels
 
 __all__ = ["FORMATS", "read_labelled"]
@@ -21,7 +22,6 @@ FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 _LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
-_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _SHOWN = 5
 
 
@@ -90,7 +90,8 @@ def read_labelled(
     file = Path(path).expanduser()
     kind = _SUFFIXES.get(file.suffix.lower(), "lines") if file_format is None else file_format
     check_choice("file_format", kind, FORMATS)
-    lines = _lines(file, encoding)
+    # Not splitlines(): sentences may hold the other line separators of Unicode.
+    lines = read_text(file, encoding).split("\n")
     rows = _Rows(str(file), on_error)
     if kind == "lines":
         rows.read_lines(lines)
@@ -104,26 +105,6 @@ def read_labelled(
         quoted = kind == "csv" if quotes is None else quotes
         rows.read_table(lines, "," if kind == "csv" else "\t", quoted, text, label)
     return rows.result()
-
-
-def _lines(path: Path, encoding: str) -> list[str]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), encoding)
-    try:
-        decoded = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ArgumentError(
-            f"{path}, line {line} is not {encoding} text: byte {error.start} is "
-            f"0x{content[error.start]:02x}; name its encoding, such as encoding='cp1252'."
-        ) from None
-    except LookupError:
-        raise ArgumentError(f"encoding {encoding!r} is not known.") from None
-    # Not splitlines(): sentences may hold the other line separators of Unicode.
-    return decoded.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
 
-from ..errors import ArgumentError, NonFiniteError
+from ..errors import ArgumentError, NonFiniteError, check_whole
 
 __all__ = ["Batches", "Loss", "OnStep", "Progress", "TrainingLog", "adamw_one_cycle", "train"]
 
@@ -49,11 +49,7 @@ class TrainingLog:
         >>> TrainingLog(np.array([1]), np.array([2.5]), np.array([0.1])).to_dict()
         {'step': [1], 'loss': [2.5], 'learning_rate': [0.1]}
         """
-        return {
-            "step": self.step.tolist(),
-            "loss": self.loss.tolist(),
-            "learning_rate": self.learning_rate.tolist(),
-        }
+        return {name: values.tolist() for name, values in vars(self).items()}
 
 
 def adamw_one_cycle(
@@ -87,7 +83,7 @@ def adamw_one_cycle(
     >>> schedule.get_last_lr()[0] < 2e-3
     True
     """
-    _check_steps(steps)
+    check_whole("steps", steps)
     if not 0 < warmup < 1:
         raise ArgumentError(f"warmup must lie between 0 and 1; got {warmup}.")
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -177,7 +173,7 @@ def train(
     >>> log.step
     array([1, 2, 3, 4, 5])
     """
-    _check_steps(steps)
+    check_whole("steps", steps)
     if not 0 <= start < steps:
         raise ArgumentError(f"start must lie between 0 and steps - 1 = {steps - 1}; got {start}.")
     if not clip > 0:
@@ -293,8 +289,3 @@ def _to(batch: Any, device: torch.device) -> Any:
     if isinstance(batch, list | tuple):
         return type(batch)(_to(value, device) for value in batch)
     return batch
-
-
-def _check_steps(steps: int) -> None:
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise ArgumentError(f"steps must be a whole number, at least 1; got {steps!r}.")

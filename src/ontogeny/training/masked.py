@@ -133,7 +133,7 @@ def masked_language_modelling(
     texts
         At least one; all together at least `length` tokens.
     tokenizer
-        Must have a mask token; the special tokens it adds to a text part the texts.
+        Must have a mask token; the special tokens it adds to a text separate the texts.
     length
         Tokens in a crop, at least 3 (so that every crop holds an ordinary token).
     tokens_per_step

@@ -5,17 +5,10 @@ For any `torch.nn.Module` and any ``loss(model, batch)``; the module is never wr
 
 from __future__ import annotations
 
-from .commutators import METHODS as METHODS
-from .commutators import Commutator as Commutator
-from .commutators import commutator as commutator
-from .commutators import commutators as commutators
-from .field import GradientField as GradientField
-from .field import Vector as Vector
-from .field import inner as inner
-from .field import norm as norm
+from .commutators import METHODS, Commutator, commutator, commutators
+from .field import GradientField, Vector, inner, norm
 from .pairs import FEWEST as FEWEST_PAIRS
-from .pairs import PairStatistics as PairStatistics
-from .pairs import pair_statistics as pair_statistics
+from .pairs import PairStatistics, pair_statistics
 
 __all__ = [
     "FEWEST_PAIRS",

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .precision import KeepDouble, working_dtype
 
-__all__ = ["GradientField", "Loss", "Vector", "inner", "norm"]
+__all__ = ["GradientField", "Loss", "LossOf", "Vector", "inner", "norm"]
 
 Loss: TypeAlias = Callable[[nn.Module, Any], Tensor]
 Vector: TypeAlias = dict[str, Tensor]
@@ -100,7 +100,7 @@ class GradientField:
             name: self._cast(p) for name, p in model.named_parameters() if not p.requires_grad
         }
         self._buffers = dict(model.named_buffers())
-        self._called = _Called(model, loss)
+        self._called = LossOf(model, loss)
         self._random_state = check_whole("random_state", random_state, 0)
         device = next(iter(self.start.values())).device
         self._devices = [device] if device.type == "cuda" else []
@@ -189,7 +189,7 @@ class GradientField:
             yield
 
 
-class _Called(nn.Module):
+class LossOf(nn.Module):
     """A module whose forward pass is the loss, so that its parameters can be exchanged."""
 
     def __init__(self, model: nn.Module, loss: Loss) -> None:
@@ -198,6 +198,7 @@ class _Called(nn.Module):
         self.model, self._loss = model, loss
 
     def forward(self, batch: Any) -> Tensor:
+        """Return the loss of the model on a batch."""
         return self._loss(self.model, batch)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -122,25 +122,6 @@ class MarkerTask:
         """Token ids that distractors are drawn from."""
         others = tuple(range(self.modulus + len(self.marker_ids), self.vocab_size))
         return (tuple(range(self.modulus)) if self.distractors == "values" else ()) + others
-
-    def with_markers(self, markers: int | Sequence[int]) -> MarkerTask:
-        """Return the same task with other numbers of markers: a curriculum's stage, a test set.
-
-        With distinct markers the tokens of the slots stay those of this task, so no larger m than
-        its own is allowed.
-
-        Examples
-        --------
-        >>> MarkerTask().with_markers(6).counts
-        (6,)
-        """
-        chosen = _counts(markers)
-        if self.distinct_markers and chosen[-1] != self.counts[-1]:
-            raise ArgumentError(
-                f"with distinct markers the tokens of {self.counts[-1]} slots are fixed; sample "
-                f"{chosen} with sample(..., markers={chosen}) instead."
-            )
-        return replace(self, markers=chosen)
 
     def placements(self, m: int) -> int:
         """Return in how many ways m markers with their values fit: C(T − m, m).

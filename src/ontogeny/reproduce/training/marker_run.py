@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_whole
 from ...training.loop import Progress
 from ..tasks import MarkerBatch, MarkerStream, MarkerTask
 from .seeds import train_seeds
@@ -59,9 +59,7 @@ class MarkerRun:
 
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "steps", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} must be a whole number above 0; got {value!r}.")
+            check_whole(name, getattr(self, name))
         if self.width % self.heads:
             raise ArgumentError(
                 f"width must be a multiple of heads; got {self.width} and {self.heads}."

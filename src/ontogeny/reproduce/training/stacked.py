@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ...errors import ArgumentError, check_choice
 from ...training.loop import Loss
+from ...updates.field import LossOf
 
 __all__ = ["OptimizerSettings", "StackedModels"]
 
@@ -112,7 +113,7 @@ class StackedModels(nn.Module):
         )
         # In a tuple, so that the template's own parameters are none of this module's.
         self._template = (models[0],)
-        self._loss = (_LossOf(models[0], loss),)
+        self._loss = (LossOf(models[0], loss),)
         self.count = len(models)
 
     def forward(self, batch: Any) -> Tensor:
@@ -135,13 +136,3 @@ class StackedModels(nn.Module):
             for name, stack in zip(self._names, self.stacked, strict=True):
                 own[name].copy_(stack[index])
         return template
-
-
-class _LossOf(nn.Module):
-    def __init__(self, model: nn.Module, loss: Loss) -> None:
-        super().__init__()
-        self.model = model
-        self._call = loss
-
-    def forward(self, batch: Any) -> Tensor:
-        return self._call(self.model, batch)
