@@ -6,7 +6,7 @@ thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "pair_of",
     "squares",
     "stacked",
+    "step_labels",
 ]
 
 _LARGEST = 1e70
@@ -259,3 +260,17 @@ def measured(measure: Callable[..., Array], W: Array, V: Array, **options: Any) 
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
     pair, given = pair_of(W, V)
     return give(measure(pair, **options), given)
+
+
+def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndarray:
+    """Return labels of `count` steps, 0 to count - 1 if `steps` is None.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more or fewer of them.
+    """
+    labels = np.arange(count) if steps is None else np.asarray(steps)
+    if labels.shape != (count,):
+        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
+    return labels

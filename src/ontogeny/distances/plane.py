@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError
+from .pair import step_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,9 +69,7 @@ def concept_plane(
 
     points = _points("stack", stack)
     count, m, r = points.shape[0], points.shape[2], points.shape[1]
-    labels = np.arange(count) if steps is None else np.asarray(steps)
-    if labels.shape != (count,):
-        raise ArgumentError(f"steps must name the {count} steps; got shape {labels.shape}.")
+    labels = step_labels(steps, count)
     if not 1 <= n_axes <= min(m, count * r - 1):
         raise ArgumentError(f"n_axes must be between 1 and {min(m, count * r - 1)}; got {n_axes}.")
     centre = points.mean(axis=(0, 1))

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError
 from .chance import shuffled_matches
-from .pair import Pair, stacked
+from .pair import Pair, stacked, step_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,9 +84,7 @@ def tracks(
     for name, value in (("threshold", threshold), ("level", level)):
         if value is not None and not 0 <= value <= 1:
             raise ArgumentError(f"{name} must be between 0 and 1; got {value}.")
-    labels = np.arange(len(given)) if steps is None else np.asarray(steps)
-    if labels.shape != (len(given),):
-        raise ArgumentError(f"steps must name the {len(given)} steps; got shape {labels.shape}.")
+    labels = step_labels(steps, len(given))
     rng = np.random.default_rng(random_state)
     factors.prepare(svd=False)
     record = _Record(len(given), int(given.shape[-1]))
