@@ -88,19 +88,19 @@ def pairwise(
     True
     """
     bound = bound_measures(options)
-    factors, given = stacked("stack", stack)
-    if given.ndim < 3:
+    factors, argument = stacked("stack", stack)
+    if argument.ndim < 3:
         raise ArgumentError(
             "stack must have at least three dimensions, (..., T, m, r); "
-            f"its shape is {tuple(given.shape)}."
+            f"its shape is {tuple(argument.shape)}."
         )
-    *lead, count, _, r = (int(n) for n in given.shape)
+    *lead, count, _, r = (int(n) for n in argument.shape)
     for name, value in (("workers", workers), ("batch_size", batch_size)):
         if value is not None and value < 1:
             raise ArgumentError(f"{name} must be at least 1; got {value}.")
     labels = step_labels(steps, count)
     names = _chosen(measures, with_codes=U is not None, r=r)
-    weights = None if U is None else column_weights(U, given)
+    weights = None if U is None else column_weights(U, argument)
     factors.prepare(svd=any(name in MEASURES for name in names))
     values = np.empty((len(names), len(factors.stack), count))
 

@@ -92,9 +92,9 @@ def concept_plane(
 
 def _points(name: str, stack: Array) -> np.ndarray:
     """Concepts as rows, (T, r, m), in float64."""
-    given = matrix(name, stack, ndim=3)
-    xp = namespace(given)
-    return np.swapaxes(to_numpy(xp.astype(given, xp.float64)), -1, -2)
+    argument = matrix(name, stack, ndim=3)
+    xp = namespace(argument)
+    return np.swapaxes(to_numpy(xp.astype(argument, xp.float64)), -1, -2)
 
 
 def _axes(centred: np.ndarray, n_axes: int) -> np.ndarray:

@@ -104,7 +104,7 @@ def random_walk_null(
     Returns
     -------
     NullDistribution
-        Of `variance_rank`; its p-values say how often a random walk is as low or as high.
+        Of `variance_rank`; its p-values are how often a random walk is as low or as high.
 
     Raises
     ------
@@ -290,20 +290,20 @@ def one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
     """Return the Gram matrix of one of the two ways in which a path is given."""
     if (snapshots is None) == (gram is None):
         raise ArgumentError("give either snapshots or gram=, their Gram matrix; not both.")
-    given = displacement_gram(snapshots) if gram is None else check_gram(gram)
-    if len(given) < 2:
+    argument = displacement_gram(snapshots) if gram is None else check_gram(gram)
+    if len(argument) < 2:
         raise ArgumentError("a path needs at least 2 snapshots; got 1.")
-    return given
+    return argument
 
 
 def one_path(
     snapshots: Array | None, gram: np.ndarray | None, dimension: int | None
 ) -> tuple[np.ndarray, int]:
     """Return the Gram matrix of a path and its number of coordinates."""
-    given = one_gram(snapshots, gram)
+    argument = one_gram(snapshots, gram)
     if snapshots is not None:
         dimension = int(np.prod(tuple(snapshots.shape)[1:]))
-    return given, check_whole("dimension", dimension)
+    return argument, check_whole("dimension", dimension)
 
 
 def batches(n: int, count: int) -> list[int]:

@@ -55,10 +55,10 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     1
     """
     many = hasattr(snapshots, "shape") and snapshots.ndim >= 2 and snapshots.shape[0] > MANY
-    found = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
-    if found is None:
-        found = variance_rank_from_gram(displacement_gram(snapshots), variance)
-    return found
+    result = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
+    if result is None:
+        result = variance_rank_from_gram(displacement_gram(snapshots), variance)
+    return result
 
 
 def variance_rank_from_gram(gram: np.ndarray, variance: float = 0.9) -> int:

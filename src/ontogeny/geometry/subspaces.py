@@ -26,7 +26,7 @@ def principal_angles(W: Array, V: Array) -> Array:
     Returns
     -------
     Array
-        Angles in radians, 0 to π/2, min(rank W, rank V) of them; of the kind and dtype that came.
+        Angles in radians, 0 to π/2, min(rank W, rank V) of them; of the kind and dtype of `W`.
 
     Raises
     ------
