@@ -114,8 +114,6 @@ def test_refusals_name_the_argument_and_what_is_allowed():
         distances.matrix_log(W, V, eps=0.0)
     with pytest.raises(ArgumentError, match="rank_tolerance"):
         distances.grassmann(W, V, rank_tolerance=2.0)
-    with pytest.raises(ArgumentError, match="k must be between 1 and"):
-        distances.ky_fan(W, V, k=5)
     with pytest.raises(ArgumentError, match="all be NumPy or all be PyTorch"):
         distances.frobenius(W, torch.tensor(V))
     with pytest.raises(ArgumentError, match="W must have at least 2"):

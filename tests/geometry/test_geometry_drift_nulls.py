@@ -6,6 +6,8 @@ from scipy.stats import ks_2samp
 
 from ontogeny import geometry
 from ontogeny.errors import ArgumentError
+from ontogeny.geometry.drift_nulls import increment_cosines
+from ontogeny.geometry.snapshots import increments_gram
 
 
 def walk(steps=60, size=4000, cosine=0.0, seed=0):
@@ -18,7 +20,7 @@ def walk(steps=60, size=4000, cosine=0.0, seed=0):
 
 
 def test_cosines_of_a_planted_process_fall_with_the_lag():
-    cosines = geometry.increment_cosines(geometry.gram(walk(200, cosine=0.8)))
+    cosines = increment_cosines(geometry.gram(walk(200, cosine=0.8)))
     np.testing.assert_allclose(cosines[:6], 0.8 ** np.arange(6), atol=0.03)
 
 
@@ -35,7 +37,7 @@ def test_a_correlated_walk_is_explained_by_its_lag_cosines(cosine, rank):
 def test_draws_are_those_of_correlated_gaussian_paths_made_in_full():
     path = walk(12, 40, cosine=0.6, seed=3)
     null = geometry.lag_cosine_null(path, n=800, variance=0.97)
-    cosines = geometry.increment_cosines(geometry.gram(path))
+    cosines = increment_cosines(geometry.gram(path))
     correlation = cosines[np.abs(np.subtract.outer(np.arange(12), np.arange(12)))]
     values, vectors = np.linalg.eigh(correlation)
     mix = vectors * np.sqrt(np.maximum(values, 0))
@@ -71,8 +73,8 @@ def test_line_and_noise_give_back_step_length_and_net_displacement():
     assert geometry.net_drift_ratio(again) == pytest.approx(
         geometry.net_drift_ratio(gram), rel=0.02
     )
-    assert np.trace(geometry.increments_gram(again)) == pytest.approx(
-        np.trace(geometry.increments_gram(gram)), rel=0.02
+    assert np.trace(increments_gram(again)) == pytest.approx(
+        np.trace(increments_gram(gram)), rel=0.02
     )
 
 

@@ -18,13 +18,13 @@ from ontogeny.geometry import (
     gram,
     increment_participation_ratio,
     increment_variance_rank,
-    increments_gram,
     net_drift_ratio,
+    random_walk_null,
     variance_rank,
     variance_rank_from_gram,
-    variance_rank_growing,
     walk_participation_ratio,
 )
+from ontogeny.geometry.snapshots import increments_gram
 
 
 def walk(n_steps: int, dimension: int, seed: int = 0) -> np.ndarray:
@@ -121,7 +121,7 @@ def test_float32_and_float64_snapshots_agree():
 
 def test_growing_windows_equal_separate_calls():
     path = walk(15, 80)
-    ranks = variance_rank_growing(gram(path))
+    ranks = random_walk_null(path, n=2, ends=range(2, 16)).observed
     assert ranks.tolist() == [variance_rank(path[:end]) for end in range(2, 16)]
     assert ranks[0] == 1
 
@@ -196,8 +196,8 @@ def test_early_energy_is_one_for_a_plane_and_zero_for_new_directions():
         (lambda: variance_rank(np.eye(3), 0.0), ArgumentError, "variance must lie in"),
         (lambda: variance_rank_from_gram(np.ones((3, 4))), ArgumentError, "square"),
         (lambda: variance_rank_from_gram(np.eye(3)), ArgumentError, "first row and column zero"),
-        (lambda: variance_rank_growing(np.zeros((3, 3)), [1]), ArgumentError, "from 2 to 3"),
-        (lambda: variance_rank_growing(np.zeros((3, 3)), [4]), ArgumentError, "from 2 to 3"),
+        (lambda: random_walk_null(np.eye(3), ends=[1]), ArgumentError, "from 2 to 3"),
+        (lambda: random_walk_null(np.eye(3), ends=[4]), ArgumentError, "from 2 to 3"),
         (lambda: early_energy(np.zeros((4, 4)), 0.9), ArgumentError, "early must be a share"),
         (lambda: early_energy(np.zeros((4, 4)), 0.5, 0), ArgumentError, "components must be"),
     ],

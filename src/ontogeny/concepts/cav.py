@@ -130,7 +130,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         return torch.from_numpy(labels).to(X.device) if torch.is_tensor(X) and numeric else labels
 
     def predict_proba(self, X: Array) -> Array:
-        """Return (n, 2) probabilities of ``classes_``; of no meaning for mean-difference."""
+        """Return (n, 2) probabilities of ``classes_``; meaningless for mean-difference."""
         p = 1 / (1 + np.exp(-_plain(self.decision_function(X)).astype(np.float64)))
         return _give(np.column_stack([1 - p, p]), X)
 
@@ -239,12 +239,12 @@ class CAV(ClassifierMixin, BaseEstimator):
         if self.solver == "adam":
             return adam(A, signs, weights, self.l2, self.intercept, self.learning_rate, limit)
         solver = RidgeLogistic(A, self.l2, self.intercept)
-        found = list(solver.solve_many(signs, weights, self.tol, limit))
+        result = list(solver.solve_many(signs, weights, self.tol, limit))
         return Fits(
-            np.stack([f.coef for f in found]),
-            np.array([f.intercept for f in found]),
-            np.array([f.converged for f in found]),
-            np.array([f.n_iter for f in found]),
+            np.stack([f.coef for f in result]),
+            np.array([f.intercept for f in result]),
+            np.array([f.converged for f in result]),
+            np.array([f.n_iter for f in result]),
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -23,8 +23,8 @@ from .rows import vanishing
 
 __all__ = ["HalfSpace", "best_half_space"]
 
-MARGIN = 0.03  # typical distance from the hyperplane that a code is given at least, against all
-CONDITION = 1e-7  # squared length of the concepts' near-cancellation that float32 can still tell
+MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
+CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
 TURN_TOLERANCE = 1e-3  # part by which a step of z alone must lower what is on the wrong side
 RIDGE = 1e-6  # keeps the steps of z finite where few samples lie on the wrong side
 KEPT = 0.1  # part of their independence that concepts must keep when they move to another subspace
@@ -98,22 +98,22 @@ def best_half_space(
     Y, sigma, V = thin_svd(A, r)
     if r < 2 or not float(sigma[-1]) > 0:
         return None
-    found = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter, tol)
+    result = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter, tol)
     own = None if start is None else _space_of(A, start)
-    if own is not None and own.wrong() - own.energy() < found.wrong() - found.energy():
-        found = own
+    if own is not None and own.wrong() - own.energy() < result.wrong() - result.energy():
+        result = own
     # Where no code is on the wrong side the SVD is the optimum.
-    return found if found.wrong() == 0 else _improved(A, found, max_iter, tol)
+    return result if result.wrong() == 0 else _improved(A, result, max_iter, tol)
 
 
 def _directions(Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None) -> list[Tensor]:
     """Return unit vectors (r,) from which to search."""
     last = torch.nn.functional.one_hot(torch.tensor(len(sigma) - 1), len(sigma)).to(sigma).double()
-    found = [(Y.double() / sigma.double()).mean(0), last, -last]
+    result = [(Y.double() / sigma.double()).mean(0), last, -last]
     null = None if start is None else _cancelling(start.double())
     if start is not None and null is not None:
-        found.insert(0, V.double().mT @ (start.double() @ null))
-    return [z / torch.linalg.vector_norm(z) for z in found if bool((z != 0).any())]
+        result.insert(0, V.double().mT @ (start.double() @ null))
+    return [z / torch.linalg.vector_norm(z) for z in result if bool((z != 0).any())]
 
 
 def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
@@ -130,7 +130,7 @@ def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
 def _best_direction(
     Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int, tol: float
 ) -> HalfSpace:
-    """Return the direction that has least of the codes `Y` (n, r) on its wrong side."""
+    """Return the direction with the smallest part of the codes `Y` (n, r) on its wrong side."""
     codes = Y.double()
     z = min(starts, key=lambda z: _wrong(codes, z))
     ridge = RIDGE * float(codes.square().sum(0).min())

@@ -114,8 +114,8 @@ def cluster(
     if A.is_cuda:
         limit = tol * float(A.var(0, correction=0).mean())
         steps = _lloyd(A, _seeds(A, r, seed) if start is None else start)
-        (found, _), n_iter, converged = iterate(steps, lambda step: step[1] <= limit, max_iter)
-        return found, nearest(A, found), n_iter, converged
+        (result, _), n_iter, converged = iterate(steps, lambda step: step[1] <= limit, max_iter)
+        return result, nearest(A, result), n_iter, converged
     solver = sklearn.cluster.KMeans(
         r,
         init="k-means++" if start is None else start.numpy(),

@@ -126,9 +126,9 @@ class RidgeLogistic:
     ) -> Solved:
         objective = _Objective(self._white, self._pull, signs, weights)
         options = {"maxiter": max_iter, "gtol": tol / np.sqrt(len(start)), "ftol": 0.0}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        point, steps, size = found.x, int(found.nit), float(np.linalg.norm(found.jac))
-        slope = found.jac
+        result = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        point, steps, size = result.x, int(result.nit), float(np.linalg.norm(result.jac))
+        slope = result.jac
         # Line searches end where the objective's last digit does; unit steps need no objective.
         for _ in range(_UNIT_STEPS if tol < size < 10 * _ROUNDING else 0):
             point = point - slope
@@ -138,7 +138,7 @@ class RidgeLogistic:
                 break
         if size > tol:
             options = {"maxiter": max_iter, "gtol": tol}
-            found = minimize(
+            result = minimize(
                 objective,
                 point,
                 jac=True,
@@ -146,8 +146,8 @@ class RidgeLogistic:
                 method="trust-ncg",
                 options=options,
             )
-            point, steps = found.x, steps + int(found.nit)
-            size = float(np.linalg.norm(found.jac))
+            point, steps = result.x, steps + int(result.nit)
+            size = float(np.linalg.norm(result.jac))
         return self._found(point, steps, size <= tol)
 
     def _found(self, point: np.ndarray, steps: int, converged: bool) -> Solved:

@@ -225,23 +225,23 @@ class SemiNMF(Extractor):
         positive_codes = self.nonnegative == "codes"
         if positive_codes or start is None:
             side = A if positive_codes else A.mT
-            found = best_half_space(
+            result = best_half_space(
                 side, self.n_concepts, start=start, max_iter=self.max_iter, tol=self.tol
             )
-            W = None if found is None else self._dictionary(found, side, start)
-            if found is not None and W is not None:
-                return W.contiguous(), found.n_iter, found.converged
+            W = None if result is None else self._dictionary(result, side, start)
+            if result is not None and W is not None:
+                return W.contiguous(), result.n_iter, result.converged
         rules = (SHIFTED, Factor("free"))
         rules = rules if positive_codes else rules[::-1]
         fit = alternate(A, *self._start(A, start), *rules, max_iter=self.max_iter, tol=self.tol)
         W = order_by_energy(fit.U, fit.W, keep=start is not None)
         return W.contiguous(), fit.n_iter, fit.converged
 
-    def _dictionary(self, found: HalfSpace, A: Tensor, start: Tensor | None) -> Tensor | None:
+    def _dictionary(self, result: HalfSpace, A: Tensor, start: Tensor | None) -> Tensor | None:
         """Return the dictionary (m, r) of a half-space, in the order of `start` if given."""
         if start is not None:
-            return found.continued(unit_rows(start.mT).mT)
-        U, W = found.factors()
+            return result.continued(unit_rows(start.mT).mT)
+        U, W = result.factors()
         if self.nonnegative == "dictionary":
             U, W = W, nonnegative_codes(A, unit_rows(W).mT).mT
         return order_by_energy(U, W, keep=False)

@@ -122,6 +122,6 @@ class PCA(Extractor):
 
     @property
     def explained_variance_(self) -> Any:
-        """Variance of each code (divided by n, not n - 1); in float64, where squares have room."""
+        """Variance of each code (divided by n, not n - 1); float64, as squares overflow."""
         sigma = as_tensor(self._sigma).double() * float(self._scale)
         return give(sigma.square() / float(self._samples), self._sigma)

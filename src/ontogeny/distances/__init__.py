@@ -10,22 +10,12 @@ from .chance import MatchingLevel, matching_level
 from .compare import compare
 from .correlations import correlation
 from .covariances import bures, matrix_log
-from .norms import entrywise, frobenius, ky_fan, nuclear, schatten, spectral
+from .norms import entrywise, frobenius, nuclear, schatten, spectral
 from .pairs import pairwise
 from .plane import concept_plane
 from .registry import distance, names
 from .rotations import procrustes
 from .similarity import cka, pwcca, svcca
-from .spectra import (
-    condition_number,
-    condition_number_distance,
-    eigenvalue_distance,
-    gini,
-    hoyer,
-    norm_distance,
-    proportional_effective_rank,
-    singular_value_distance,
-)
 from .subspaces import grassmann
 from .tracks import tracks
 
@@ -41,7 +31,6 @@ __all__ = [
     "matrix_log",
     "grassmann",
     "bures",
-    "ky_fan",
     "correlation",
     "compare",
     "pairwise",
@@ -55,12 +44,4 @@ __all__ = [
     "cka",
     "svcca",
     "pwcca",
-    "condition_number",
-    "condition_number_distance",
-    "eigenvalue_distance",
-    "gini",
-    "hoyer",
-    "norm_distance",
-    "proportional_effective_rank",
-    "singular_value_distance",
 ]

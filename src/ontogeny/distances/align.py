@@ -49,7 +49,7 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
         - ``"scaling"``: T is diagonal (Definition 32)
         - ``"scaled-permutation"``: T permutes and scales columns, the full freedom of ICA
         - ``"rotation"``: T is orthogonal (Definition 34), as in `procrustes`
-        - ``"invertible"``: any T (Definition 54); the least-squares solution of least norm
+        - ``"invertible"``: any T (Definition 54); the least-squares solution of smallest norm
 
     Returns
     -------
@@ -76,15 +76,15 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
     True
     """
     find = _FINDERS[check_choice("under", under, _FINDERS)]
-    pair, given = pair_of(W, V)
+    pair, argument = pair_of(W, V)
     xp = pair.xp
     transform = find(pair)
     aligned = pair.second.stack @ transform
-    lead = tuple(given.shape[:-2])
+    lead = tuple(argument.shape[:-2])
 
     def back(stack: Array) -> Array:
-        shaped = xp.astype(xp.reshape(stack, lead + tuple(stack.shape[-2:])), given.dtype)
-        return shaped.to(given.device) if is_torch_array(shaped) else shaped
+        shaped = xp.astype(xp.reshape(stack, lead + tuple(stack.shape[-2:])), argument.dtype)
+        return shaped.to(argument.device) if is_torch_array(shaped) else shaped
 
     return Alignment(back(aligned), back(transform))
 
@@ -101,7 +101,7 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     -------
     float, or an array of shape (...)
         ||W - V T||_F / ||W||_F with the T that `align` finds; 0 between two zero matrices. A
-        residual near the precision of the numbers says that the two are equivalent in the sense
+        residual near the precision of the numbers means that the two are equivalent in the sense
         of Definitions 31 to 34 and 54.
 
     Raises
@@ -116,7 +116,7 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     >>> alignment_residual(W, V, "permutation") > 0.1, alignment_residual(W, V, "rotation") < 1e-12
     (True, True)
     """
-    pair, given = pair_of(W, V)
+    pair, argument = pair_of(W, V)
     if under == "rotation":  # has a form of its own that is exact near zero
         left = procrustes_of(pair)
     else:
@@ -127,7 +127,7 @@ def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
     size = pair.xp.sqrt(pair.first.squares)
     if bool(pair.xp.any((size == 0) & (left > 0))):
         raise ArgumentError("W is zero: nothing of it could be left.")
-    return give(left / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), given)
+    return give(left / pair.xp.where(size > 0, size, pair.xp.ones_like(size)), argument)
 
 
 def _permutation(pair: Pair) -> Array:

@@ -79,9 +79,9 @@ def matching_level(
     >>> level.score > 0.999 and level.chance < 0.4 and level.p_value < 0.01
     True
     """
-    pair, given = pair_of(W, V)
-    if given.ndim != 2:
-        raise ArgumentError(f"W and V must have two dimensions; their shape is {given.shape}.")
+    pair, argument = pair_of(W, V)
+    if argument.ndim != 2:
+        raise ArgumentError(f"W and V must have two dimensions; their shape is {argument.shape}.")
     score = float(optimal_of(pair)[0])
     null = shuffled_matches(
         pair.first, pair.second, n_shuffles, np.random.default_rng(random_state)
@@ -89,7 +89,7 @@ def matching_level(
     low, high = np.quantile(null, [0.025, 0.975])
     ceiling = float("nan")
     if reseeded is not None:
-        ceiling = float(optimal_of(pair_of(given, reseeded)[0])[0])
+        ceiling = float(optimal_of(pair_of(argument, reseeded)[0])[0])
     return MatchingLevel(
         score=score,
         chance=float(null.mean()),

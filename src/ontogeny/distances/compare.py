@@ -53,13 +53,13 @@ def compare(
     (7.0711, 0.0, 1.0)
     """
     measures = bound_measures(options)
-    pair, given = pair_of(W, V)
-    weights = None if U is None else column_weights(U, given)
+    pair, argument = pair_of(W, V)
+    weights = None if U is None else column_weights(U, argument)
     for factors in (pair.first, pair.second):
         factors.prepare(svd=True)
     values = {name: measure(pair) for name, measure in measures.items()}
     values |= _correlations(pair, weights)
-    return {name: give(value, given) for name, value in values.items()}
+    return {name: give(value, argument) for name, value in values.items()}
 
 
 def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:

@@ -65,16 +65,16 @@ def correlation(name: str, W: Array, V: Array | None = None, *, U: Array | None 
         wanted = "needs the codes U of W" if U is None else "takes no U"
         raise ArgumentError(f"correlation {name!r} {wanted}.")
     if name == "internal":
-        factors, given = stacked("W", W)
-        return give(internal_of(factors), given)
+        factors, argument = stacked("W", W)
+        return give(internal_of(factors), argument)
     if V is None:
         raise ArgumentError(f"correlation {name!r} needs both W and V.")
-    pair, given = pair_of(W, V)
+    pair, argument = pair_of(W, V)
     if name == "columnwise":
-        return give(columnwise_of(pair), given)
+        return give(columnwise_of(pair), argument)
     if U is None:
-        return give(optimal_of(pair), given)
-    return give(weighted_of(pair, column_weights(U, given)), given)
+        return give(optimal_of(pair), argument)
+    return give(weighted_of(pair, column_weights(U, argument)), argument)
 
 
 def columnwise_of(pair: Pair) -> Array:
@@ -104,15 +104,15 @@ def internal_of(factors: Factors) -> Array:
     return xp.mean(picked(own, assignments(others)), axis=-1)
 
 
-def column_weights(U: Array, given: Array) -> Array:
+def column_weights(U: Array, argument: Array) -> Array:
     """Share of every column of the codes U (..., n, r) in their absolute sum, (k, r)."""
     codes, raw = double("U", U)
-    if raw.shape[-1] != given.shape[-1] or tuple(raw.shape[:-2]) != tuple(given.shape[:-2]):
+    if raw.shape[-1] != argument.shape[-1] or tuple(raw.shape[:-2]) != tuple(argument.shape[:-2]):
         raise ArgumentError(
-            f"U must have shape {(*given.shape[:-2], 'n', given.shape[-1])} to go with W; "
+            f"U must have shape {(*argument.shape[:-2], 'n', argument.shape[-1])} to go with W; "
             f"got {tuple(raw.shape)}."
         )
-    xp = namespace(codes, given)
+    xp = namespace(codes, argument)
     sums = xp.sum(xp.abs(codes), axis=-2)
     total = xp.sum(sums, axis=-1, keepdims=True)
     equal = xp.full_like(sums, 1.0 / sums.shape[-1])

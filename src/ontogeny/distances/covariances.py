@@ -26,7 +26,7 @@ def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
     W, V
         Dictionaries of shape (..., m, r), NumPy or PyTorch.
     eps
-        Regularisation, in squared units of W; positive. It says how small a direction still
+        Regularisation, in squared units of W; positive. It sets how small a direction still
         counts: one that only W has contributes log(1 + s^2 / eps).
 
     Returns

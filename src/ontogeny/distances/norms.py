@@ -13,7 +13,7 @@ from ..arrays import Array
 from ..errors import ArgumentError
 from .pair import Pair, measured
 
-__all__ = ["entrywise", "frobenius", "ky_fan", "nuclear", "schatten", "spectral"]
+__all__ = ["entrywise", "frobenius", "nuclear", "schatten", "spectral"]
 
 
 def frobenius(W: Array, V: Array) -> Any:
@@ -138,24 +138,6 @@ def schatten(W: Array, V: Array, p: float = 1.5) -> Any:
     return measured(schatten_of, W, V, p=p)
 
 
-def ky_fan(W: Array, V: Array, k: int = 1) -> Any:
-    """Ky Fan k-distance: the sum of the k largest singular values of W - V.
-
-    W and V have shape (..., m, r); k = 1 is the spectral distance, k = min(m, r) the nuclear one.
-
-    Raises
-    ------
-    ArgumentError
-        If the shapes differ, or k is not between 1 and min(m, r).
-
-    Examples
-    --------
-    >>> ky_fan([[3.0, 0.0], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], k=2)
-    7.0
-    """
-    return measured(ky_fan_of, W, V, k=k)
-
-
 def frobenius_of(pair: Pair) -> Array:
     """Frobenius distance of every member of a pair of stacks."""
     return pair.xp.sqrt(pair.difference_squares)
@@ -180,14 +162,6 @@ def entrywise_of(pair: Pair, p: float = 1.0) -> Array:
 def schatten_of(pair: Pair, p: float = 1.5) -> Array:
     """Schatten p-distance of every member of a pair of stacks."""
     return vector_norm(pair, pair.difference_spectrum, p)
-
-
-def ky_fan_of(pair: Pair, k: int = 1) -> Array:
-    """Ky Fan k-distance of every member of a pair of stacks."""
-    largest = min(pair.difference.shape[-2:])
-    if not 1 <= k <= largest:
-        raise ArgumentError(f"k must be between 1 and min(m, r) = {largest}; got {k}.")
-    return pair.xp.sum(pair.difference_spectrum[..., :k], axis=-1)
 
 
 def vector_norm(pair: Pair, rows: Array, p: float) -> Array:

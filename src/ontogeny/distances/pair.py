@@ -6,7 +6,7 @@ thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "pair_of",
     "squares",
     "stacked",
+    "step_labels",
 ]
 
 _LARGEST = 1e70
@@ -36,7 +37,7 @@ _SMALLEST = 1e-100
 class Factors:
     """A stack of dictionaries (k, m, r) with its norms and thin SVD, each computed once.
 
-    `floor` is the machine precision of the numbers as they came in: what is below it in relation
+    `floor` is the machine precision of the argument's dtype: what is below it in relation
     to the largest singular value is no direction but rounding.
     """
 
@@ -197,25 +198,25 @@ def squares(stack: Array) -> Array:
 
 def double(name: str, value: Array) -> tuple[Array, Array]:
     """Return `value` as a checked float64 stack (k, m, r) beside the array as it was given."""
-    given = matrix(name, value, ndim=-1)
-    if is_torch_array(given):
-        given = given.detach()
-    xp = namespace(given)
-    if max(float(xp.max(given)), -float(xp.min(given))) > _LARGEST:
+    argument = matrix(name, value, ndim=-1)
+    if is_torch_array(argument):
+        argument = argument.detach()
+    xp = namespace(argument)
+    if max(float(xp.max(argument)), -float(xp.min(argument))) > _LARGEST:
         raise ArgumentError(
             f"{name} holds numbers beyond {_LARGEST:g}, whose products overflow: divide what is "
             "compared by a common scale first."
         )
     # Apple's GPUs have no float64; the CPU is right, and the answer goes back to where it belongs.
-    wide = given.cpu() if getattr(given.device, "type", "") == "mps" else given
+    wide = argument.cpu() if getattr(argument.device, "type", "") == "mps" else argument
     wide = xp.astype(wide, xp.float64, copy=False)
-    return xp.reshape(wide, (-1, *given.shape[-2:])), given
+    return xp.reshape(wide, (-1, *argument.shape[-2:])), argument
 
 
 def stacked(name: str, value: Array) -> tuple[Factors, Array]:
     """Return `value` as `Factors`, beside the array as it was given."""
-    wide, given = double(name, value)
-    return Factors(wide, float(namespace(given).finfo(given.dtype).eps)), given
+    wide, argument = double(name, value)
+    return Factors(wide, float(namespace(argument).finfo(argument.dtype).eps)), argument
 
 
 def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
@@ -228,18 +229,18 @@ def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
     NonFiniteError
         If either holds NaN or infinity.
     """
-    first, given = stacked("W", W)
+    first, argument = stacked("W", W)
     second, other = stacked("V", V)
-    if tuple(given.shape) != tuple(other.shape):
+    if tuple(argument.shape) != tuple(other.shape):
         raise ArgumentError(
             "W and V must have the same shape (..., m, r); "
-            f"got {tuple(given.shape)} and {tuple(other.shape)}."
+            f"got {tuple(argument.shape)} and {tuple(other.shape)}."
         )
-    return Pair(first, second), given
+    return Pair(first, second), argument
 
 
-def give(result: Array, given: Array) -> Any:
-    """Return one number as a float, a batch in the shape, kind and dtype of what came in.
+def give(result: Array, argument: Array) -> Any:
+    """Return one number as a float, a batch in the shape, kind and dtype of the argument.
 
     Raises
     ------
@@ -247,15 +248,29 @@ def give(result: Array, given: Array) -> Any:
         If a finite number of the batch does not fit in that dtype.
     """
     xp = namespace(result)
-    if given.ndim == 2:
+    if argument.ndim == 2:
         return float(result[0])
-    if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(given.dtype).max))):
-        raise NonFiniteError(f"a result does not fit in {given.dtype}: pass float64 arrays.")
-    shaped = xp.astype(xp.reshape(result, tuple(given.shape[:-2])), given.dtype)
-    return shaped.to(given.device) if is_torch_array(shaped) else shaped
+    if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(argument.dtype).max))):
+        raise NonFiniteError(f"a result does not fit in {argument.dtype}: pass float64 arrays.")
+    shaped = xp.astype(xp.reshape(result, tuple(argument.shape[:-2])), argument.dtype)
+    return shaped.to(argument.device) if is_torch_array(shaped) else shaped
 
 
 def measured(measure: Callable[..., Array], W: Array, V: Array, **options: Any) -> Any:
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
-    pair, given = pair_of(W, V)
-    return give(measure(pair, **options), given)
+    pair, argument = pair_of(W, V)
+    return give(measure(pair, **options), argument)
+
+
+def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndarray:
+    """Return labels of `count` steps, 0 to count - 1 if `steps` is None.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more or fewer of them.
+    """
+    labels = np.arange(count) if steps is None else np.asarray(steps)
+    if labels.shape != (count,):
+        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
+    return labels

@@ -21,7 +21,7 @@ from .correlations import (
     optimal_of,
     weighted_of,
 )
-from .pair import Pair, stacked
+from .pair import Pair, stacked, step_labels
 from .registry import MEASURES
 
 if TYPE_CHECKING:
@@ -88,19 +88,19 @@ def pairwise(
     True
     """
     bound = bound_measures(options)
-    factors, given = stacked("stack", stack)
-    if given.ndim < 3:
+    factors, argument = stacked("stack", stack)
+    if argument.ndim < 3:
         raise ArgumentError(
             "stack must have at least three dimensions, (..., T, m, r); "
-            f"its shape is {tuple(given.shape)}."
+            f"its shape is {tuple(argument.shape)}."
         )
-    *lead, count, _, r = (int(n) for n in given.shape)
+    *lead, count, _, r = (int(n) for n in argument.shape)
     for name, value in (("workers", workers), ("batch_size", batch_size)):
         if value is not None and value < 1:
             raise ArgumentError(f"{name} must be at least 1; got {value}.")
-    labels = _labels(steps, count)
+    labels = step_labels(steps, count)
     names = _chosen(measures, with_codes=U is not None, r=r)
-    weights = None if U is None else column_weights(U, given)
+    weights = None if U is None else column_weights(U, argument)
     factors.prepare(svd=any(name in MEASURES for name in names))
     values = np.empty((len(names), len(factors.stack), count))
 
@@ -160,13 +160,6 @@ def _chosen(measures: Sequence[str] | None, *, with_codes: bool, r: int) -> list
     if measures is None:
         return possible
     return [check_choice("each of measures", name, possible) for name in measures]
-
-
-def _labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndarray:
-    labels = np.arange(count) if steps is None else np.asarray(steps)
-    if labels.shape != (count,):
-        raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
-    return labels
 
 
 def _labelled(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError
+from .pair import step_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,9 +69,7 @@ def concept_plane(
 
     points = _points("stack", stack)
     count, m, r = points.shape[0], points.shape[2], points.shape[1]
-    labels = np.arange(count) if steps is None else np.asarray(steps)
-    if labels.shape != (count,):
-        raise ArgumentError(f"steps must name the {count} steps; got shape {labels.shape}.")
+    labels = step_labels(steps, count)
     if not 1 <= n_axes <= min(m, count * r - 1):
         raise ArgumentError(f"n_axes must be between 1 and {min(m, count * r - 1)}; got {n_axes}.")
     centre = points.mean(axis=(0, 1))
@@ -93,9 +92,9 @@ def concept_plane(
 
 def _points(name: str, stack: Array) -> np.ndarray:
     """Concepts as rows, (T, r, m), in float64."""
-    given = matrix(name, stack, ndim=3)
-    xp = namespace(given)
-    return np.swapaxes(to_numpy(xp.astype(given, xp.float64)), -1, -2)
+    argument = matrix(name, stack, ndim=3)
+    xp = namespace(argument)
+    return np.swapaxes(to_numpy(xp.astype(argument, xp.float64)), -1, -2)
 
 
 def _axes(centred: np.ndarray, n_axes: int) -> np.ndarray:

@@ -49,10 +49,10 @@ def cka(X: Array, Y: Array, *, unbiased: bool = True) -> Any:
     >>> round(cka(X, 3 * X[:, ::-1]), 6)
     1.0
     """
-    X, Y, given = _examples(X, Y, at_least=4 if unbiased else 2)
+    X, Y, argument = _examples(X, Y, minimum=4 if unbiased else 2)
     hsic = _unbiased_hsic if unbiased else _hsic
     xp = namespace(X, Y)
-    return give(hsic(X, Y) / xp.sqrt(hsic(X, X) * hsic(Y, Y)), given)
+    return give(hsic(X, Y) / xp.sqrt(hsic(X, X) * hsic(Y, Y)), argument)
 
 
 def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:
@@ -87,12 +87,12 @@ def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:
     >>> round(svcca(X, X @ np.diag([1.0, 2.0, 3.0, 4.0]), variance=1.0), 6)
     1.0
     """
-    X, Y, given = _examples(X, Y, at_least=2)
+    X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
     (left, _, _, kept), (right, _, _, held) = (_components(Z, variance) for Z in (X, Y))
     correlations = xp.linalg.svdvals(left.mT @ right)
     smaller = xp.minimum(xp.sum(kept, axis=-1), xp.sum(held, axis=-1))
-    return give(xp.clip(xp.sum(correlations, axis=-1) / smaller, 0.0, 1.0), given)
+    return give(xp.clip(xp.sum(correlations, axis=-1) / smaller, 0.0, 1.0), argument)
 
 
 def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
@@ -129,7 +129,7 @@ def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
     >>> round(pwcca(X, X @ np.diag([1.0, 2.0, 3.0, 4.0])), 6)
     1.0
     """
-    X, Y, given = _examples(X, Y, at_least=2)
+    X, Y, argument = _examples(X, Y, minimum=2)
     xp = namespace(X, Y)
     (left, values, axes, kept), (right, _, _, held) = (_components(Z, variance) for Z in (X, Y))
     turns, correlations, _ = xp.linalg.svd(left.mT @ right, full_matrices=False)
@@ -138,22 +138,22 @@ def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
     number = xp.arange(weights.shape[-1], device=weights.device)
     weights = xp.where(number < smaller[..., None], weights, 0.0)
     mean = xp.sum(weights * correlations, axis=-1) / xp.sum(weights, axis=-1)
-    return give(xp.clip(mean, 0.0, 1.0), given)
+    return give(xp.clip(mean, 0.0, 1.0), argument)
 
 
-def _examples(X: Array, Y: Array, *, at_least: int) -> tuple[Array, Array, Array]:
+def _examples(X: Array, Y: Array, *, minimum: int) -> tuple[Array, Array, Array]:
     """Both sides centred, as float64 stacks, beside X as it was given."""
-    first, given = double("X", X)
+    first, argument = double("X", X)
     second, other = double("Y", Y)
-    namespace(given, other)
-    if tuple(given.shape[:-1]) != tuple(other.shape[:-1]):
+    namespace(argument, other)
+    if tuple(argument.shape[:-1]) != tuple(other.shape[:-1]):
         raise ArgumentError(
             "X and Y must describe the same examples, shapes (..., n, p) and (..., n, q); "
-            f"got {tuple(given.shape)} and {tuple(other.shape)}."
+            f"got {tuple(argument.shape)} and {tuple(other.shape)}."
         )
-    if given.shape[-2] < at_least:
-        raise ArgumentError(f"at least {at_least} examples are needed; got {given.shape[-2]}.")
-    return _centred("X", first), _centred("Y", second), given
+    if argument.shape[-2] < minimum:
+        raise ArgumentError(f"at least {minimum} examples are needed; got {argument.shape[-2]}.")
+    return _centred("X", first), _centred("Y", second), argument
 
 
 def _centred(name: str, stack: Array) -> Array:

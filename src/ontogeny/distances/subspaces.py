@@ -20,7 +20,7 @@ def grassmann(W: Array, V: Array, rank_tolerance: float | None = None) -> Any:
         Dictionaries of shape (..., m, r), NumPy or PyTorch.
     rank_tolerance
         Singular values below this share of the largest one span nothing. By default
-        ``max(m, r)`` times the precision of the dtype that came in (float32 for half precision).
+        ``max(m, r)`` times the precision of the argument's dtype (float32 for half precision).
 
     Returns
     -------

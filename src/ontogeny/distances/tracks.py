@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError
 from .chance import shuffled_matches
-from .pair import Pair, stacked
+from .pair import Pair, stacked, step_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,10 +29,10 @@ def tracks(
 ) -> xr.Dataset:
     """Follow concepts from step to step.
 
-    Neighbouring steps are matched one-to-one by ``|cos|``. A match above the threshold goes on with
-    its track; a concept without one dies, and its successor is born. Where a newborn concept
-    resembles, above the threshold, one that lives on in another, that one has split; where a dying
-    concept resembles a living successor, it has merged.
+    Neighbouring steps are matched one-to-one by ``|cos|``. A match above the threshold continues
+    its track; a concept without one dies, and a successor without one is born. Where a newborn
+    concept resembles, above the threshold, one that lives on in another, that one has split; where
+    a dying concept resembles a living successor, it has merged.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def tracks(
     level
         The default threshold is exceeded by this share of the matches with a shuffled successor.
     n_shuffles, random_state
-        Number and seed of the shuffles (`matching_level` says what is shuffled).
+        Number and seed of the shuffles (see `matching_level`).
 
     Returns
     -------
@@ -76,21 +76,19 @@ def tracks(
     >>> found["track"].values[1].tolist(), found["sign"].values[1].tolist()
     ([2, 0, 1, 3], [-1, -1, -1, -1])
     """
-    factors, given = stacked("stack", stack)
-    if given.ndim != 3 or len(given) < 2:
+    factors, argument = stacked("stack", stack)
+    if argument.ndim != 3 or len(argument) < 2:
         raise ArgumentError(
-            f"stack must have shape (T, m, r) with T at least 2; got {tuple(given.shape)}."
+            f"stack must have shape (T, m, r) with T at least 2; got {tuple(argument.shape)}."
         )
     for name, value in (("threshold", threshold), ("level", level)):
         if value is not None and not 0 <= value <= 1:
             raise ArgumentError(f"{name} must be between 0 and 1; got {value}.")
-    labels = np.arange(len(given)) if steps is None else np.asarray(steps)
-    if labels.shape != (len(given),):
-        raise ArgumentError(f"steps must name the {len(given)} steps; got shape {labels.shape}.")
+    labels = step_labels(steps, len(argument))
     rng = np.random.default_rng(random_state)
     factors.prepare(svd=False)
-    record = _Record(len(given), int(given.shape[-1]))
-    for t in range(1, len(given)):
+    record = _Record(len(argument), int(argument.shape[-1]))
+    for t in range(1, len(argument)):
         pair = Pair(factors.take(slice(t - 1, t)), factors.take(slice(t, t + 1)))
         limit = _chance(pair, n_shuffles, level, rng) if threshold is None else threshold
         record.extend(t, pair, limit)

@@ -47,8 +47,8 @@ def increment_cosines(gram: np.ndarray) -> np.ndarray:
     moves = lengths > 0
     cosines = steps / np.where(moves[:, None] & moves, np.outer(lengths, lengths), np.inf)
     pairs = (moves[:, None] & moves).astype(float)
-    found = [np.trace(cosines, lag) / max(np.trace(pairs, lag), 1.0) for lag in range(len(steps))]
-    return np.array([1.0, *found[1:]])
+    result = [np.trace(cosines, lag) / max(np.trace(pairs, lag), 1.0) for lag in range(len(steps))]
+    return np.array([1.0, *result[1:]])
 
 
 def lag_cosine_null(

@@ -181,7 +181,7 @@ def two_nn_null(
     """Return estimates (n_draws,) on `n` isotropic Gaussian points in `m` dimensions.
 
     100 points in 768 dimensions give about 131 and not 768: with so few points the estimate
-    cannot tell high dimensions apart.
+    cannot distinguish high dimensions.
 
     Examples
     --------
@@ -198,16 +198,16 @@ def two_nn_null(
 
 
 def two_nn_calibrated(
-    found: IntrinsicDimension,
+    estimate: IntrinsicDimension,
     dims: np.ndarray | list[int],
     *,
     n_draws: int = 10,
     random_state: int = 0,
 ) -> xr.Dataset:
-    """Say which Gaussian dimensions give an estimate like `found` at its number of points.
+    """Return which Gaussian dimensions give an estimate like `estimate` at its number of points.
 
     TwoNN is too small where points are few for their dimension. For each dimension of `dims` the
-    null is drawn, by the same method and `discard`; it is compatible where `found.value` lies
+    null is drawn, by the same method and `discard`; it is compatible where `estimate.value` lies
     within two standard deviations (of the null and the estimate together).
 
     Raises
@@ -229,24 +229,24 @@ def two_nn_calibrated(
     """
     import xarray as xr
 
-    given = np.asarray(dims)
-    if given.ndim != 1 or not given.size or (given < 1).any() or (given % 1 != 0).any():
+    argument = np.asarray(dims)
+    if argument.ndim != 1 or not argument.size or (argument < 1).any() or (argument % 1 != 0).any():
         raise ArgumentError(f"dims must be whole numbers from 1 on; got {dims!r}.")
     n_draws = check_whole("n_draws", n_draws, minimum=2)
-    dims = given.astype(np.int64)
+    dims = argument.astype(np.int64)
     draws = [
         two_nn_null(
-            found.points,
+            estimate.points,
             int(d),
-            found.method,
-            discard=found.discard,
+            estimate.method,
+            discard=estimate.discard,
             n_draws=n_draws,
             random_state=random_state,
         )
         for d in dims
     ]
     mean, sd = np.array([d.mean() for d in draws]), np.array([d.std(ddof=1) for d in draws])
-    near = np.abs(found.value - mean) <= 2 * np.hypot(sd, found.stderr)
+    near = np.abs(estimate.value - mean) <= 2 * np.hypot(sd, estimate.stderr)
     return xr.Dataset(
         {
             "expected": ("dimension", mean),
@@ -299,10 +299,10 @@ def two_nn_blocks(
     rows = []
     for size in sizes:
         blocks = [order[i : i + size] for i in range(0, len(X) - size + 1, size)]
-        found = np.array(
+        result = np.array(
             [two_nn(X[b], method, discard=discard, n_null=0).value for b in blocks], dtype=float
         )
-        rows.append((found.mean(), found.std(ddof=1) if len(found) > 1 else np.nan, len(found)))
+        rows.append((result.mean(), result.std(ddof=1) if len(result) > 1 else np.nan, len(result)))
     mean, sd, count = (np.array(column) for column in zip(*rows, strict=True))
     return xr.Dataset(
         {"dimension": ("size", mean), "sd": ("size", sd), "blocks": ("size", count)},

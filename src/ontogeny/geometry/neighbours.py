@@ -26,7 +26,7 @@ def two_nearest(X: np.ndarray) -> np.ndarray:
     n = len(X)
     square = np.einsum("ij,ij->i", X, X)
     keep = min(CANDIDATES, n - 1)
-    found = np.empty((n, 2))
+    result = np.empty((n, 2))
     for low in range(0, n, CHUNK):
         rows = np.arange(low, min(low + CHUNK, n))
         near = square[None, :] - 2 * X[rows] @ X.T
@@ -36,5 +36,5 @@ def two_nearest(X: np.ndarray) -> np.ndarray:
             part = slice(start, start + 64)
             gaps = X[rows[part], None, :] - X[candidates[part]]
             exact = np.sort(np.sqrt(np.einsum("ikj,ikj->ik", gaps, gaps)), axis=1)
-            found[rows[part]] = exact[:, :2]
-    return found
+            result[rows[part]] = exact[:, :2]
+    return result

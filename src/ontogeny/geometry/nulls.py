@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ArgumentError, check_whole
-from .path import check_ends, early_energies, variance_rank_growing
+from .path import early_energies
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram
 from .spectra import centred, components_holding, descending_eigenvalues
@@ -104,7 +104,7 @@ def random_walk_null(
     Returns
     -------
     NullDistribution
-        Of `variance_rank`; its p-values say how often a random walk is as low or as high.
+        Of `variance_rank`; its p-values are how often a random walk is as low or as high.
 
     Raises
     ------
@@ -141,9 +141,28 @@ def drawn_null(
     draw: Callable[[int], np.ndarray],
 ) -> NullDistribution:
     """Return `variance_rank` of `gram` (T, T) beside `n` draws; ``draw(size)`` is (size, T, T)."""
-    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
+    windows = _windows(ends, gram)
     draws = [rank_draws(draw(size), windows, variance) for size in batches(n, len(gram))]
-    return rank_null(gram, np.concatenate(draws), ends, variance)
+    return _beside(np.concatenate(draws), gram, ends, variance)
+
+
+def _windows(ends: Sequence[int] | None, gram: np.ndarray) -> list[int]:
+    """Return the window ends as integers, all snapshots where there are none."""
+    count = len(gram)
+    chosen = [count] if ends is None else [int(end) for end in ends]
+    if not chosen or min(chosen) < 2 or max(chosen) > count:
+        raise ArgumentError(f"ends must be numbers of snapshots from 2 to {count}; got {ends}.")
+    return chosen
+
+
+def _beside(
+    draws: np.ndarray, gram: np.ndarray, ends: Sequence[int] | None, variance: float
+) -> NullDistribution:
+    """Return `draws` (n, windows) beside the ranks of the path itself."""
+    observed = rank_draws(gram[None], _windows(ends, gram), variance)[0]
+    if ends is None:
+        return NullDistribution(observed[0], draws[:, 0])
+    return NullDistribution(observed, draws)
 
 
 def step_lengths(gram: np.ndarray) -> np.ndarray:
@@ -204,12 +223,11 @@ def shuffled_increments_null(
     1.0 1.0
     """
     gram = one_gram(snapshots, gram)
-    windows = check_ends([len(gram)] if ends is None else ends, len(gram))
     columns = []
-    for end in windows:
+    for end in _windows(ends, gram):
         batches = _shuffled_grams(gram[:end, :end], n, random_state)
         columns.append(np.concatenate([rank_draws(batch, [end], variance) for batch in batches]))
-    return rank_null(gram, np.concatenate(columns, axis=1), ends, variance)
+    return _beside(np.concatenate(columns, axis=1), gram, ends, variance)
 
 
 def early_energy_null(
@@ -268,34 +286,24 @@ def rank_draws(grams: np.ndarray, windows: Sequence[int], variance: float) -> np
     return np.stack([components_holding(variance, values) for values in spectra], axis=1)
 
 
-def rank_null(
-    gram: np.ndarray, draws: np.ndarray, ends: Sequence[int] | None, variance: float
-) -> NullDistribution:
-    """Return the variance ranks of a path beside those of `draws` (n, windows)."""
-    observed = variance_rank_growing(gram, [len(gram)] if ends is None else ends, variance)
-    if ends is None:
-        return NullDistribution(observed[0], draws[:, 0])
-    return NullDistribution(observed, draws)
-
-
 def one_gram(snapshots: Array | None, gram: np.ndarray | None) -> np.ndarray:
     """Return the Gram matrix of one of the two ways in which a path is given."""
     if (snapshots is None) == (gram is None):
         raise ArgumentError("give either snapshots or gram=, their Gram matrix; not both.")
-    given = displacement_gram(snapshots) if gram is None else check_gram(gram)
-    if len(given) < 2:
+    argument = displacement_gram(snapshots) if gram is None else check_gram(gram)
+    if len(argument) < 2:
         raise ArgumentError("a path needs at least 2 snapshots; got 1.")
-    return given
+    return argument
 
 
 def one_path(
     snapshots: Array | None, gram: np.ndarray | None, dimension: int | None
 ) -> tuple[np.ndarray, int]:
     """Return the Gram matrix of a path and its number of coordinates."""
-    given = one_gram(snapshots, gram)
+    argument = one_gram(snapshots, gram)
     if snapshots is not None:
         dimension = int(np.prod(tuple(snapshots.shape)[1:]))
-    return given, check_whole("dimension", dimension)
+    return argument, check_whole("dimension", dimension)
 
 
 def batches(n: int, count: int) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..arrays import Array
@@ -15,14 +13,12 @@ from .snapshots import gram as displacement_gram
 from .spectra import ROUNDING, centred, components_holding, descending_eigenvalues
 
 __all__ = [
-    "check_ends",
     "early_energy",
     "increment_participation_ratio",
     "increment_variance_rank",
     "net_drift_ratio",
     "variance_rank",
     "variance_rank_from_gram",
-    "variance_rank_growing",
     "walk_participation_ratio",
 ]
 
@@ -59,10 +55,10 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     1
     """
     many = hasattr(snapshots, "shape") and snapshots.ndim >= 2 and snapshots.shape[0] > MANY
-    found = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
-    if found is None:
-        found = variance_rank_from_gram(displacement_gram(snapshots), variance)
-    return found
+    result = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
+    if result is None:
+        result = variance_rank_from_gram(displacement_gram(snapshots), variance)
+    return result
 
 
 def variance_rank_from_gram(gram: np.ndarray, variance: float = 0.9) -> int:
@@ -77,56 +73,10 @@ def variance_rank_from_gram(gram: np.ndarray, variance: float = 0.9) -> int:
     return int(components_holding(variance, values))
 
 
-def variance_rank_growing(
-    gram: np.ndarray, ends: Sequence[int] | None = None, variance: float = 0.9
-) -> np.ndarray:
-    """Return `variance_rank` of the first `end` snapshots for each of `ends`.
-
-    Parameters
-    ----------
-    gram
-        Displacement Gram matrix (T, T).
-    ends
-        Numbers of snapshots, each 2 to T; default all of them.
-
-    Returns
-    -------
-    numpy.ndarray
-        Integers, shape (len(ends),).
-
-    Examples
-    --------
-    >>> variance_rank_growing(displacement_gram(np.eye(11)), ends=[2, 6, 11])
-    array([1, 5, 9])
-    """
-    gram = check_gram(gram)
-    ends = check_ends(ends, len(gram))
-    return np.array([variance_rank_from_gram(gram[:e, :e], variance) for e in ends], dtype=int)
-
-
-def check_ends(ends: Sequence[int] | None, count: int) -> list[int]:
-    """Return the window ends as integers of 2 to `count`; ``None`` means all.
-
-    Raises
-    ------
-    ArgumentError
-        If one of them is outside, or there are fewer than two snapshots.
-
-    Examples
-    --------
-    >>> check_ends(None, 4)
-    [2, 3, 4]
-    """
-    chosen = list(range(2, count + 1)) if ends is None else [int(e) for e in ends]
-    if not chosen or min(chosen) < 2 or max(chosen) > count:
-        raise ArgumentError(f"ends must be numbers of snapshots from 2 to {count}; got {ends}.")
-    return chosen
-
-
 def increment_variance_rank(gram: np.ndarray, variance: float = 0.9) -> int:
     """Return how many directions hold `variance` of the squared length of the increments.
 
-    The increments are not centred: their mean, the drift, is part of the motion.
+    The increments are not centred: their mean, the drift, is part of the weight change.
 
     Examples
     --------

@@ -254,15 +254,15 @@ def sampled_subspace_control(
     >>> sampled_subspace_control(np.ones((1, 500)), k=5, draws=3).shape
     (3, 1)
     """
-    given = to_numpy(matrix("vectors", vectors)).astype(np.float64)
+    argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)
     k, draws = check_whole("k", k), check_whole("draws", draws)
-    if k > given.shape[1]:
-        raise ArgumentError(f"k must be from 1 to {given.shape[1]}, the coordinates; got {k}.")
+    if k > argument.shape[1]:
+        raise ArgumentError(f"k must be from 1 to {argument.shape[1]}, the coordinates; got {k}.")
     rng = np.random.default_rng(random_state)
-    lengths = np.linalg.norm(given, axis=1)
+    lengths = np.linalg.norm(argument, axis=1)
     lengths = np.where(lengths > 0, lengths, np.nan)
-    bases = (np.linalg.qr(rng.standard_normal((given.shape[1], k)))[0] for _ in range(draws))
-    return np.stack([np.linalg.norm(given @ Q, axis=1) / lengths for Q in bases])
+    bases = (np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0] for _ in range(draws))
+    return np.stack([np.linalg.norm(argument @ Q, axis=1) / lengths for Q in bases])
 
 
 def block_matched_control(

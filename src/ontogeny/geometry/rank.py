@@ -92,7 +92,7 @@ def singular_value_rank(
 ) -> int:
     """Return how many singular directions of a matrix (n, m) hold `variance` of Σσ².
 
-    Of W_T − W_0 it says how low the rank of what was learned is; a square Gaussian matrix of 128
+    Of W_T − W_0 it is the rank of what was learned; a square Gaussian matrix of 128
     rows has 65. 0 for a zero matrix. Arguments and errors as in `effective_rank`.
 
     Examples
@@ -149,7 +149,7 @@ def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:
         values = np.sort(to_numpy(matrix("spectrum", spectrum, ndim=1)).astype(np.float64))[::-1]
         if values[-1] < 0:
             raise ArgumentError(
-                f"spectrum must hold no negative number; its least is {values[-1]}."
+                f"spectrum must hold no negative number; its smallest is {values[-1]}."
             )
     if not np.isfinite(values).all():
         raise NonFiniteError("the singular values of A are not finite.")

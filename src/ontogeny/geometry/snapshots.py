@@ -45,7 +45,7 @@ class SnapshotGram:
 
     def __init__(self, n_snapshots: int) -> None:
         n_snapshots = check_whole("n_snapshots", n_snapshots)
-        self._gram = np.zeros((n_snapshots, n_snapshots), order="F")  # its upper triangle counts
+        self._gram = np.zeros((n_snapshots, n_snapshots), order="F")  # only the upper triangle
         self._dimension = 0
 
     @property
@@ -141,7 +141,7 @@ def gram(snapshots: Array) -> np.ndarray:
 
 
 def check_gram(value: np.ndarray) -> np.ndarray:
-    """Return `value` as a float64 displacement Gram matrix, or say what is wrong with it.
+    """Return `value` as a float64 displacement Gram matrix, if it is one.
 
     Raises
     ------
@@ -156,19 +156,19 @@ def check_gram(value: np.ndarray) -> np.ndarray:
     array([[0., 0.],
            [0., 4.]])
     """
-    given = np.asarray(to_numpy(matrix("gram", value)), dtype=np.float64)
-    if given.shape[0] != given.shape[1]:
+    argument = np.asarray(to_numpy(matrix("gram", value)), dtype=np.float64)
+    if argument.shape[0] != argument.shape[1]:
         raise ArgumentError(
             f"gram must be a square (steps, steps) matrix, as ontogeny.geometry.gram returns; "
-            f"its shape is {given.shape}. Snapshots go into gram() first."
+            f"its shape is {argument.shape}. Snapshots go into gram() first."
         )
-    size = np.abs(given).max()
-    if np.abs(given - given.T).max() > 1e-6 * size or np.abs(given[0]).max() > 1e-6 * size:
+    size = np.abs(argument).max()
+    if np.abs(argument - argument.T).max() > 1e-6 * size or np.abs(argument[0]).max() > 1e-6 * size:
         raise ArgumentError(
             "gram must be the symmetric Gram matrix of displacements from the first snapshot "
             "(first row and column zero), as ontogeny.geometry.gram returns."
         )
-    return given
+    return argument
 
 
 def increments_gram(gram: np.ndarray) -> np.ndarray:
