@@ -21,6 +21,7 @@ from .rows import Row, read_rows
 __all__ = ["Content", "Finding", "Node", "RegimeMark", "Track", "read_content"]
 
 LAYER_DIMENSIONS = ("layer", "block")
+NOTES = ("definition", "symbol", "null", "care", "source")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Content:
         """A stable name of each row for links, in the order of `rows`."""
         names: list[str] = []
         for row in self.rows:
-            names.append(slug(row.label or row.quantity, names))
+            names.append(slug(row.name, names))
         return [f"chart/{name}" for name in names]
 
 
@@ -181,7 +182,7 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
-    # the weights' motion last.
+    # weight change last.
     return sorted(nodes, key=lambda node: {"claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
 
 
@@ -198,7 +199,7 @@ def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
         id=slug,
         path=path,
         title=title,
-        section=section,
+        section={note: section.get(note, "") for note in NOTES},
         figures=[_figure(*each) for each in enumerate(figures, start=1)],
         statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,

@@ -184,7 +184,7 @@ def _write_rows(rows: Sequence[Row], path: Path) -> None:
     numbers = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
     heads = ("row", "step", "progress", "distinct", "developed", *numbers)
     lines = [
-        (row.label or row.quantity, *point, row.developed, *(getattr(row, n) for n in numbers))
+        (row.name, *point, row.developed, *(getattr(row, n) for n in numbers))
         for row in rows
         for point in zip(row.steps, row.progress, row.distinct, strict=True)
     ]

@@ -226,7 +226,7 @@ def _track(content: Content) -> dict[str, Any] | None:
 
 def _row(row: Row, content: Content) -> dict[str, Any]:
     return {
-        "label": row.label or row.quantity,
+        "label": row.name,
         "group": content.groups.of(row.layer),
         "steps": row.steps.tolist(),
         "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),

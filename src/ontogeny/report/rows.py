@@ -43,8 +43,13 @@ class Row:
     developed: bool
 
     @property
+    def name(self) -> str:
+        """What the row is called."""
+        return self.label or self.quantity
+
+    @property
     def state(self) -> str:
-        """How the chart draws it: developed, undeveloped or motion."""
+        """How the chart draws it: developed or not, weight change apart."""
         known = "developed" if self.developed else "undeveloped"
         return f"motion {known}" if self.role == "motion" else known
 
@@ -59,9 +64,9 @@ class RowGroup:
 
 
 GROUPS = (
-    ("developed", "Developed, in the order of reaching half-way"),
-    ("undeveloped", "Not told apart from chance and noise"),
-    ("motion", "Motion of the weights (says nothing about function by itself)"),
+    ("developed", "Developed, in the order of their half-change steps"),
+    ("undeveloped", "Not distinguishable from chance and noise"),
+    ("motion", "Weight change (says nothing about function by itself)"),
 )
 
 
@@ -125,12 +130,12 @@ def _quantity(label: str, layer: str, title: str) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that count in the verdict: all but the motion of the weights."""
+    """Return the rows that count in the verdict: all but weight change."""
     return [row for row in rows if row.role != "motion"]
 
 
 def arrange(rows: Sequence[Row], limit: int = MAX_ROWS) -> list[RowGroup]:
-    """Sort rows by half-way step into developed, undeveloped and motion; thin layers above `limit`.
+    """Sort rows by half-change step into their groups; thin layers above `limit`.
 
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays.
     """
@@ -150,7 +155,7 @@ def _group(row: Row) -> str:
 
 
 def _ordered(rows: Sequence[Row]) -> list[Row]:
-    """By half-way step, undefined ones last; the order of the result breaks ties."""
+    """By half-change step, undefined ones last; the order of the result breaks ties."""
     return sorted(rows, key=lambda r: r.half_step if math.isfinite(r.half_step) else math.inf)
 
 

@@ -104,7 +104,7 @@ def row_state(row: Row) -> str:
 
 def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
-    name = row.label or row.quantity
+    name = row.name
     if not row.developed:
         return f"{name}: not distinguishable from chance and noise"
     return f"{name}: half-change step {step_text(row.half_step)}"
@@ -142,7 +142,7 @@ def _basis(rows: Sequence[Row]) -> list[str]:
 
 def _nothing(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
-        subject = f"{sentence_start(rows[0].label or rows[0].quantity)} did not change"
+        subject = f"{sentence_start(rows[0].name)} did not change"
     else:
         subject = f"None of the {len(rows):,} quantities measured here changed"
     return (
@@ -164,7 +164,7 @@ def _heading(rows: Sequence[Row], developed: Sequence[Row]) -> str:
 
 
 def _first_and_last(developed: Sequence[Row]) -> str:
-    """When the first and the last row were half-way, and from when on nothing moves."""
+    """Say when the first and the last row reached half of their change, and when all settled."""
     timed = _timed(developed)
     if not timed:
         return _settled_sentence(developed)
@@ -173,7 +173,7 @@ def _first_and_last(developed: Sequence[Row]) -> str:
         words = f"Half of the change of {_owner(first)} was done {_by(first)}."
     else:
         words = (
-            f"The first to be half-way was {_owner(first)}, {_by(first)}; "
+            f"The first to reach half of its change was {_owner(first)}, {_by(first)}; "
             f"the last was {_owner(last)}, {_by(last)}."
         )
     return " ".join(filter(None, [words, _settled_sentence(developed)]))
@@ -206,7 +206,7 @@ def _share(done: Sequence[Row], rows: Sequence[Row]) -> str:
 
 def _half(row: Row) -> str:
     if not math.isfinite(row.half_step):
-        return "changed by more than noise and chance; no half-way step can be named"
+        return "changed by more than noise and chance; no half-change step can be named"
     return f"half of the change was done {_by(row)}"
 
 
