@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -172,13 +171,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _read_nodes(tree: xr.DataTree) -> list[Node]:
     nodes: list[Node] = []
-    taken: set[str] = set()
     for child in tree.subtree:
-        if child is tree or not child.data_vars:
-            continue
-        node = _read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken)
-        taken.add(node.id)
-        nodes.append(node)
+        if child is not tree and child.data_vars:
+            taken = [node.id for node in nodes]
+            nodes.append(_read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
@@ -186,17 +182,15 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
     return sorted(nodes, key=lambda node: {"claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
 
 
-def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
+def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     owner = f"node {path!r}"
     section = _attribute(dataset.attrs, "section", {}, owner)
     title = section.get("title") or path
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
-    slug = "section-" + (re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "node")
-    while slug in taken:
-        slug += "-x"
+    name = slug(f"section-{path}", taken)
     return Node(
-        id=slug,
+        id=name,
         path=path,
         title=title,
         section={note: section.get(note, "") for note in NOTES},
@@ -204,7 +198,7 @@ def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
         statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, slug, role),
+        rows=read_rows(dataset, title, name, role),
     )
 
 

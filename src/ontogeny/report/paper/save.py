@@ -44,7 +44,8 @@ def style() -> Iterator[None]:
         matplotlib.rc("font", size=FONT)
         matplotlib.rc("text", color=base["ink"])
         matplotlib.rc("axes", labelcolor=base["ink"], edgecolor=base["ink-2"])
-        matplotlib.rc(("xtick", "ytick"), color=base["ink-2"])
+        matplotlib.rc("xtick", color=base["ink-2"])
+        matplotlib.rc("ytick", color=base["ink-2"])
         matplotlib.rc("grid", color=base["line"])
         yield
 
