@@ -155,7 +155,7 @@ def _row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     layout, top = canvas.layout, canvas.y
     height = layout.row - 2.5
     base = top + height / 2 + layout.font * 0.35
-    canvas.within = f"row {row.state}"
+    canvas.within = f"row {'developed' if row.developed else 'undeveloped'}"
     canvas.parts.append(f'<g class="{canvas.within}" data-row="{index}">')
     if links:
         canvas.parts.append(f'<a href="#{row.section}" aria-label="{escape(spoken(row))}">')
@@ -213,15 +213,10 @@ def _shades(row: Row) -> np.ndarray:
 
 def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]]:
     """Join neighbouring cells of one shade that touch."""
-    start: int | None = None
-    for i in range(len(member)):
-        if not member[i]:
-            continue
-        start = i if start is None else start
-        touches = i + 1 < len(member) and member[i + 1] and edges[i + 1, 0] - edges[i, 1] < 0.05
-        if not touches:
-            yield float(edges[start, 0]), float(edges[i, 1])
-            start = None
+    places = np.flatnonzero(member)
+    apart = (np.diff(places) > 1) | (edges[places[1:], 0] - edges[places[:-1], 1] >= 0.05)
+    for run in np.split(places, np.flatnonzero(apart) + 1):
+        yield float(edges[run[0], 0]), float(edges[run[-1], 1])
 
 
 def _track(canvas: Canvas, track: Track) -> None:

@@ -75,7 +75,7 @@ def _template() -> Template:
 
 @cache
 def _plotly() -> str:
-    # Imported here so that the room opens without it; only the page needs the script.
+    # Imported here so that the package opens without it; only the page needs the script.
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")

@@ -97,9 +97,8 @@ def mark(node: Node) -> tuple[str, str]:
 
 def row_state(row: Row) -> str:
     """Say how a row stands in the table of all rows."""
-    if row.role == "motion":
-        return "weight change"
-    return "developed" if row.developed else "not distinguishable"
+    words = {"motion": "weight change", "undeveloped": "not distinguishable"}
+    return words.get(row.group, row.group)
 
 
 def spoken(row: Row) -> str:
