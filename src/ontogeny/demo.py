@@ -85,16 +85,16 @@ def run_demo(
     ArgumentError
         If `folder` holds other files.
     """
-    place, progress = Path(folder), progress or Silent()
-    _check_folder(place, quick)
-    if (place / "run").is_dir():
-        _check_size(place, quick)
+    root, progress = Path(folder), progress or Silent()
+    _check_folder(root, quick)
+    if (root / "run").is_dir():
+        _check_size(root, quick)
     else:
-        _train(place, quick, progress, training)
+        _train(root, quick, progress, training)
     sizes: dict[str, Any] = {"texts": 150, "tokens": 3000, "concepts": 20}
     if quick:
         sizes = {"texts": 60, "tokens": 600, "concepts": 8}
-    study_file = place / "study.toml"
+    study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
         partial = study_file.with_name(".study.toml.partial")
@@ -103,26 +103,26 @@ def run_demo(
     study = read_study(study_file)
     progress.note(f"audit: {study.trajectory.audit()}")
     with ThreadPoolExecutor(_WORKERS) as executor:
-        study.run(place / "study", executor, progress)
-    return open_study(place / "study").report(place / "report.html")
+        study.run(root / "study", executor, progress)
+    return open_study(root / "study").report(root / "report.html")
 
 
-def _check_folder(place: Path, quick: bool) -> None:
+def _check_folder(root: Path, quick: bool) -> None:
     ours = {"run", "study.toml", "study", "report.html", _PARTIAL}
-    found = {p.name for p in place.iterdir()} if place.is_dir() else set()
+    found = {p.name for p in root.iterdir()} if root.is_dir() else set()
     others = {name for name in found - ours if not name.startswith(".")}
-    if others or (place.exists() and not place.is_dir()):
+    if others or (root.exists() and not root.is_dir()):
         raise ArgumentError(
-            f"{place} holds other files ({', '.join(sorted(others)[:3]) or 'it is a file'}); "
+            f"{root} holds other files ({', '.join(sorted(others)[:3]) or 'it is a file'}); "
             "give a new folder with --output."
         )
 
 
-def _check_size(place: Path, quick: bool) -> None:
-    log = json.loads((place / "run" / "training_log.json").read_text(encoding="utf-8"))
+def _check_size(root: Path, quick: bool) -> None:
+    log = json.loads((root / "run" / "training_log.json").read_text(encoding="utf-8"))
     if log["settings"]["steps"] != _steps(quick):
         raise ArgumentError(
-            f"{place} holds a demo of another size ({log['settings']['steps']} steps); "
+            f"{root} holds a demo of another size ({log['settings']['steps']} steps); "
             "give a new folder with --output."
         )
 
@@ -134,7 +134,7 @@ def _steps(quick: bool) -> int:
 
 
 def _train(
-    place: Path,
+    root: Path,
     quick: bool,
     progress: Progress,
     training: Callable[[int, int, float], None] | None,
@@ -142,10 +142,10 @@ def _train(
     from .training import record_training_run
 
     progress.note("training a small model on Python's documentation")
-    partial = place / _PARTIAL
+    partial = root / _PARTIAL
     shutil.rmtree(partial, ignore_errors=True)
     record_training_run(partial, quick=quick, steps=_steps(quick), progress=training)
-    partial.rename(place / "run")
+    partial.rename(root / "run")
 
 
 _PARTIAL = ".run.partial"

@@ -26,6 +26,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Source = Annotated[
     str, typer.Argument(help="A folder of checkpoints, or a repository OWNER/NAME on the Hub.")
 ]
+Output = Annotated[Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 
 
@@ -65,7 +66,7 @@ def audit(
     source: Source,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
 ) -> None:
-    """Say what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
+    """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
     trajectory = open_trajectory(source)
@@ -78,9 +79,9 @@ def audit(
 @app.command()
 def plan(
     study: StudyFile,
-    output: Annotated[Path | None, typer.Option(help="Folder of the study.")] = None,
+    output: Output = None,
 ) -> None:
-    """Say what a run would read, compute and store; nothing is written."""
+    """Report what a run would read, compute and store; nothing is written."""
     from ..study import read_study
 
     typer.echo(str(read_study(study).plan(_output(study, output))))
@@ -100,9 +101,7 @@ def prefetch(study: StudyFile, quiet: Quiet = False) -> None:
 @app.command()
 def run(
     study: StudyFile,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")
-    ] = None,
+    output: Output = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Processes on this machine, each on the next GPU.")
     ] = 1,
@@ -185,10 +184,10 @@ def list_(
 
     from ..errors import check_choice
 
-    rooms = {"extractors": "concepts", "distances": "distances", "observables": "observables"}
-    check_choice("what", what, ["all", *rooms])
-    for name in rooms if what == "all" else [what]:
-        names = importlib.import_module(f"..{rooms[name]}", __package__).names()
+    packages = {"extractors": "concepts", "distances": "distances", "observables": "observables"}
+    check_choice("what", what, ["all", *packages])
+    for name in packages if what == "all" else [what]:
+        names = importlib.import_module(f"..{packages[name]}", __package__).names()
         typer.echo(f"{name}: {', '.join(names)}")
 
 
@@ -205,7 +204,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A text file, parted at blank lines; by default Python's own documentation.",
+            help="A text file, split at blank lines; by default Python's own documentation.",
         ),
     ] = None,
     quiet: Quiet = False,

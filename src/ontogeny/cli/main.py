@@ -1,4 +1,4 @@
-"""The door of the command: errors become one clear line and an exit code.
+"""The entry point of the command: errors become one clear line and an exit code.
 
 Exit codes: 0 done, 1 something went wrong, 2 the command was not understood, 3 finished with
 missing or failed cells or without a planned checkpoint (with ``--strict``), 130 stopped by Ctrl-C.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = ["main"]
 
@@ -44,13 +43,8 @@ def _run(arguments: list[str]) -> int:
             raise
         sys.stderr.write(f"ontogeny: {' '.join(str(error).split())}\n")
         return 1
-    except Exception as error:
+    except Exception as error:  # of click, which typer may bring along under another name
         if not hasattr(error, "exit_code") or not hasattr(error, "show"):
             raise
-        return _misused(error)
-
-
-def _misused(error: Any) -> int:
-    """Show what the command line did not understand: an exception of click, vendored or not."""
-    error.show()
-    return int(error.exit_code)
+        error.show()
+        return int(error.exit_code)

@@ -16,6 +16,7 @@ __all__ = [
     "download_shown",
     "duration",
     "progress_for",
+    "time_left",
 ]
 
 
@@ -44,6 +45,12 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def time_left(begin: float, done: int, total: int) -> str:
+    """Return how long the rest will take that is done at the pace since `begin`."""
+    left = (time.monotonic() - begin) / done * (total - done)
+    return f"about {duration(left)} left"
+
+
 class LineProgress:
     """One line for each finished task, without control characters: for logs."""
 
@@ -52,29 +59,23 @@ class LineProgress:
         self._tasks = self._done = 0
 
     def note(self, text: str) -> None:
-        """Say one line."""
-        self._line(text)
-
-    def start(self, tasks: int, cells: int) -> None:
-        """Say how much there is to do."""
-        self._begin, self._tasks, self._done = time.monotonic(), tasks, 0
-        self._line(f"{cells} cells to compute in {tasks} tasks" if tasks else "all cells are done")
-
-    def advance(self, label: str, cells: int, seconds: float) -> None:
-        """Say what is finished and how long the rest will take."""
-        self._done += 1
-        left = (time.monotonic() - self._begin) / self._done * (self._tasks - self._done)
-        self._line(
-            f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, "
-            f"about {duration(left)} left"
-        )
-
-    def finish(self) -> None:
-        """Say nothing more."""
-
-    def _line(self, text: str) -> None:
+        """Write one line."""
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Report how much there is to do."""
+        self._begin, self._tasks, self._done = time.monotonic(), tasks, 0
+        self.note(f"{cells} cells to compute in {tasks} tasks" if tasks else "all cells are done")
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Report what is finished and how long the rest will take."""
+        self._done += 1
+        left = time_left(self._begin, self._done, self._tasks)
+        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {left}")
+
+    def finish(self) -> None:
+        """Write nothing more."""
 
 
 class BarProgress:
@@ -82,44 +83,37 @@ class BarProgress:
 
     def __init__(self) -> None:
         from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._bar: Any = None
-        self._task: Any = None
-
-    def note(self, text: str) -> None:
-        """Say one line above the bar."""
-        self._console.print(text, style="dim", markup=False, highlight=False)
-
-    def start(self, tasks: int, cells: int) -> None:
-        """Show the bar."""
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
+        label = TextColumn("{task.description}", style="bold", markup=False)
+        columns = (label, BarColumn(), MofNCompleteColumn(), Remaining())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task: Any = None
+
+    def note(self, text: str) -> None:
+        """Write one line above the bar."""
+        self._bar.console.print(text, style="dim", markup=False, highlight=False)
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Show the bar."""
         if not tasks:
             self.note("all cells are done")
             return
-        self._bar = Progress(
-            TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            Remaining(),
-            console=self._console,
-            transient=True,
-        )
-        self._bar.start()
         self._task = self._bar.add_task(f"{cells} cells", total=tasks)
+        self._bar.start()
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Move the bar."""
-        if self._bar is not None:
+        if self._task is not None:
             self._bar.update(self._task, advance=1, description=label)
 
     def finish(self) -> None:
         """Take the bar away."""
-        if self._bar is not None:
+        if self._task is not None:
             self._bar.stop()
-            self._bar = None
+            self._bar.remove_task(self._task)
+            self._task = None
 
 
 class TrainingLines:
@@ -130,17 +124,14 @@ class TrainingLines:
         self._begin, self._from, self._last = time.monotonic(), 0, 0
 
     def __call__(self, step: int, steps: int, loss: float) -> None:
-        """Say where the training stands."""
+        """Report where the training stands."""
         if step < self._last or not self._last:  # another training, or one that goes on
             self._begin, self._from = time.monotonic(), step
         self._last = step
         if step % max(1, steps // self._tenths) and step != steps:
             return
-        done = max(step - self._from, 1)
-        left = (time.monotonic() - self._begin) / done * (steps - step)
-        self._progress.note(
-            f"training: step {step} of {steps}, loss {loss:.2f}, about {duration(left)} left"
-        )
+        left = time_left(self._begin, max(step - self._from, 1), steps - self._from)
+        self._progress.note(f"training: step {step} of {steps}, loss {loss:.2f}, {left}")
 
 
 def download_shown(trajectory: Trajectory, progress: Any) -> int:
@@ -151,8 +142,6 @@ def download_shown(trajectory: Trajectory, progress: Any) -> int:
     progress.note(f"{missing_bytes(trajectory) / 1e9:.3g} GB to fetch in {len(sources)} revisions")
     begin, done = time.monotonic(), 0
     for done, step in enumerate(download(trajectory), start=1):
-        left = (time.monotonic() - begin) / done * (len(sources) - done)
-        progress.note(
-            f"[{done}/{len(sources)}] {trajectory[step].label}, about {duration(left)} left"
-        )
+        left = time_left(begin, done, len(sources))
+        progress.note(f"[{done}/{len(sources)}] {trajectory[step].label}, {left}")
     return done

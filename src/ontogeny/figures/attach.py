@@ -27,7 +27,7 @@ def attach(
     """Return `dataset` with its section, figures and sentences as JSON attributes.
 
     `role` says what the rows of the node mean in the developmental chart: ``"development"`` (they
-    count in the page's verdict), ``"motion"`` (weights move; says nothing of function by itself),
+    count in the page's verdict), ``"motion"`` (weight change; says nothing of function by itself),
     ``"track"`` (also the loss curve under the step slider), ``"regimes"`` (as development; the
     shared boundaries of its curves are drawn through the chart and all figures over steps) or
     ``"claims"`` (no rows: its variable ``answer`` over claims is what the page's heading counts).
@@ -90,7 +90,7 @@ def _check_names(figure: Figure, dataset: xr.Dataset) -> None:
 
 
 def _check_dimensions(figure: Figure, dataset: xr.Dataset) -> None:
-    """Refuse what a table has no room for: dimensions neither of its rows nor selected."""
+    """Refuse dimensions that a table cannot show: neither of its rows nor selected."""
     if not isinstance(figure, Table):
         return
     under = {name for line in figure.footer for name in line.cells.values()}

@@ -45,6 +45,12 @@ class Boundary:
     noise_ratio: str | None = None
     label: str = "regime boundary"
 
+    @property
+    def variables(self) -> list[str]:
+        """The variables that it names."""
+        names = (self.step, self.low, self.high, self.noise_ratio)
+        return [name for name in names if name is not None]
+
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
             raise ArgumentError(
@@ -88,7 +94,7 @@ class Curves(Figure):
         """Give every variable that the figure draws."""
         yield from super().variables()
         for each in self.boundaries:
-            yield from (each.step, each.low, each.high, each.noise_ratio)
+            yield from each.variables
 
 
 @dataclass(frozen=True)

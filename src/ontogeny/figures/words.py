@@ -53,7 +53,7 @@ class Words(Figure):
     context: str | None = None
 
     kind = "words"
-    dimensions = ("groups", "rank")
+    dimensions = ("groups",)
 
     def __post_init__(self) -> None:
         if not self.words:
@@ -66,7 +66,7 @@ class Words(Figure):
     def names(self) -> Iterator[str | None]:
         """Give every variable and dimension that the figure names."""
         yield from super().names()
-        yield self.parent
+        yield from (self.rank, self.parent)
 
 
 _SPACE_MARK = re.compile("^[ \N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}]")

@@ -1,6 +1,6 @@
 """The report: a merged result drawn as one page, and its figures as files.
 
-This room knows results only: it draws the figure specifications that a result carries, and needs
+This package knows results only: it draws the figure specifications that a result carries, and needs
 neither the observables that made it nor a model (decision 15).
 """
 

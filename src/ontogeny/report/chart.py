@@ -118,7 +118,7 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
 
 
 def _legend(canvas: Canvas) -> None:
-    """Explain colour, hatch and the mark of half-way."""
+    """Explain colour, hatch and the mark of the half-change step."""
     layout = canvas.layout
     em = layout.font
     x, y, shade = layout.legend_left, layout.font, 3.0
@@ -136,8 +136,8 @@ def _legend(canvas: Canvas) -> None:
     if not layout.narrow:
         x += 28 + 11.5 * em
         canvas.whisker(x, y - 4, x + 13, x + 26)
-        canvas.text(x + 32, y, "half-way, with interval", "note")
-        canvas.text(layout.width, y, "half-way at step", "note end")
+        canvas.text(x + 32, y, "half-change step, with interval", "note")
+        canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8
 
 
@@ -151,11 +151,11 @@ def _heading(canvas: Canvas, group: RowGroup) -> None:
 
 
 def _row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
-    """Draw labels, cells, the half-way mark and the step in words."""
+    """Draw labels, cells, the mark of the half-change step and the step in words."""
     layout, top = canvas.layout, canvas.y
     height = layout.row - 2.5
     base = top + height / 2 + layout.font * 0.35
-    canvas.within = f"row {row.state}"
+    canvas.within = f"row {'developed' if row.developed else 'undeveloped'}"
     canvas.parts.append(f'<g class="{canvas.within}" data-row="{index}">')
     if links:
         canvas.parts.append(f'<a href="#{row.section}" aria-label="{escape(spoken(row))}">')
@@ -178,7 +178,7 @@ def _labels(canvas: Canvas, row: Row, base: float) -> None:
     layout = canvas.layout
     layer = row.short_layer.removeprefix("layer ") if layout.narrow else row.short_layer
     layer = truncate(layer, 18)
-    full = row.label or row.quantity
+    full = row.name
     name = truncate(row.quantity, max(layout.label_characters - len(layer), 8))
     canvas.text(0, base, name, "name", full)
     if layer:
@@ -203,7 +203,7 @@ def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
 
 
 def _shades(row: Row) -> np.ndarray:
-    """Shade of every cell: missing, hatched (not told from noise or chance), or 0 to LEVELS - 1."""
+    """Shade of every cell: missing, hatched (within noise or chance), or 0 to LEVELS - 1."""
     missing = ~np.isfinite(row.progress)
     share = np.clip(np.where(missing, 0.0, row.progress), 0, 1)
     shades = np.round(share * (LEVELS - 1)).astype(int)
@@ -213,15 +213,10 @@ def _shades(row: Row) -> np.ndarray:
 
 def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]]:
     """Join neighbouring cells of one shade that touch."""
-    start: int | None = None
-    for i in range(len(member)):
-        if not member[i]:
-            continue
-        start = i if start is None else start
-        touches = i + 1 < len(member) and member[i + 1] and edges[i + 1, 0] - edges[i, 1] < 0.05
-        if not touches:
-            yield float(edges[start, 0]), float(edges[i, 1])
-            start = None
+    places = np.flatnonzero(member)
+    apart = (np.diff(places) > 1) | (edges[places[1:], 0] - edges[places[:-1], 1] >= 0.05)
+    for run in np.split(places, np.flatnonzero(apart) + 1):
+        yield float(edges[run[0], 0]), float(edges[run[-1], 1])
 
 
 def _track(canvas: Canvas, track: Track) -> None:

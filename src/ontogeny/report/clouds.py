@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -110,16 +110,12 @@ def preorder(labels: Sequence[str], parents: Sequence[str]) -> list[list[int]]:
     [[1, 0], [0, 1], [3, 1], [2, 0]]
     """
     place = {label: i for i, label in enumerate(labels)}
-    children: dict[int, list[int]] = {}
-    roots = []
-    for i, parent in enumerate(parents):
-        above = place.get(parent) if parent else None
-        if above is None or _under(above, i, place, parents):
-            roots.append(i)
-        else:
-            children.setdefault(above, []).append(i)
+    above = [place.get(parent) if parent else None for parent in parents]
+    children: dict[int | None, list[int]] = {}
+    for i, parent in enumerate(above):
+        children.setdefault(None if _in_ring(i, above) else parent, []).append(i)
     order: list[list[int]] = []
-    waiting = [[i, 0] for i in reversed(roots)]
+    waiting = [[i, 0] for i in reversed(children.get(None, []))]
     while waiting:
         i, depth = waiting.pop()
         order.append([i, depth])
@@ -127,13 +123,11 @@ def preorder(labels: Sequence[str], parents: Sequence[str]) -> list[list[int]]:
     return order
 
 
-def _under(start: int, wanted: int, place: Mapping[str, int], parents: Sequence[str]) -> bool:
-    """Whether going up from `start` leads to `wanted`, or round in a ring."""
-    seen = set()
+def _in_ring(start: int, above: Sequence[int | None]) -> bool:
+    """Whether going up from `start` never ends."""
+    seen: set[int] = set()
     at: int | None = start
     while at is not None and at not in seen:
-        if at == wanted:
-            return True
         seen.add(at)
-        at = place.get(parents[at]) if parents[at] else None
+        at = above[at]
     return at is not None

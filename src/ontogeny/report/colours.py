@@ -6,79 +6,29 @@ and white print), marks are hot: one accent for the current step, one colour for
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from importlib import resources
 
 __all__ = ["BASE", "LEVELS", "Palette", "palettes", "ramp", "ramp_at"]
 
 Palette = dict[str, str]
-Stops = Sequence[tuple[float, float, float]]
+Stops = Sequence[Sequence[float]]
 
 LEVELS = 24
 """Number of shades in which the developmental chart draws progress."""
 
-# (lightness, chroma, hue in degrees) in OKLCH.
-PROGRESS: dict[str, Stops] = {
-    "light": [
-        (0.92, 0.035, 110),
-        (0.80, 0.075, 185),
-        (0.61, 0.10, 225),
-        (0.42, 0.105, 255),
-        (0.27, 0.08, 268),
-    ],
-    "dark": [
-        (0.30, 0.04, 265),
-        (0.43, 0.09, 262),
-        (0.60, 0.10, 235),
-        (0.78, 0.095, 195),
-        (0.95, 0.05, 120),
-    ],
-}
-LAYERS: dict[str, Stops] = {
-    "light": [
-        (0.36, 0.14, 305),
-        (0.47, 0.11, 265),
-        (0.58, 0.09, 228),
-        (0.69, 0.11, 175),
-        (0.77, 0.15, 130),
-    ],
-    "dark": [
-        (0.58, 0.17, 305),
-        (0.66, 0.13, 265),
-        (0.74, 0.105, 225),
-        (0.81, 0.12, 175),
-        (0.88, 0.15, 130),
-    ],
-}
+_COLOURS = json.loads(resources.files(__package__).joinpath("static/colours.json").read_text())
 
-BASE: dict[str, Palette] = {
-    "light": {
-        "paper": "#ffffff",
-        "raised": "#f7f7f5",
-        "ink": "#1b1d22",
-        "ink-2": "#5a5e68",
-        "ink-3": "#6c707a",
-        "line": "#d9dadd",
-        "line-2": "#ecedee",
-        "null": "#a9abb1",
-        "shade": "#e4e6ea",
-        "accent": "#cf1d6a",
-        "warning": "#a84a00",
-    },
-    "dark": {
-        "paper": "#14161a",
-        "raised": "#1c1f25",
-        "ink": "#ecedee",
-        "ink-2": "#a9adb6",
-        "ink-3": "#8a8f99",
-        "line": "#363a43",
-        "line-2": "#272a31",
-        "null": "#70757f",
-        "shade": "#30353f",
-        "accent": "#ff6ea9",
-        "warning": "#f0a04b",
-    },
-}
+BASE: dict[str, Palette] = _COLOURS["base"]
+"""Plain colours by name, for light and for dark surfaces."""
+
+PROGRESS: dict[str, Stops] = _COLOURS["progress"]
+"""The ramp of values as (lightness, chroma, hue in degrees) in OKLCH."""
+
+LAYERS: dict[str, Stops] = _COLOURS["layers"]
+"""The ramp of layers, by depth."""
 
 
 def _hex(lightness: float, chroma: float, hue: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from .rows import Row, read_rows
 __all__ = ["Content", "Finding", "Node", "RegimeMark", "Track", "read_content"]
 
 LAYER_DIMENSIONS = ("layer", "block")
+NOTES = ("definition", "symbol", "null", "care", "source")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Content:
         """A stable name of each row for links, in the order of `rows`."""
         names: list[str] = []
         for row in self.rows:
-            names.append(slug(row.label or row.quantity, names))
+            names.append(slug(row.name, names))
         return [f"chart/{name}" for name in names]
 
 
@@ -171,39 +171,34 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _read_nodes(tree: xr.DataTree) -> list[Node]:
     nodes: list[Node] = []
-    taken: set[str] = set()
     for child in tree.subtree:
-        if child is tree or not child.data_vars:
-            continue
-        node = _read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken)
-        taken.add(node.id)
-        nodes.append(node)
+        if child is not tree and child.data_vars:
+            taken = [node.id for node in nodes]
+            nodes.append(_read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken))
     if not nodes:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
-    # the weights' motion last.
+    # weight change last.
     return sorted(nodes, key=lambda node: {"claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
 
 
-def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
+def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     owner = f"node {path!r}"
     section = _attribute(dataset.attrs, "section", {}, owner)
     title = section.get("title") or path
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
-    slug = "section-" + (re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "node")
-    while slug in taken:
-        slug += "-x"
+    name = slug(f"section-{path}", taken)
     return Node(
-        id=slug,
+        id=name,
         path=path,
         title=title,
-        section=section,
+        section={note: section.get(note, "") for note in NOTES},
         figures=[_figure(*each) for each in enumerate(figures, start=1)],
         statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, slug, role),
+        rows=read_rows(dataset, title, name, role),
     )
 
 
@@ -240,34 +235,24 @@ def _finding(value: Any) -> Finding:
 
 def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeMark]:
     """Regime boundaries of the run: stated by the root or a node, or shown by a node of regimes."""
+    items = [
+        item if isinstance(item, Mapping) else {"step": item}
+        for source in [attrs, *(node.dataset.attrs for node in nodes)]
+        for item in _attribute(source, "boundaries", [], "the root or a node")
+    ]
+    items += [item for node in nodes if node.role == "regimes" for item in _shown_boundaries(node)]
     found: dict[float, RegimeMark] = {}
-    for source in [attrs, *(node.dataset.attrs for node in nodes)]:
-        for item in _attribute(source, "boundaries", [], "the root or a node"):
-            mark = _mark(item if isinstance(item, Mapping) else {"step": item})
-            if mark is not None:
-                found.setdefault(mark.step, mark)
-    for node in nodes:
-        for item in _shown_boundaries(node):
-            if (mark := _mark(item)) is not None:
-                found.setdefault(mark.step, mark)
+    for item in items:
+        ends = (item.get("step"), item.get("low"), item.get("high"))
+        step, low, high = (float(e) if isinstance(e, int | float) else math.nan for e in ends)
+        if math.isfinite(step):
+            label = item.get("label") or RegimeMark.label
+            found.setdefault(step, RegimeMark(step, low, high, label))
     return [found[step] for step in sorted(found)]
 
 
-def _mark(item: Mapping[str, Any]) -> RegimeMark | None:
-    """Return a boundary, or none where its step is no number."""
-    step, low, high = (
-        float(v) if isinstance(v, int | float) else math.nan
-        for v in (item.get("step"), item.get("low"), item.get("high"))
-    )
-    if not math.isfinite(step):
-        return None
-    return RegimeMark(step, low, high, item.get("label") or RegimeMark.label)
-
-
-def _shown_boundaries(node: Node) -> Iterator[dict[str, Any]]:
-    """Give the boundaries that the curves of a node of regimes draw for all their lines."""
-    if node.role != "regimes":
-        return
+def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
+    """Give the boundaries that the curves of a node draw for all their lines."""
     for figure, _ in node.figures:
         for each in getattr(figure, "boundaries", ()):
             names = {"step": each.step, "low": each.low, "high": each.high}
@@ -290,26 +275,24 @@ def _layer_paths(nodes: Sequence[Node]) -> list[str]:
 
 
 def _track(nodes: Sequence[Node]) -> Track | None:
-    """Return the first variable over steps alone in a node of role ``track``."""
+    """Return the first variable over steps alone in a node of role ``track``, drawn ones first."""
     for node in nodes:
         if node.role != "track":
             continue
-        for variable in _track_candidates(node):
-            if variable.dims == ("step",) and np.isfinite(variable.values).any():
+        data = node.dataset
+        drawn = [
+            data[figure.value].sel(dict(figure.select))
+            for figure, _ in node.figures
+            if isinstance(figure, Curves) and figure.value in data
+        ]
+        rest = [v for v in data.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
+        for variable in (*drawn, *rest):
+            number = np.issubdtype(variable.dtype, np.number)
+            if number and variable.dims == ("step",) and np.isfinite(variable.values).any():
                 return Track(
                     title=plain_text(variable.attrs.get("long_name", variable.name)),
                     units=plain_text(variable.attrs.get("units", "")),
-                    steps=node.dataset["step"].values.astype(int),
+                    steps=data["step"].values.astype(int),
                     values=variable.values.astype(float),
                 )
     return None
-
-
-def _track_candidates(node: Node) -> list[xr.DataArray]:
-    drawn = [
-        node.dataset[figure.value].sel(dict(figure.select))
-        for figure, _ in node.figures
-        if isinstance(figure, Curves) and figure.value in node.dataset
-    ]
-    rest = [v for v in node.dataset.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
-    return [v for v in (*drawn, *rest) if np.issubdtype(v.dtype, np.number)]

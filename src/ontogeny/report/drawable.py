@@ -85,7 +85,7 @@ class Drawable:
     @property
     def axes(self) -> dict[str, str]:
         """The dimension used as x, y, series, rows, facet or groups, as far as there is one."""
-        uses = (use for use in self.figure.dimensions if use != "rank")
+        uses = self.figure.dimensions
         return {use: name for use in uses if (name := getattr(self.figure, use))}
 
     @property

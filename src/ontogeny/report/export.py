@@ -14,7 +14,7 @@ from .content import Content, read_content
 from .drawable import Drawable
 from .latex import latex_table
 from .readers import read_drawables
-from .rows import Row
+from .rows import NUMBERS, Row
 from .style import chart_style
 
 __all__ = ["FORMATS", "chart_svg", "check_formats", "write_figures"]
@@ -89,7 +89,7 @@ def write_figures(
     _write_rows(content.rows, table)
     written, captions = [table], []
     if kinds:
-        written += _write_chart(content, target, kinds)
+        written += _write_chart(content, table, kinds)
         captions.append(_entry("chart", f"Developmental chart: {content.title}", ""))
     for each in read_drawables(content):
         if each.problem:
@@ -134,11 +134,12 @@ def _entry(name: str, title: str, caption: str) -> str:
     return "\n".join(filter(None, [name, title, caption])) + "\n"
 
 
-def _write_chart(content: Content, target: Path, kinds: Sequence[str]) -> list[Path]:
-    # Imported here so that the room opens without the plotting library.
+def _write_chart(content: Content, beside: Path, kinds: Sequence[str]) -> list[Path]:
+    """Write the chart in every format; as SVG it is the page's own, which also has dark colours."""
+    # Imported here so that the package opens without the plotting library.
     from .paper import draw_chart_figure, save, style
 
-    paths = [target / f"chart.{kind}" for kind in kinds]
+    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
     with style():
         figure = draw_chart_figure(content)
         for path in paths:
@@ -181,19 +182,16 @@ def _write_data(drawable: Drawable, path: Path) -> None:
 
 def _write_rows(rows: Sequence[Row], path: Path) -> None:
     """Write the chart's rows in long form: a line for each row and step."""
-    numbers = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
-    heads = ("row", "step", "progress", "distinct", "developed", *numbers)
+    heads = ("row", "step", "progress", "distinct", "developed", *NUMBERS)
     lines = [
-        (row.label or row.quantity, *point, row.developed, *(getattr(row, n) for n in numbers))
+        (row.name, *point, row.developed, *(getattr(row, n) for n in NUMBERS))
         for row in rows
         for point in zip(row.steps, row.progress, row.distinct, strict=True)
     ]
     pd.DataFrame(lines, columns=list(heads)).to_csv(path, index=False)
 
 
-def _unused_name(stem: str, written: list[Path]) -> str:
-    names = {path.name for path in written}
-    name, number = f"{stem}.csv", 2
-    while name in names:
-        name, number = f"{stem}-{number}.csv", number + 1
-    return name
+def _unused_name(stem: str, written: Sequence[Path]) -> str:
+    taken = {path.name for path in written}
+    names = (f"{stem}{more}.csv" for more in ("", *(f"-{n}" for n in range(2, len(taken) + 3))))
+    return next(name for name in names if name not in taken)

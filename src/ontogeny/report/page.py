@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from .canvas import NARROW, WIDE
 from .chart import draw_chart
-from .content import Content, Node
+from .content import Content
 from .drawable import Drawable
 from .formats import interval_text, p_value, plain_text, step_text
 from .payload import build_payload, json_script
 from .readers import read_drawables
-from .rows import Row
 from .sentences import mark, row_state, section_sentences, studied, verdict
 from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
@@ -40,44 +39,43 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     scripts = [_plotly(), _own_script()]
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            content=content,
-            studied=studied(content),
-            verdict=verdict(content),
-            facts=_facts(content),
-            drawings=[Markup(d.svg) for d in drawings.values()],
-            chart_notices=drawings["wide"].notices,
-            table=[
-                {"id": name} | _table_row(row)
-                for name, row in zip(content.row_ids, content.rows, strict=True)
-            ],
-            sections=[_section(node, content, drawables) for node in content.nodes],
-            rows_shown=ROWS_SHOWN,
-            policy=_policy(scripts),
-            style=Markup(page_style()),
-            data=Markup(json_script(build_payload(content, drawables, charts))),
-            scripts=[Markup(script) for script in scripts],
-        )
+    return _template().render(
+        content=content,
+        studied=studied(content),
+        verdict=verdict(content),
+        facts=_facts(content),
+        drawings=[Markup(d.svg) for d in drawings.values()],
+        chart_notices=drawings["wide"].notices,
+        interval=interval_text,
+        marks={node.id: mark(node) for node in content.nodes},
+        sentences={node.id: section_sentences(node) for node in content.nodes},
+        drawables=drawables,
+        code=_snippet,
+        definition=_definition,
+        rows_shown=ROWS_SHOWN,
+        policy=_policy(scripts),
+        style=Markup(page_style()),
+        data=Markup(json_script(build_payload(content, drawables, charts))),
+        scripts=[Markup(script) for script in scripts],
     )
 
 
 @cache
-def _environment() -> Environment:
-    return Environment(
+def _template() -> Template:
+    environment = Environment(
         loader=PackageLoader("ontogeny.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"step": step_text, "p_value": p_value, "state": row_state}
+    return environment.get_template("page.html.j2")
 
 
 @cache
 def _plotly() -> str:
-    # Imported here so that the room opens without it; only the page needs the script.
+    # Imported here so that the package opens without it; only the page needs the script.
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs()).replace("</script", "<\\/script")
@@ -102,32 +100,23 @@ def _policy(scripts: Sequence[str]) -> str:
 
 def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the fold-out: settings and provenance as groups of names and values."""
-    inputs = [
-        (f"Input set {item.get('name', number)}", _pairs(item))
-        for number, item in enumerate(content.inputs, start=1)
-    ]
+    steps = ", ".join(f"{step:,}" for step in content.steps)
     groups = [
-        ("Model", _pairs(content.model)),
-        *inputs,
-        ("Steps", [("checkpoints", ", ".join(f"{s:,}" for s in content.steps))]),
-        ("Settings", _pairs(content.settings)),
-        ("Provenance", _pairs(content.provenance)),
+        ("Model", content.model),
+        *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
+        ("Steps", {"checkpoints": steps}),
+        ("Settings", content.settings),
+        ("Provenance", content.provenance),
     ]
-    return [(plain_text(name), pairs) for name, pairs in groups if pairs]
+    return [(plain_text(name), _pairs(data)) for name, data in groups if data]
 
 
-def _pairs(data: Any, prefix: str = "") -> list[tuple[str, str]]:
+def _pairs(data: Any, name: str = "") -> list[tuple[str, str]]:
     """Nested settings as dotted names with their values as text."""
-    if not isinstance(data, Mapping):
-        return [(prefix or "value", _plain_value(data))] if data else []
-    pairs: list[tuple[str, str]] = []
-    for key, value in data.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and value:
-            pairs += _pairs(value, f"{name}.")
-        else:
-            pairs.append((plain_text(name), _plain_value(value)))
-    return pairs
+    if not isinstance(data, Mapping) or not data:
+        return [(name or "value", _plain_value(data))]
+    start = f"{name}." if name else ""
+    return [pair for key, value in data.items() for pair in _pairs(value, f"{start}{key}")]
 
 
 def _plain_value(value: Any) -> str:
@@ -136,51 +125,6 @@ def _plain_value(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return plain_text(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _table_row(row: Row) -> dict[str, Any]:
-    return {
-        "label": row.label or row.quantity,
-        "section": row.section,
-        "state": row_state(row),
-        "half": step_text(row.half_step) if row.developed else "",
-        "half_sort": row.half_step if row.developed else "",
-        "interval": interval_text(row.half_step_low, row.half_step_high) if row.developed else "",
-        "settled": step_text(row.settled_step) if row.developed else "",
-        "settled_sort": row.settled_step if row.developed else "",
-        "p": p_value(row.p_value),
-        "p_sort": row.p_value,
-    }
-
-
-def _section(node: Node, content: Content, drawables: Sequence[Drawable]) -> dict[str, Any]:
-    shape, words = mark(node)
-    return {
-        "node": node,
-        "mark": shape,
-        "mark_words": words,
-        "sentences": section_sentences(node, content),
-        "notes": [
-            (heading, node.section.get(key, ""))
-            for key, heading in (
-                ("definition", "Definition"),
-                ("symbol", "Symbol"),
-                ("null", "Null"),
-                ("care", "Take care"),
-                ("source", "Source"),
-            )
-            if node.section.get(key)
-        ],
-        "figures": [
-            {
-                "drawable": each,
-                "code": "" if each.problem else _snippet(each),
-                "definition": [] if each.problem else _definition(each),
-            }
-            for each in drawables
-            if each.node is node
-        ],
-    }
 
 
 def _snippet(drawable: Drawable) -> str:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from .axes import Axis
 from .colours import palettes
-from .content import Content, RegimeMark
+from .content import Content
 from .drawable import Drawable
 from .fields import is_text
 from .formats import plain_text
@@ -59,7 +59,10 @@ def build_payload(
         "track": _track(content),
         "findings": [{"steps": list(f.steps), "message": f.message} for f in content.findings],
         "boundaries": [
-            {kind: _places(scale, mark) for kind, scale in scales.items()}
+            {
+                kind: [_finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
+                for kind, scale in scales.items()
+            }
             for mark in content.boundaries
         ],
         "rows": [
@@ -203,11 +206,6 @@ def _scale(scale: StepScale) -> dict[str, Any]:
     }
 
 
-def _places(scale: StepScale, mark: RegimeMark) -> list[float | None]:
-    """Return where a boundary and the ends of its interval lie on an axis."""
-    return [_finite(p) for p in scale.positions([mark.step, mark.low, mark.high])]
-
-
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
@@ -226,7 +224,7 @@ def _track(content: Content) -> dict[str, Any] | None:
 
 def _row(row: Row, content: Content) -> dict[str, Any]:
     return {
-        "label": row.label or row.quantity,
+        "label": row.name,
         "group": content.groups.of(row.layer),
         "steps": row.steps.tolist(),
         "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),

@@ -77,8 +77,8 @@ def _check_boundary(drawable: Drawable, boundary: Boundary) -> None:
     x = drawable.figure.x
     if not is_step(x):
         raise Problem(f"Boundaries need training steps along x; x is {x!r}.")
-    for name in (boundary.step, boundary.low, boundary.high, boundary.noise_ratio):
-        if name and x in variable(drawable, name).dims:
+    for name in boundary.variables:
+        if x in variable(drawable, name).dims:
             raise Problem(f"{name!r} is a boundary and cannot differ from step to step.")
 
 

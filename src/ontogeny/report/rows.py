@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +13,7 @@ import xarray as xr
 from .formats import plain_text
 from .labels import short_names
 
-__all__ = ["MAX_ROWS", "Row", "RowGroup", "arrange", "judged", "read_rows"]
+__all__ = ["MAX_ROWS", "NUMBERS", "Row", "RowGroup", "arrange", "judged", "read_rows"]
 
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""
@@ -43,25 +44,33 @@ class Row:
     developed: bool
 
     @property
-    def state(self) -> str:
-        """How the chart draws it: developed, undeveloped or motion."""
-        known = "developed" if self.developed else "undeveloped"
-        return f"motion {known}" if self.role == "motion" else known
+    def name(self) -> str:
+        """What the row is called."""
+        return self.label or self.quantity
+
+    @property
+    def group(self) -> str:
+        """Where it stands in the chart."""
+        if self.role == "motion":
+            return "motion"
+        return "developed" if self.developed else "undeveloped"
 
 
 @dataclass(frozen=True)
 class RowGroup:
     """Rows under one heading."""
 
-    key: str
     title: str
     rows: Sequence[Row]
 
 
+NUMBERS = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
+"""Variables of rows that a row holds as numbers."""
+
 GROUPS = (
-    ("developed", "Developed, in the order of reaching half-way"),
-    ("undeveloped", "Not told apart from chance and noise"),
-    ("motion", "Motion of the weights (says nothing about function by itself)"),
+    ("developed", "Developed, in the order of their half-change steps"),
+    ("undeveloped", "Not distinguishable from chance and noise"),
+    ("motion", "Weight change (says nothing about function by itself)"),
 )
 
 
@@ -71,20 +80,17 @@ def read_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[
         return []
     data = dataset.transpose("row", "step", ...)
     count = data.sizes["row"]
-    labels = _texts(data, "row", count)
-    layers = _texts(data, "row_layer", count)
+
+    def column(name: str, missing: Any = math.nan) -> list[Any]:
+        return list(data[name].values) if name in data.variables else [missing] * count
+
+    labels, layers = (list(map(plain_text, column(name, ""))) for name in ("row", "row_layer"))
     known = [layer for layer in layers if layer]
     short = dict(zip(known, short_names(known), strict=True))
-    numbers = {
-        name: _numbers(data, name, count)
-        for name in ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
-    }
-    developed = _numbers(data, "developed", count) > 0
+    numbers = {name: column(name) for name in NUMBERS}
     progress = data["progress"].values.astype(float)
-    distinct = np.isfinite(progress)
-    if "distinct" in data:
-        distinct = data["distinct"].values.astype(bool)
-    steps = data["step"].values.astype(int)
+    distinct = data["distinct"].values if "distinct" in data else np.isfinite(progress)
+    developed = column("developed", False)
     return [
         Row(
             label=labels[i],
@@ -93,26 +99,14 @@ def read_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[
             short_layer=short.get(layers[i], ""),
             section=section,
             role=role,
-            steps=steps,
+            steps=data["step"].values.astype(int),
             progress=progress[i],
-            distinct=distinct[i],
-            developed=bool(developed[i]),
+            distinct=distinct[i].astype(bool),
+            developed=bool(developed[i] > 0),
             **{name: float(values[i]) for name, values in numbers.items()},
         )
         for i in range(count)
     ]
-
-
-def _texts(data: xr.Dataset, name: str, count: int) -> list[str]:
-    if name not in data.variables:
-        return [""] * count
-    return [plain_text(v) for v in data[name].values]
-
-
-def _numbers(data: xr.Dataset, name: str, count: int) -> np.ndarray:
-    if name not in data.variables:
-        return np.full(count, math.nan)
-    return data[name].values.astype(float)
 
 
 def _quantity(label: str, layer: str, title: str) -> str:
@@ -125,33 +119,23 @@ def _quantity(label: str, layer: str, title: str) -> str:
 
 
 def judged(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that count in the verdict: all but the motion of the weights."""
+    """Return the rows that count in the verdict: all but weight change."""
     return [row for row in rows if row.role != "motion"]
 
 
 def arrange(rows: Sequence[Row], limit: int = MAX_ROWS) -> list[RowGroup]:
-    """Sort rows by half-way step into developed, undeveloped and motion; thin layers above `limit`.
+    """Sort rows by half-change step into their groups; thin layers above `limit`.
 
     Rows are thinned within each quantity, evenly over its layers, so that every quantity stays.
     """
-    shown = set(map(id, _thin(rows, limit)))
-    groups = []
-    for key, title in GROUPS:
-        members = [row for row in rows if _group(row) == key and id(row) in shown]
-        if members:
-            groups.append(RowGroup(key, title, _ordered(members)))
-    return groups
+    kept = sorted(_thin(rows, limit), key=_moment)
+    groups = [RowGroup(title, [row for row in kept if row.group == key]) for key, title in GROUPS]
+    return [group for group in groups if group.rows]
 
 
-def _group(row: Row) -> str:
-    if row.role == "motion":
-        return "motion"
-    return "developed" if row.developed else "undeveloped"
-
-
-def _ordered(rows: Sequence[Row]) -> list[Row]:
-    """By half-way step, undefined ones last; the order of the result breaks ties."""
-    return sorted(rows, key=lambda r: r.half_step if math.isfinite(r.half_step) else math.inf)
+def _moment(row: Row) -> float:
+    """Rows stand by half-change step, undefined ones last."""
+    return row.half_step if math.isfinite(row.half_step) else math.inf
 
 
 def _thin(rows: Sequence[Row], limit: int) -> list[Row]:
@@ -159,7 +143,7 @@ def _thin(rows: Sequence[Row], limit: int) -> list[Row]:
         return list(rows)
     quantities: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        quantities.setdefault((row.section, row.quantity, _group(row)), []).append(row)
+        quantities.setdefault((row.section, row.quantity, row.group), []).append(row)
     kept: list[Row] = []
     for i, members in enumerate(sorted(quantities.values(), key=len)):
         share = max((limit - len(kept)) // (len(quantities) - i), 2)

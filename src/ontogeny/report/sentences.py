@@ -67,7 +67,7 @@ def verdict(content: Content) -> Verdict:
         heading, lead = "No development", _nothing(rows)
     else:
         heading, lead = _heading(rows, developed), _first_and_last(developed)
-    details = (*_basis(rows), *_motion(content.rows))
+    details = (*_basis(rows), *_weight_change(content.rows))
     return Verdict(heading, lead, details, len(developed), len(rows))
 
 
@@ -97,32 +97,23 @@ def mark(node: Node) -> tuple[str, str]:
 
 def row_state(row: Row) -> str:
     """Say how a row stands in the table of all rows."""
-    if row.role == "motion":
-        return "weight change"
-    return "developed" if row.developed else "not distinguishable"
+    words = {"motion": "weight change", "undeveloped": "not distinguishable"}
+    return words.get(row.group, row.group)
 
 
 def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
-    name = row.label or row.quantity
     if not row.developed:
-        return f"{name}: not distinguishable from chance and noise"
-    return f"{name}: half-change step {step_text(row.half_step)}"
+        return f"{row.name}: not distinguishable from chance and noise"
+    return f"{row.name}: half-change step {step_text(row.half_step)}"
 
 
-def section_sentences(node: Node, content: Content) -> list[str]:
-    """Return what a section says of its rows: its own statements, else what its rows support."""
-    if node.statements:
-        coords = [node.dataset[d] for d in LAYER_DIMENSIONS if d in node.dataset.coords]
-        paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
-        paths.update(row.layer for row in node.rows if row.layer)
-        return [with_short_layers(text, sorted(paths)) for text in node.statements]
-    if len(content.steps) < MIN_STEPS:
-        return []
-    groups: dict[str, list[Row]] = {}
-    for row in judged(node.rows):
-        groups.setdefault(row.quantity, []).append(row)
-    return [_quantity_sentence(group) for group in groups.values()]
+def section_sentences(node: Node) -> list[str]:
+    """Return the statements of a node, with layers named in short."""
+    coords = [node.dataset[d] for d in LAYER_DIMENSIONS if d in node.dataset.coords]
+    paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
+    paths.update(row.layer for row in node.rows if row.layer)
+    return [with_short_layers(text, sorted(paths)) for text in node.statements]
 
 
 def _basis(rows: Sequence[Row]) -> list[str]:
@@ -142,7 +133,7 @@ def _basis(rows: Sequence[Row]) -> list[str]:
 
 def _nothing(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
-        subject = f"{sentence_start(rows[0].label or rows[0].quantity)} did not change"
+        subject = f"{sentence_start(rows[0].name)} did not change"
     else:
         subject = f"None of the {len(rows):,} quantities measured here changed"
     return (
@@ -154,18 +145,15 @@ def _nothing(rows: Sequence[Row]) -> str:
 def _heading(rows: Sequence[Row], developed: Sequence[Row]) -> str:
     if len(rows) == 1:
         return f"{sentence_start(rows[0].quantity)} developed"
-    if len(developed) == len(rows):
-        return (
-            "Both quantities developed"
-            if len(rows) == 2
-            else f"All {len(rows):,} quantities developed"
-        )
-    return f"{len(developed):,} of {len(rows):,} quantities developed"
+    if len(developed) < len(rows):
+        return f"{len(developed):,} of {len(rows):,} quantities developed"
+    return f"{'Both' if len(rows) == 2 else f'All {len(rows):,}'} quantities developed"
 
 
 def _first_and_last(developed: Sequence[Row]) -> str:
-    """When the first and the last row were half-way, and from when on nothing moves."""
-    timed = _timed(developed)
+    """Say when the first and the last row reached half of their change, and when all settled."""
+    known = (row for row in developed if math.isfinite(row.half_step))
+    timed = sorted(known, key=lambda row: row.half_step)
     if not timed:
         return _settled_sentence(developed)
     first, last = timed[0], timed[-1]
@@ -173,74 +161,21 @@ def _first_and_last(developed: Sequence[Row]) -> str:
         words = f"Half of the change of {_owner(first)} was done {_by(first)}."
     else:
         words = (
-            f"The first to be half-way was {_owner(first)}, {_by(first)}; "
+            f"The first to reach half of its change was {_owner(first)}, {_by(first)}; "
             f"the last was {_owner(last)}, {_by(last)}."
         )
     return " ".join(filter(None, [words, _settled_sentence(developed)]))
-
-
-def _timed(rows: Sequence[Row]) -> list[Row]:
-    return sorted((r for r in rows if math.isfinite(r.half_step)), key=lambda r: r.half_step)
-
-
-def _quantity_sentence(rows: Sequence[Row]) -> str:
-    """Say of one quantity in how many layers it developed, first, last, and when it settled."""
-    name = sentence_start(rows[0].quantity)
-    done = [row for row in rows if row.developed]
-    if not done:
-        where = "" if len(rows) == 1 else f" in any of {len(rows):,} layers"
-        return f"{name}: no change{where} that rises above noise and chance."
-    timed = _timed(done)
-    if len(rows) == 1:
-        first = f"{name}: {_half(done[0])}."
-    else:
-        first = f"{name} developed in {_share(done, rows)}{_reach(timed)}."
-    return " ".join(filter(None, [first, _settled_sentence(done)]))
-
-
-def _share(done: Sequence[Row], rows: Sequence[Row]) -> str:
-    if len(done) < len(rows):
-        return f"{len(done):,} of {len(rows):,} layers"
-    return "both layers" if len(rows) == 2 else f"all {len(rows):,} layers"
-
-
-def _half(row: Row) -> str:
-    if not math.isfinite(row.half_step):
-        return "changed by more than noise and chance; no half-way step can be named"
-    return f"half of the change was done {_by(row)}"
-
-
-def _reach(timed: Sequence[Row]) -> str:
-    """From the earliest to the latest layer."""
-    if not timed:
-        return ""
-    if len(timed) == 1:
-        return f" ({_place(timed[0])}): {_half(timed[0])}"
-    return (
-        f": half of the change was done {_by(timed[0])} in {_place(timed[0])}, the earliest, "
-        f"and {_by(timed[-1])} in {_place(timed[-1])}, the latest"
-    )
 
 
 def _by(row: Row) -> str:
     return f"by step {with_interval(row.half_step, row.half_step_low, row.half_step_high)}"
 
 
-def _place(row: Row) -> str:
-    return _unbroken(row.short_layer) or row.label
-
-
-def _unbroken(layer: str) -> str:
-    """``layer 3`` stays on one line."""
-    return layer.replace(" ", "\N{NO-BREAK SPACE}")
-
-
 def _owner(row: Row) -> str:
-    """Whose change it is: ``layer 3's ICA concepts``."""
+    """Whose change it is: ``layer 3's ICA concepts``; ``layer 3`` stays on one line."""
     quantity = mid_sentence(row.quantity)
-    if not row.short_layer:
-        return quantity
-    return f"{_unbroken(row.short_layer)}\N{RIGHT SINGLE QUOTATION MARK}s {quantity}"
+    layer = row.short_layer.replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{layer}\N{RIGHT SINGLE QUOTATION MARK}s {quantity}" if layer else quantity
 
 
 def _settled_sentence(done: Sequence[Row]) -> str:
@@ -253,14 +188,13 @@ def _settled_sentence(done: Sequence[Row]) -> str:
     return f"After step {step_text(max(settled))} {moves} noise floor."
 
 
-def _motion(rows: Sequence[Row]) -> list[str]:
-    moving = [row for row in rows if row.role == "motion"]
+def _weight_change(rows: Sequence[Row]) -> list[str]:
+    moving = [row.developed for row in rows if row.role == "motion"]
     if not moving:
         return []
-    moved = sum(row.developed for row in moving)
     words = (
-        f"The weights moved in {moved:,} of {plural(len(moving), 'row')} that follow them; that "
-        "says nothing about function by itself and does not count in the verdict."
+        f"The weights changed in {sum(moving):,} of {plural(len(moving), 'row')} that follow them; "
+        "that says nothing about function by itself and does not count in the verdict."
     )
     return [words]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from .colours import LEVELS, palettes
+from .colours import palettes
 
 __all__ = ["chart_rules", "chart_style", "page_style", "static_text"]
 
@@ -36,15 +35,14 @@ def _variables(base: Any) -> str:
 
 def chart_style() -> str:
     """Return the chart's style sheet: plain colours, for light and dark, also outside the page."""
-    colours = palettes(1)
-    light, dark = (_chart_rules(colours[mode]) for mode in ("light", "dark"))
+    light, dark = _chart_colours("light"), _chart_colours("dark")
     query = "@media screen and (prefers-color-scheme: dark)"
     return f"{static_text('chart.css')}\n{light}\n{query}{{{dark}}}"
 
 
 def chart_rules() -> dict[str, dict[str, str]]:
     """Return the chart's style sheet on paper: properties by class, or by two nested classes."""
-    sheet = static_text("chart.css") + _chart_rules(palettes(1)["light"])
+    sheet = static_text("chart.css") + _chart_colours("light")
     rules: dict[str, dict[str, str]] = {}
     for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", sheet):
         pairs = (part.split(":", 1) for part in body.split(";") if ":" in part)
@@ -55,24 +53,10 @@ def chart_rules() -> dict[str, dict[str, str]]:
     return rules
 
 
-def _chart_rules(colours: Mapping[str, Any]) -> str:
-    base = colours["base"]
-    rules = {
-        ".chart .paper": f"fill:{base['paper']}",
-        ".chart text": f"fill:{base['ink']}",
-        ".chart .note,.chart .tick,.chart .value": f"fill:{base['ink-2']}",
-        ".chart .undeveloped .name,.chart .undeveloped .layer": f"fill:{base['ink-3']}",
-        ".chart .group": f"fill:{base['ink-2']}",
-        ".chart .warn,.chart .finding": f"fill:{base['warning']}",
-        ".chart .hatch-line": f"stroke:{base['null']}",
-        ".chart .hatched,.chart .frame": f"stroke:{base['line']}",
-        ".chart .axis,.chart .boundary,.chart .boundary-interval": f"stroke:{base['ink-3']}",
-        ".chart .break": f"fill:{base['paper']}",
-        ".chart .curve,.chart .whisker": f"stroke:{base['ink']}",
-        ".chart .dot": f"fill:{base['ink']}",
-        ".chart .halo": f"stroke:{base['paper']}",
-        ".chart .halo-dot": f"fill:{base['paper']}",
-        ".chart .now": f"stroke:{base['accent']}",
-    }
-    rules |= {f".chart .q{i}": f"fill:{colours['values'][i]}" for i in range(LEVELS)}
-    return "".join(f"{selector}{{{rule}}}" for selector, rule in rules.items())
+def _chart_colours(mode: str) -> str:
+    """Return the colours of the chart's parts, and of every shade of progress."""
+    colours = palettes(1)[mode]
+    base: Any = colours["base"]
+    rules = re.sub(r"@([\w-]+)", lambda name: base[name[1]], static_text("chart-colours.css"))
+    shades: Any = colours["values"]
+    return rules + "".join(f".chart .q{i}{{fill:{shade}}}" for i, shade in enumerate(shades))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,10 @@ def draw_curves(view: FigureView) -> Figure:
     """Return the figure."""
     panels = view.panels
     names = [truncate(name, 18) for name in view.labels("series")]
-    frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, most=3)
+    frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, across=3)
     logarithmic = view.figure.y_scale == "log"
     lines = [_lines(view, panel) for panel in panels]
-    theories = [_theory(view, panel) for panel in panels]
+    theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
     span = span_of([a for each in (*lines, *bands, *theories) for a in each], logarithmic)
     direct = view.dimension("series") is not None and len(names) <= _DIRECT
@@ -57,23 +58,14 @@ def draw_curves(view: FigureView) -> Figure:
     return frame.figure
 
 
-def _by_series(view: FigureView, array: np.ndarray) -> np.ndarray:
-    """Return lines of shape (series, x); without a series there is one."""
-    return array if view.dimension("series") else array[None]
-
-
 def _lines(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return values and, where there are intervals, their two ends, each of shape (series, x)."""
-    uses = ("series", "x")
-    arrays = [view.values(panel, *uses)]
-    arrays += [view.companion(name, panel, *uses) for name in view.figure.interval or ()]
-    return [_by_series(view, array) for array in arrays]
+    return [view.values(panel, "series", "x"), *_beside(view, panel, view.figure.interval or ())]
 
 
-def _theory(view: FigureView, panel: Panel) -> list[np.ndarray]:
-    """Return the reference as (series, x), where there is one."""
-    name = view.figure.reference
-    return [_by_series(view, view.companion(name, panel, "series", "x"))] if name else []
+def _beside(view: FigureView, panel: Panel, names: Sequence[str | None]) -> list[np.ndarray]:
+    """Return what is drawn beside the values, each of shape (series, x)."""
+    return [view.companion(name, panel, "series", "x") for name in names if name]
 
 
 def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None:
@@ -87,10 +79,7 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return every band as (2, x): where it differs between series, the widest."""
     found = []
     for band in view.figure.bands:
-        lower, upper = (
-            _by_series(view, view.companion(name, panel, "series", "x"))
-            for name in (band.lower, band.upper)
-        )
+        lower, upper = _beside(view, panel, (band.lower, band.upper))
         known = np.isfinite(lower) & np.isfinite(upper)
         low = np.where(known, lower, np.inf).min(axis=0)
         high = np.where(known, upper, -np.inf).max(axis=0)
@@ -114,7 +103,7 @@ def _draw_panel(
         axes.plot(places, values[s], color=colour, linestyle=dash)
         lonely = _lonely(values[s])
         axes.plot(places[lonely], values[s][lonely], "o", color=colour, markersize=2.5)
-    gaps = _by_series(view, view.failed(panel, "series", "x")).any(axis=0)
+    gaps = view.failed(panel, "series", "x").any(axis=0)
     # An empty line that is not clipped would take room at the corner of the figure.
     if gaps.any():
         axes.plot(
@@ -166,10 +155,10 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else height)
-    most = 1.0
+    highest = 1.0
     for k in range(len(moved) - 1, -1, -1):
-        moved[k] = min(moved[k], most)
-        most = moved[k] - gap
+        moved[k] = min(moved[k], highest)
+        highest = moved[k] - gap
     return moved
 
 

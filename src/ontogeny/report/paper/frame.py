@@ -29,15 +29,13 @@ _BREAK = 0.045
 
 
 class Frame:
-    """A figure with one axes for each panel, `panel_height` inches high, `most` in a row."""
+    """A figure with one axes for each panel, at most `across` of them in a row."""
 
-    def __init__(
-        self, panels: Sequence[Panel], panel_height: float, most: int, wide: bool = False
-    ) -> None:
+    def __init__(self, panels: Sequence[Panel], panel_height: float, across: int) -> None:
         count = len(panels)
-        self.rows = math.ceil(count / most)
+        self.rows = math.ceil(count / across)
         self.columns = math.ceil(count / self.rows)
-        self.width = PAGE if wide or count > 1 else COLUMN
+        self.width = PAGE if count > 1 else COLUMN
         titled = 0.16 if count > 1 else 0.0
         self.height = min(self.rows * (panel_height + titled) + _AROUND, TALLEST)
         self.panel_height = (self.height - _AROUND) / self.rows - titled

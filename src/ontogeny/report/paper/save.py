@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -30,54 +31,22 @@ _NO_ORIGIN: dict[str, dict[str, None]] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw with this library's settings alone and give the reader's settings back afterwards.
-
-    Text is never read as mathematics, so names from a result stay text; fonts are embedded as
-    TrueType in PDF and stay text in SVG.
-    """
+    """Draw with this library's settings alone and give the reader's settings back afterwards."""
     base = BASE["light"]
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A name in a script that the font lacks is drawn as boxes in PDF and PNG; it is whole in
         # SVG, in the captions and in the data.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(
-            {
-                "text.parse_math": False,
-                "text.usetex": False,
-                "pdf.fonttype": 42,
-                "svg.fonttype": "none",
-                "svg.hashsalt": "ontogeny",
-                "font.family": "DejaVu Sans",
-                "font.size": FONT,
-                "axes.titlesize": FONT,
-                "axes.labelsize": FONT,
-                "xtick.labelsize": FONT,
-                "ytick.labelsize": FONT,
-                "legend.fontsize": FONT,
-                "text.color": base["ink"],
-                "axes.labelcolor": base["ink"],
-                "axes.edgecolor": base["ink-2"],
-                "xtick.color": base["ink-2"],
-                "ytick.color": base["ink-2"],
-                "axes.linewidth": 0.6,
-                "axes.spines.top": False,
-                "axes.spines.right": False,
-                "axes.titlelocation": "left",
-                "axes.titlepad": 3.0,
-                "axes.labelpad": 2.5,
-                "xtick.major.width": 0.6,
-                "xtick.minor.width": 0.4,
-                "ytick.major.width": 0.6,
-                "xtick.major.size": 2.5,
-                "xtick.minor.size": 1.5,
-                "ytick.major.size": 2.5,
-                "lines.linewidth": 1.1,
-                "hatch.linewidth": 0.4,
-                "grid.linewidth": 0.3,
-                "grid.color": base["line"],
-            }
-        )
+        path = resources.files("ontogeny.report").joinpath("static/paper.mplstyle")
+        with resources.as_file(path) as file:
+            matplotlib.rc_file(file)
+        matplotlib.rc("font", size=FONT)
+        matplotlib.rc("text", color=base["ink"])
+        matplotlib.rc("axes", labelcolor=base["ink"], edgecolor=base["ink-2"])
+        matplotlib.rc("xtick", color=base["ink-2"])
+        matplotlib.rc("ytick", color=base["ink-2"])
+        matplotlib.rc("grid", color=base["line"])
         yield
 
 

@@ -51,13 +51,12 @@ def draw_scatter(view: FigureView) -> Figure:
     figure = view.figure
     names = [name for name in (figure.x, figure.y, figure.z) if name]
     space = len(names) == 3
-    clouds = [np.stack([_along(view, panel, name) for name in names]) for panel in panels]
+    clouds = [_cloud(view, panel, names) for panel in panels]
     paints = [_paint(view, panel) for panel in panels]
-    frame: Any = _SpaceFrame(panels) if space else Frame(panels, 2.4, most=3)
+    frame: Any = _SpaceFrame(panels) if space else Frame(panels, 2.4, across=3)
     for axes, panel, cloud, paint in zip(frame.axes, panels, clouds, paints, strict=True):
         good = np.isfinite(cloud).all(axis=0)
         if not space:
-            good &= _on_axes(view, cloud)
             _set_scales(axes, view, clouds)
         _draw_points(axes, cloud[:, good], paint, good)
         _name_points(axes, view, panel, cloud, good)
@@ -91,6 +90,16 @@ class _SpaceFrame:
         """Explain the colours at the right."""
         if handles:
             self.figure.legend(handles=handles, loc="center right", frameon=False)
+
+
+def _cloud(view: FigureView, panel: Panel, names: Sequence[str]) -> np.ndarray:
+    """Return the coordinates of all points, NaN where a logarithmic axis cannot show them."""
+    cloud = np.stack([_along(view, panel, name) for name in names])
+    if len(names) == 2:
+        for values, scale in zip(cloud, (view.figure.x_scale, view.figure.y_scale), strict=True):
+            if scale == "log":
+                values[~(values > 0)] = np.nan
+    return cloud
 
 
 def _along(view: FigureView, panel: Panel, name: str) -> np.ndarray:
@@ -169,16 +178,6 @@ def _kinds(
         handles.append(Line2D([], [], linestyle="", label=f"and {len(names) - _KINDS} more"))
     chosen = places.astype(int).tolist()
     return _Paint([looks[k] for k in chosen], [marks[k] for k in chosen], legend=handles)
-
-
-def _on_axes(view: FigureView, cloud: np.ndarray) -> np.ndarray:
-    """Points that a logarithmic axis can show."""
-    scales = (view.figure.x_scale, view.figure.y_scale)
-    good = np.ones(cloud.shape[1], dtype=bool)
-    for values, scale in zip(cloud, scales, strict=True):
-        if scale == "log":
-            good &= values > 0
-    return good
 
 
 def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:

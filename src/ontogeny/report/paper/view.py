@@ -97,7 +97,10 @@ class FigureView:
         return [(what + axis.label(i), {facet: i}) for i in shown]
 
     def values(self, panel: Panel, *uses: str) -> np.ndarray:
-        """Return the values of one panel along the dimensions used as `uses`, in float64."""
+        """Return the values of one panel along the dimensions used as `uses`, in float64.
+
+        A use without a dimension, such as a series where there is one line, has length 1.
+        """
         return self._along(self.main, panel, uses)
 
     def companion(self, name: str, panel: Panel, *uses: str) -> np.ndarray:
@@ -135,8 +138,10 @@ class FigureView:
         return array.isel({d: i for d, i in places.items() if d in array.dims})
 
     def _along(self, array: xr.DataArray, panel: Panel, uses: tuple[str, ...]) -> np.ndarray:
-        order = [d for d in map(self.dimension, uses) if d is not None]
-        return np.asarray(self._at(array, panel).transpose(*order).values, dtype=float)
+        order = [self.dimension(use) or use for use in uses]
+        chosen = self._at(array, panel)
+        whole = chosen.expand_dims([d for d in order if d not in chosen.dims])
+        return np.asarray(whole.transpose(*order).values, dtype=float)
 
     def looks(self, use: str) -> list[tuple[str, str]]:
         """Colour and dash of every label of a dimension, as the page has them."""

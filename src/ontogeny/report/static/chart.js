@@ -28,7 +28,7 @@ function startChart() {
   }
 }
 
-const UNDECIDED = "not told apart from noise or chance";
+const UNDECIDED = "not distinguishable from noise or chance";
 
 function chartHover(event, svg, placeOf) {
   const element = event.target.closest(".row");
@@ -52,13 +52,13 @@ function chartHover(event, svg, placeOf) {
   showTooltip(event, `Step ${formatStep(row.steps[i])} · ${row.label}`, value, [doubt, ...rowFacts(row)]);
 }
 
-// When the row was half-way and settled, and its p-value, as far as there are any.
+// When the row reached half of its change and settled, and its p-value, as far as there are any.
 function rowFacts(row) {
   const facts = [];
   const [half, low, high] = row.half;
   if (row.developed && half !== null) {
     const interval = low === null || high === null ? "" : ` (${formatStep(low)}–${formatStep(high)})`;
-    facts.push(`half-way at step ${formatStep(half)}${interval}`);
+    facts.push(`half-change step ${formatStep(half)}${interval}`);
   }
   if (row.developed && row.settled !== null) facts.push(`settled from step ${formatStep(row.settled)}`);
   if (row.p !== null) facts.push(row.p < 1e-4 ? "p < 0.0001" : `p = ${Number(row.p.toPrecision(2))}`);
