@@ -193,3 +193,31 @@ def test_a_run_in_which_nothing_happens_has_no_direction_towards_its_end(tmp_pat
     assert result.attrs["problems"] == "[]"
     words = result["concepts-svd-lipschitz"].attrs["statements"]
     assert "towards" not in words and "nan" not in words
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"extractor": "svd"}, "extractor of concepts-lipschitz must be that of concepts, 'pca'"),
+        ({"layers": "model.layers.0.mlp"}, "layers of concepts-lipschitz must be that of"),
+        ({"n_concepts": 4}, "n_concepts of"),
+        ({"max_tokens": 100}, "max_tokens of"),
+        ({"distance": "bures"}, "distance of concepts-lipschitz must be one of"),
+    ],
+)
+def test_concepts_of_another_kind_are_refused_when_the_study_is_made(other, message):
+    """Ratios would mix two fits (defect 7 of the house)."""
+    shared = {"extractor": "pca", "n_concepts": 3, "layers": LAYERS}
+    chosen = [
+        og.observables.Concepts(**shared, label="concepts"),
+        og.observables.Lipschitz("concepts", **{**shared, **other}),
+    ]
+    trajectory = og.Trajectory.from_models(developing((0, 1)))
+    with pytest.raises(ArgumentError, match=message):
+        og.Study(trajectory, tiny_inputs(), chosen)
+
+
+def test_ratios_of_what_is_no_concepts_are_refused():
+    chosen = [og.observables.Loss(), og.observables.Lipschitz("loss", "pca")]
+    with pytest.raises(ArgumentError, match="'loss' is of kind 'loss'"):
+        og.Study(og.Trajectory.from_models(developing((0, 1))), tiny_inputs(), chosen)

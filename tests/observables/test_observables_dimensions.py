@@ -272,3 +272,14 @@ def test_one_checkpoint_without_a_dimension_does_not_take_the_layer_with_it():
     found = observed(reading)
     assert np.flatnonzero(np.isnan(found.step_dimension)).tolist() == [3]
     assert np.isfinite(found.early.item())
+
+
+def test_a_single_finished_step_is_refused_by_name():
+    with pytest.raises(ArgumentError, match="at least two finished steps; got 1"):
+        observed(dictionaries(count=1), windows=((0, 100), (200, 300)))
+
+
+def test_standard_errors_are_named_so():
+    names = IntrinsicDimension("concepts-ica").names()
+    assert names["early_stderr"] == ("early window, standard error", "dimensions")
+    assert not any(name.endswith("_sd") for name in names)

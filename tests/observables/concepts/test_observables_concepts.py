@@ -10,6 +10,8 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import LAYERS, Counting, developing, record, tiny_inputs
 from ontogeny.errors import ArgumentError
+from ontogeny.observables.concepts.noise import Fitted, beside_refits, cold_starts
+from ontogeny.summary import Units
 
 STEPS = (0, 1, 2, 4, 8, 16)
 OPTIONS = {"nmf": {"nonnegative": "split"}, "sae": {"epochs": 5}}
@@ -358,3 +360,45 @@ def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
 def test_bad_correlations_are_refused(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         og.observables.Concepts("pca", **arguments)
+
+
+def test_refits_resample_whole_texts_and_not_their_tokens():
+    """With tokens of a text that agree, resampling tokens would halve the spread (defect 3)."""
+    units = Units(np.repeat(np.arange(30), 10))
+    A = torch.arange(300.0)[:, None]
+    names, drawn = [], []
+    for name, rows, _ in cold_starts(A, 0, seeded=False, units=units):
+        names.append(name)
+        drawn.append(rows[:, 0].numpy().astype(int))
+    assert names == ["texts 1", "texts 2", "texts 3", "float64"]
+    for rows in drawn[:3]:
+        assert len(rows) == 300 and len(np.unique(rows)) < 250
+        times = np.bincount(rows, minlength=300).reshape(30, 10)
+        assert (times == times[:, :1]).all()  # a text with all of its tokens, or none of them
+
+
+def test_a_single_text_leaves_the_noise_unknown(trajectory, tmp_path):
+    ids = np.arange(4, 18)[None]
+    one = og.Inputs.from_tokens(np.tile(ids, 3).reshape(1, -1), mask_token_id=1)
+    observable = og.observables.Concepts("ica", n_concepts=2, layers=LAYERS)
+    node = og.Study(trajectory, one, [observable], device="cpu").run(tmp_path / "s")["concepts-ica"]
+    assert node.refit.values.tolist() == ["seed 1", "seed 2", "seed 3", "float64"]
+    assert "relative_distance_refit" in node and "relative_distance_stderr" not in node
+    assert not node.developed.any() and "not measured" in node.attrs["statements"]
+
+
+def test_chance_takes_tokens_out_of_order_where_the_rotation_is_removed():
+    """Whatever the order of the alignments: it was chosen by position (defect 11)."""
+    rng = np.random.default_rng(0)
+    A, B = (torch.from_numpy(rng.normal(size=(50, 4))) for _ in range(2))
+    W, V = A[:3].T, B[:3].T
+    labels = ["rotation removed", "matched", "as returned"]
+
+    def compare(X, other, turn):
+        table = [float(not torch.equal(turn, torch.eye(4).to(turn)))] * 3
+        return xr.Dataset({"d": ("alignment", table), "own": 1.0}, coords={"alignment": labels})
+
+    here, reference = Fitted(A, W, A @ W), Fitted(B, V, B @ V)
+    found = beside_refits(here, reference, {"texts 1": W}, compare, 0)
+    assert (found["d"].nulls["chance"] == [1, 0, 0]).all()
+    assert set(found["own"].nulls) == {"refit"}  # what no alignment changes has no chance level
