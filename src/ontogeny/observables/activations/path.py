@@ -39,8 +39,6 @@ class ActivationPath(Observable):
         Which tokens; see `ontogeny.needs.Activations`.
     random_state
         Seed of the tokens and of the directions.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -54,7 +52,6 @@ class ActivationPath(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "activation-path"
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -78,10 +75,9 @@ class ActivationPath(Observable):
         source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_whole("coordinates", self.coordinates)
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the activations."""

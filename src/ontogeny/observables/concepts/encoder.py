@@ -65,8 +65,6 @@ class EncoderDynamics(FromExtractor):
         Input set of the test rows instead; all rows of `on` then serve to train.
     on, tokens, max_tokens, random_state
         Which rows; `random_state` also seeds the extractor, the resamples and the shuffles.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -88,7 +86,6 @@ class EncoderDynamics(FromExtractor):
     max_tokens: int | None = 5000
     random_state: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    label: str | None = None
 
     kind: ClassVar[str] = "encoder-dynamics"
     version: ClassVar[int] = 3
@@ -100,8 +97,9 @@ class EncoderDynamics(FromExtractor):
         "converged": ("whether the solver converged", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("norm", self.norm, dynamics.ENCODER_NORMS)
         check_number("test_fraction", self.test_fraction, 0, 1, above=True, below=True)
         check_number("ridge", self.ridge)

@@ -41,11 +41,10 @@ class FromExtractor(Observable):
     random_state: int
     options: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_choice("extractor", self.extractor, concepts.names())
         self._estimator()
-        self.needs()
 
     def _activations(self, on: str | None = None) -> Activations:
         """Return the need of the activations of an input set, by default that of ``on``."""

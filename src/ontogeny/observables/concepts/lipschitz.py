@@ -57,8 +57,6 @@ class Lipschitz(FromExtractor, ConceptSeries):
         Which of its distances is tested against activations; the ratios are given for all of them.
     relative_radius
         Size of the perturbations, as a share of what is perturbed.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -76,7 +74,6 @@ class Lipschitz(FromExtractor, ConceptSeries):
     random_state: int = 0
     relative_radius: float = 1e-3
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    label: str | None = None
 
     kind: ClassVar[str] = "lipschitz"
     version: ClassVar[int] = 3
@@ -159,8 +156,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "permuted_relative": ("the same with its differences permuted over tokens", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("distance", self.distance, distances.names())
         check_number("relative_radius", self.relative_radius, 0, 1, above=True, below=True)
 

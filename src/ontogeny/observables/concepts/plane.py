@@ -32,16 +32,12 @@ class ConceptPlane(ConceptSeries):
     ----------
     of
         Name of the `Concepts` node.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
     >>> ConceptPlane("concepts-ica").name
     'concepts-ica-plane'
     """
-
-    label: str | None = None
 
     kind: ClassVar[str] = "concept-plane"
     suffix: ClassVar[str] = "plane"

@@ -24,8 +24,8 @@ class ConceptSeries(Observable):
 
     suffix: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_node("of", self.of)
 
     @property

@@ -39,8 +39,6 @@ class ConceptTracks(ConceptSeries):
         The default threshold is exceeded by this share of matches with a shuffled successor.
     random_state
         Seed of the shuffles.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -51,7 +49,6 @@ class ConceptTracks(ConceptSeries):
     threshold: float | None = None
     level: float = 0.01
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "concept-tracks"
     suffix: ClassVar[str] = "tracks"
@@ -97,8 +94,9 @@ class ConceptTracks(ConceptSeries):
         source="Bernas 2025, Defs 49-50 (the matching)",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         blank = np.eye(2)[None].repeat(2, axis=0)
         distances.tracks(
             blank,

@@ -53,8 +53,6 @@ class TransformDynamics(ConceptSeries):
         Name of the `Concepts` node.
     max_condition
         Condition number beyond which the pseudo-inverse is taken.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -63,7 +61,6 @@ class TransformDynamics(ConceptSeries):
     """
 
     max_condition: float = 1e8
-    label: str | None = None
 
     kind: ClassVar[str] = "transform-dynamics"
     suffix: ClassVar[str] = "transforms"
@@ -142,8 +139,9 @@ class TransformDynamics(ConceptSeries):
         "transform": ("matrix of the transform", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_number("max_condition", self.max_condition, 1)
 
     def needs(self) -> Sequence[Need]:

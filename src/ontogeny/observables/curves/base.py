@@ -52,10 +52,9 @@ class OfCurve(Observable):
     select: Mapping[str, Any] = field(default_factory=dict, hash=False)
     first: int | None = None
     last: int | None = None
-    label: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_node("of", self.of)
         for name in ("first", "last"):
             if getattr(self, name) is not None:

@@ -56,8 +56,9 @@ class Fits(OfCurve):
         "verdict": ("verdict on the shape", ""),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("criterion", self.criterion, ("aicc", "bic"))
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

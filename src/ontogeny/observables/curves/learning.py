@@ -60,8 +60,9 @@ class LearningDynamics(OfCurve):
         "map_every": ("steps between checkpoints of the map", "steps"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         if self.noise is not None:
             check_number("noise", self.noise)
 

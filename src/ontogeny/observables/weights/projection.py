@@ -107,8 +107,9 @@ class Projection(Commutators):
         "moving": ("entries with a gradient", "entries"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_whole("k", self.k)
 
     def prepare(self, run: Run) -> xr.Dataset:
