@@ -175,12 +175,10 @@ class EncoderDynamics(FromExtractor):
             train = estimator.fit_transform(A.train)
             test = estimator.transform(A.test)
             other = self._estimator().fit_transform(A.test)
-            matching = dynamics.match_codes(test, other)
-            both = torch.stack([test, matching.apply(other)]).cpu().numpy()
+            both = torch.stack([test, dynamics.match_codes(test, other).apply(other)])
             return {
                 "train": (("row_train", "concept"), train.cpu().numpy()),
-                "test": (("codes", "row_test", "concept"), both),
-                "matching_correlation": ("concept", matching.correlation),
+                "test": (("codes", "row_test", "concept"), both.cpu().numpy()),
             }
 
         return by_layer(self._rows(run.reading(run.reference_step)), one)

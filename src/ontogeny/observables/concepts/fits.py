@@ -43,6 +43,7 @@ class FromExtractor(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
+        super().check()
         check_choice("extractor", self.extractor, concepts.names())
         self._estimator()
 

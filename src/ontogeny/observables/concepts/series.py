@@ -26,6 +26,7 @@ class ConceptSeries(Observable):
 
     def check(self) -> None:
         """Refuse arguments out of range."""
+        super().check()
         check_node("of", self.of)
 
     @property
