@@ -1,4 +1,4 @@
-"""Whether what a study holds at once fits into this machine, checked before anything is computed."""
+"""Whether what a study holds at once fits into this machine: checked before it begins."""
 
 from __future__ import annotations
 
