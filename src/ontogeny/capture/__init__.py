@@ -18,7 +18,7 @@ from .listing import LayerInfo, list_layers
 from .objectives import loss_names, make_loss
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
-from .reading import PassKey, modules_read, read, sources
+from .reading import ModelSource, PassKey, modules_read, read, sources
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -32,6 +32,7 @@ __all__ = [
     "GradientReading",
     "Invariance",
     "LayerInfo",
+    "ModelSource",
     "PassKey",
     "ReadingSettings",
     "Target",

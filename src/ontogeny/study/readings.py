@@ -35,6 +35,7 @@ __all__ = [
     "ReadStep",
     "RunView",
     "Values",
+    "has_state",
     "load_state",
     "own_needs",
     "read_needs",
@@ -308,12 +309,16 @@ def store_reference(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return type(observable).prepare is not Observable.prepare
+
+
 def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
     """Return the stored state of an observable, memory-mapped, or None."""
-    path = state_path(job.folder, observable.name)
-    if type(observable).prepare is Observable.prepare:
+    if not has_state(observable):
         return None
-    data = read_cell(path, verify=False).data
+    data = read_cell(state_path(job.folder, observable.name), verify=False).data
     return None if "empty" in data.attrs else data
 
 

@@ -48,7 +48,8 @@ def compute(
     first = _prepared(job, trajectory, [e.cell for e in plan.prepared if e.to_do])
     steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)])
     blocks = _groups([e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do)
-    layers = [Task(c.label, trajectory, (c,)) for c in to_do if isinstance(c, LayerCell)]
+    bare = _only(trajectory, ())
+    layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
     progress.start(len(first) + len(steps) + len(blocks) + len(layers), plan.to_do)
     tensors = [cell.block.tensor for cells in blocks.values() for cell in cells]
     revisions = Revisions(trajectory, max_revisions, tensors, job.folder / "retained")
