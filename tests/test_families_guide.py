@@ -4,7 +4,7 @@ import doctest
 import re
 from pathlib import Path
 
-from ontogeny.capture import FAMILIES
+from ontogeny.capture.families import FAMILIES
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "families.md"
 
