@@ -48,9 +48,9 @@ def tcav_against_random(
     In each run the concept's direction separates its texts from a random draw of other texts. A
     random concept, another draw disjoint from it, is separated from the same one (B. Kim et al.,
     *TCAV*, ICML 2018, sec. 3.4). Unlike shuffled labels (`tcav`), random concepts of other texts
-    hold nothing of the concept's own axis. Directions are found on `fraction` of the concept's texts,
-    and the others are scored: what a text's activations share with its gradient would otherwise
-    pass for an effect of the concept (numbers in the guide).
+    hold nothing of the concept's own axis. Directions are found on `fraction` of the concept's
+    texts, and the others are scored: what a text's activations share with its gradient would
+    otherwise pass for an effect of the concept (numbers in the guide).
 
     Three two-sided tests are given. The authors' t-tests take runs for independent draws; all runs
     share the concept's texts, so that both find far too much (numbers in the guide). The
