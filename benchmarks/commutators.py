@@ -24,8 +24,8 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ontogeny import capture, geometry, updates
-from ontogeny.tasks import MarkerTask
-from ontogeny.training import MarkerRun, readout_loss
+from ontogeny.reproduce.tasks import MarkerTask
+from ontogeny.reproduce.training import MarkerRun, readout_loss
 
 LR, PAIRS, K, SNAPSHOTS = 1e-3, 9, 3, 43
 DEAD = 658_560

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from ontogeny.training import MarkerRun, OptimizerSettings, StackedModels, readout_loss
+from ontogeny.reproduce.training import MarkerRun, OptimizerSettings, StackedModels, readout_loss
 
 STEPS = 5  # of each turn
 

@@ -8,8 +8,8 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError
-from study_examples import LAYERS, developing, tiny_inputs
 
 RNG = np.random.default_rng(0)
 A, Y = RNG.normal(size=(60, 12)), np.arange(60) % 2

@@ -1,7 +1,7 @@
-"""NumPy arrays and PyTorch tensors through one door.
+"""NumPy arrays and PyTorch tensors, handled by one code.
 
-The arrays-only rooms are written once against the array API standard; ``namespace`` gives the
-functions of the kind that came in, ``matrix`` checks an argument at the door.
+The packages that know arrays only are written once against the array API standard; ``namespace``
+gives the functions of the kind of an argument, ``matrix`` checks an argument.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .errors import ArgumentError, NonFiniteError
 
 __all__ = ["Array", "is_array", "matrix", "namespace", "to_numpy"]
 
-Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor; the kind and dtype that came in go out
+Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor; results are of the kind of the input
 
 
 def is_array(value: object) -> bool:

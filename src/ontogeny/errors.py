@@ -106,8 +106,8 @@ def check_choice(name: str, given: object, allowed: Iterable[str]) -> str:
     )
 
 
-def check_whole(name: str, value: object, least: int = 1, most: int = LARGEST_WHOLE) -> int:
-    """Return `value` as an integer if it is a whole number from `least` to `most`.
+def check_whole(name: str, value: object, minimum: int = 1, maximum: int = LARGEST_WHOLE) -> int:
+    """Return `value` as an integer if it is a whole number from `minimum` to `maximum`.
 
     Raises
     ------
@@ -120,11 +120,11 @@ def check_whole(name: str, value: object, least: int = 1, most: int = LARGEST_WH
     3
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:  # type: ignore[operator]
-        bounded = most < LARGEST_WHOLE or (whole and value > most)  # type: ignore[operator]
-        top = f" and at most {most}" if bounded else ""
+    if not whole or not minimum <= value <= maximum:  # type: ignore[operator]
+        bounded = maximum < LARGEST_WHOLE or (whole and value > maximum)  # type: ignore[operator]
+        top = f" and at most {maximum}" if bounded else ""
         raise ArgumentError(
-            f"{name} must be a whole number of at least {least}{top}; got {value!r}."
+            f"{name} must be a whole number of at least {minimum}{top}; got {value!r}."
         )
     return int(value)  # type: ignore[call-overload]
 
@@ -132,13 +132,13 @@ def check_whole(name: str, value: object, least: int = 1, most: int = LARGEST_WH
 def check_number(
     name: str,
     value: object,
-    least: float = 0.0,
-    most: float = math.inf,
+    minimum: float = 0.0,
+    maximum: float = math.inf,
     *,
     above: bool = False,
     below: bool = False,
 ) -> float:
-    """Return `value` as a finite number from `least` to `most`, or `above` and `below` them.
+    """Return `value` as a finite number from `minimum` to `maximum`, or `above` and `below` them.
 
     Raises
     ------
@@ -154,13 +154,13 @@ def check_number(
     ontogeny.errors.ArgumentError: fraction must be a finite number above 0 and below 1; got 1.
     """
     number = _finite(value)
-    low = number is not None and (number > least if above else number >= least)
-    if number is not None and low and (number < most if below else number <= most):
+    low = number is not None and (number > minimum if above else number >= minimum)
+    if number is not None and low and (number < maximum if below else number <= maximum):
         return number
-    wanted = f"above {least:g}" if above else f"of at least {least:g}"
-    wanted = "" if least == -math.inf else f" {wanted}"
-    if most < math.inf:
-        wanted += f"{' and' * bool(wanted)} {'below' if below else 'at most'} {most:g}"
+    wanted = f"above {minimum:g}" if above else f"of at least {minimum:g}"
+    wanted = "" if minimum == -math.inf else f" {wanted}"
+    if maximum < math.inf:
+        wanted += f"{' and' * bool(wanted)} {'below' if below else 'at most'} {maximum:g}"
     raise ArgumentError(f"{name} must be a finite number{wanted}; got {value!r}.")
 
 

@@ -1,14 +1,18 @@
 """What an observable reads of one checkpoint, as values that can be compared and merged.
 
-Equal needs are read once. A reading's key is (input set, corruption, attention implementation):
-needs with the same key share one forward pass, others get their own, so that adding an observable
-never changes another one's numbers (decision 2).
+Equal needs are read once. Needs with the same pass key share their forward passes, others get
+passes of their own, so that adding an observable never changes another one's numbers (decision 2).
+A need says itself how it is read, in terms of a `Source`: a model with an input set. This module
+therefore imports no model code, and another package adds a need by subclassing `Need`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from .errors import ArgumentError, check_choice
 
@@ -22,14 +26,156 @@ __all__ = [
     "Need",
     "Reference",
     "Series",
+    "Source",
     "Weights",
 ]
 
+MASK_FRACTION = 0.15
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 
 
+class Source(Protocol):
+    """A model and the input set of one need, as `ontogeny.capture` offers them to it."""
+
+    @property
+    def model(self) -> Any:
+        """The module, in evaluation mode. Leave it as it is."""
+        ...
+
+    @property
+    def inputs(self) -> Any:
+        """The `Inputs`, padded the way that the model takes them."""
+        ...
+
+    @property
+    def settings(self) -> Any:
+        """The `ReadingSettings`: batch size, device and positions."""
+        ...
+
+    def layers(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """Return the labels of the modules that patterns match."""
+        ...
+
+    def pass_key(
+        self,
+        corruption: tuple[float, int] | None = None,
+        eager: bool = False,
+        layers: Sequence[str] = (),
+    ) -> Hashable:
+        """Return the key of a forward pass that is stopped after `layers`.
+
+        `corruption` is the share of masked tokens and its seed; with `eager`, the attention is
+        computed by the implementation that returns its maps.
+        """
+        ...
+
+    def masked(self, objective: str) -> bool:
+        """Return whether the model predicts masked tokens; ``"auto"`` asks the model's class."""
+        ...
+
+    def activation_collector(
+        self, layers: Sequence[str], tokens: str, max_tokens: int | None, random_state: int
+    ) -> Any:
+        """Return what takes activations out of a pass."""
+        ...
+
+    def attention_collector(
+        self, layers: str | Sequence[str], tokens: str, top: Sequence[int]
+    ) -> Any:
+        """Return what takes reduced attention maps out of a pass."""
+        ...
+
+    def loss_collector(self) -> Any:
+        """Return what takes the loss of every text out of a pass."""
+        ...
+
+    def gradients(self, need: Gradients) -> Any:
+        """Return the model with a loss."""
+        ...
+
+    def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
+        """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""
+        ...
+
+    def tensors_read_for_attention(self, layers: str | Sequence[str]) -> set[str]:
+        """Return the stored tensors that a pass up to the attention of `layers` reads."""
+        ...
+
+    def width(self, layers: Sequence[str]) -> int:
+        """Return the number of features that layers give together for one token."""
+        ...
+
+
+class Need:
+    """What is read of one checkpoint: a frozen dataclass, so that equal needs are read once.
+
+    A subclass gives `read`, or `pass_key` and `collector` if it shares forward passes with other
+    needs. The other methods have defaults that are safe: all weights count as read, and nothing
+    is priced.
+    """
+
+    on: str | None = None
+    """Name of the input set that is read; None means the study's first."""
+    reads_inputs: ClassVar[bool] = True
+    """Whether its value depends on the input set."""
+    runs_model: ClassVar[bool] = True
+    """Whether the model is run on the input set, so that padding must not matter."""
+    exclusive: ClassVar[bool] = False
+    """Whether its value is the module itself: it is put back after each observable."""
+    over: ClassVar[str] = "step"
+    """What observables that need it are mapped over: ``"step"``, ``"block"`` or ``"layer"``."""
+
+    @property
+    def at_step(self) -> Need:
+        """The need that is read of a checkpoint: this one, unless it is a `Reference`."""
+        return self
+
+    def check(self, source: Source) -> None:
+        """Refuse a model or inputs that it cannot read; called once before a study begins."""
+
+    def labels(self, source: Source) -> tuple[str, ...]:
+        """Return the labels of the layers that its value holds; none if it has no layers."""
+        return ()
+
+    def pass_key(self, source: Source) -> Hashable | None:
+        """Return what needs must have in common to share forward passes; None to share none."""
+        return None
+
+    def collector(self, source: Source) -> Any:
+        """Return the `ontogeny.capture.collect.Collector` that is fed by the shared passes."""
+        raise NotImplementedError(f"{type(self).__name__} has a pass key and no collector.")
+
+    def read(self, source: Source) -> Any:
+        """Return the value of a need that shares no forward passes.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not read of one checkpoint.
+        """
+        raise ArgumentError(f"{type(self).__name__} is not read of one checkpoint.")
+
+    def tensors(self, source: Source) -> set[str] | None:
+        """Return the names of the stored tensors that its value depends on; None means all."""
+        return None
+
+    def size(self, source: Source) -> int:
+        """Return the bytes that its value holds in memory."""
+        return 0
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the index of the text that each row of the value belongs to.
+
+        Raises
+        ------
+        ArgumentError
+            If the value has no rows that belong to texts.
+        """
+        raise ArgumentError(f"the rows of {type(self).__name__} do not belong to texts.")
+
+
 @dataclass(frozen=True)
-class Activations:
+class Activations(Need):
     """Outputs of modules on an input set: ``{module path: (n, m) float32 tensor}``.
 
     Parameters
@@ -65,9 +211,35 @@ class Activations:
         """The layer globs as a tuple."""
         return (self.layers,) if isinstance(self.layers, str) else self.layers
 
+    def labels(self, source: Source) -> tuple[str, ...]:
+        """Return the labels of the modules that match."""
+        return source.layers(self.patterns)
+
+    def pass_key(self, source: Source) -> Hashable:
+        """Return the key of a pass up to the deepest layer."""
+        corruption = (MASK_FRACTION, self.random_state) if self.tokens == "masked" else None
+        return source.pass_key(corruption, layers=self.labels(source))
+
+    def collector(self, source: Source) -> Any:
+        """Return what gathers the sampled rows."""
+        labels = self.labels(source)
+        return source.activation_collector(labels, self.tokens, self.max_tokens, self.random_state)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of the modules up to the deepest layer."""
+        return source.tensors_read(self.labels(source))
+
+    def size(self, source: Source) -> int:
+        """Return the bytes of the rows in float32."""
+        return 4 * len(self.units(source.inputs)) * source.width(self.patterns)
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the text of every row that is kept: the same rows at every checkpoint."""
+        return np.asarray(inputs.sample(self.tokens, self.max_tokens, self.random_state).text)
+
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Need):
     """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
 
     With `top`, also ``top_mass(k, layer, head, text)``: the mean share of attention that each
@@ -104,9 +276,25 @@ class Attention:
         if any(k < 1 for k in self.top):
             raise ArgumentError(f"top must hold numbers of keys, each at least 1; got {self.top}.")
 
+    def pass_key(self, source: Source) -> Hashable:
+        """Return the key of a pass in the eager implementation."""
+        return source.pass_key(eager=True)
+
+    def collector(self, source: Source) -> Any:
+        """Return what reduces the maps."""
+        return source.attention_collector(self.layers, self.tokens, self.top)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of the modules up to the last map."""
+        return source.tensors_read_for_attention(self.layers)
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return one unit for each text."""
+        return np.arange(len(inputs))
+
 
 @dataclass(frozen=True)
-class Losses:
+class Losses(Need):
     """Loss of every text in nats per predicted token: Dataset ``loss(text)``, ``tokens(text)``.
 
     ``objective`` is ``"causal"`` (next token), ``"masked"`` (a fixed random `mask_fraction` of the
@@ -125,12 +313,32 @@ class Losses:
                 f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
             )
 
+    def pass_key(self, source: Source) -> Hashable:
+        """Return the key of a whole pass, over masked texts if masked tokens are predicted."""
+        masked = source.masked(self.objective)
+        return source.pass_key((self.mask_fraction, self.random_state) if masked else None)
+
+    def collector(self, source: Source) -> Any:
+        """Return what adds up the losses."""
+        return source.loss_collector()
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return one unit for each text."""
+        return np.arange(len(inputs))
+
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(Need):
     """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 
     blocks: str | tuple[str, ...] = "*.weight"
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+    over: ClassVar[str] = "block"
 
     def __post_init__(self) -> None:
         if isinstance(self.blocks, list):
@@ -143,12 +351,20 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Need):
     """The module itself, for exclusive use; its parameters and mode are restored afterwards."""
+
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = True
+
+    def read(self, source: Source) -> Any:
+        """Return the module."""
+        return source.model
 
 
 @dataclass(frozen=True)
-class Gradients:
+class Gradients(Need):
     """The module with a loss on an input set, for observables that differentiate it.
 
     The value has ``.model`` (for exclusive use, gradients enabled; parameters, buffers, modes,
@@ -162,7 +378,7 @@ class Gradients:
         Name of a loss: ``"next-token"``, ``"masked"``, ``"classification"`` (labels of the input
         set), or an entry point of the group ``ontogeny.losses`` of an installed package
         (decision 7: never a path to code). ``None`` is read off the model's class; ``"none"``
-        lends a model of which no loss is known.
+        gives a model of which no loss is known.
     on
         Name of the input set; ``None`` means the study's first.
     mask_fraction, random_state
@@ -174,6 +390,7 @@ class Gradients:
     on: str | None = None
     mask_fraction: float = 0.15
     random_state: int = 0
+    exclusive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.mask_fraction < 1:
@@ -181,26 +398,52 @@ class Gradients:
                 f"mask_fraction must lie between 0 and 1; got {self.mask_fraction}."
             )
 
+    def check(self, source: Source) -> None:
+        """Refuse a loss that is unknown or does not fit the model and its inputs."""
+        source.gradients(self)
+
+    def read(self, source: Source) -> Any:
+        """Return the model with its loss."""
+        return source.gradients(self)
+
 
 @dataclass(frozen=True)
-class InputSet:
+class InputSet(Need):
     """An input set itself, as it is read: ids, mask, texts and labels. No forward pass.
 
     ``on`` is its name; ``None`` means the study's first.
     """
 
     on: str | None = None
+    runs_model: ClassVar[bool] = False
+
+    def read(self, source: Source) -> Any:
+        """Return the inputs, padded as they are read."""
+        return source.inputs
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return no tensors: the texts are the same at every checkpoint."""
+        return set()
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Need):
     """What `need` gives at the study's reference step, memory-mapped."""
 
-    need: Activations | Attention | Losses
+    need: Need
+
+    @property
+    def at_step(self) -> Need:
+        """The need that is read at the reference step."""
+        return self.need
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the units of what is read at the reference step."""
+        return self.need.units(inputs)
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Need):
     """What another observable of the study found at all steps, mapped over its layers.
 
     Parameters
@@ -213,8 +456,6 @@ class Series:
 
     node: str
     variables: tuple[str, ...]
-
-
-Need: TypeAlias = (
-    Activations | Attention | Losses | Weights | Model | Gradients | InputSet | Reference | Series
-)
+    reads_inputs: ClassVar[bool] = False
+    runs_model: ClassVar[bool] = False
+    over: ClassVar[str] = "layer"

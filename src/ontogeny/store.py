@@ -1,7 +1,7 @@
 """Cells on disk: small labelled results, each written whole or not at all.
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
-the components of its fingerprint and a checksum, so that it can be judged without reading its
+the components of its fingerprint and a checksum, so that it can be checked without reading its
 numbers; numbers are memory-mapped. Nothing in it is a pickle.
 """
 
@@ -30,6 +30,7 @@ __all__ = [
     "Cell",
     "difference",
     "is_gone",
+    "plain",
     "read_cell",
     "read_header",
     "sweep",
@@ -42,7 +43,7 @@ __all__ = [
 
 _FORMAT = "ontogeny-cell-1"
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
-_SURELY_DEAD = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
+_SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 _DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -159,6 +160,21 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def plain(value: Any) -> Any:
+    """Return `value` as JSON would give it back: tuples as lists, numbers as Python numbers.
+
+    Examples
+    --------
+    >>> plain({1: (2, np.float64(3))})
+    {'1': [2, 3.0]}
+    """
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, whole or not at all."""
     write_whole(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
@@ -195,7 +211,7 @@ def temporary(path: Path) -> Path:
 
 
 def sweep(folder: Path, *patterns: str) -> list[Path]:
-    """Delete temporary files and folders whose writers are surely dead, and return them.
+    """Delete temporary files and folders whose writers have surely ended, and return them.
 
     `patterns` are globs under `folder`; by default the files that lie in it.
     That is so where the writer was a process of this machine that is gone, or the file has not
@@ -211,7 +227,7 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
     for path in [p for pattern in patterns or (".*.tmp",) for p in folder.glob(pattern)]:
         name = _TEMPORARY.fullmatch(path.name)
         try:
-            if name is not None and _is_dead(path, name["writer"]):
+            if name is not None and _has_ended(path, name["writer"]):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
                 swept.append(path)
         except OSError:  # its writer has just finished, or it is not ours to delete
@@ -221,7 +237,7 @@ def sweep(folder: Path, *patterns: str) -> list[Path]:
 
 def writer() -> str:
     """Return a name for this process: that of its machine, and its number there."""
-    return f"{_place()}-{os.getpid()}"
+    return f"{_machine()}-{os.getpid()}"
 
 
 def is_gone(writer: str) -> bool:
@@ -232,8 +248,8 @@ def is_gone(writer: str) -> bool:
     >>> is_gone(writer()), is_gone("00000000-1")
     (False, False)
     """
-    place, _, process = writer.partition("-")
-    if place == _place() and os.name == "posix":  # elsewhere signal 0 ends a process
+    machine, _, process = writer.partition("-")
+    if machine == _machine() and os.name == "posix":  # elsewhere signal 0 ends a process
         try:
             os.kill(int(process), 0)
         except ProcessLookupError:
@@ -243,14 +259,14 @@ def is_gone(writer: str) -> bool:
     return False
 
 
-def _is_dead(path: Path, writer: str | None) -> bool:
+def _has_ended(path: Path, writer: str | None) -> bool:
     if writer is not None and is_gone(writer):
         return True
-    return time.time() - path.stat().st_mtime > _SURELY_DEAD
+    return time.time() - path.stat().st_mtime > _SURELY_ENDED
 
 
 @cache
-def _place() -> str:
+def _machine() -> str:
     """Return eight digits for the machine as processes number it: containers have numbers apart."""
     known = [socket.gethostname()]
     for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):

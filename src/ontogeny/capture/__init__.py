@@ -18,8 +18,8 @@ from .listing import LayerInfo, list_layers
 from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
-from .reading import ReadingSettings, read
-from .reads import modules_read
+from .reading import PassKey, modules_read, read, sources
+from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
 from .tcav import tcav
@@ -30,6 +30,7 @@ __all__ = [
     "GradientReading",
     "Invariance",
     "LayerInfo",
+    "PassKey",
     "ReadingSettings",
     "Target",
     "WeightBlock",
@@ -52,6 +53,7 @@ __all__ = [
     "modules_read",
     "parameter_blocks",
     "read",
+    "sources",
     "tcav",
     "tcav_against_random",
     "untouched",

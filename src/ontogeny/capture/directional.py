@@ -22,7 +22,7 @@ from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from .forward import check_fits, device_of, first_tensor, quiet, run
 from .layers import match_layers
-from .reading import ReadingSettings
+from .settings import ReadingSettings
 from .sites import INPUT, input_name, split_label
 from .targets import Target, Targets
 

@@ -16,7 +16,7 @@ from ..inputs import Batch, Inputs
 from ..needs import Gradients
 from .forward import check_fits, device_of
 from .objectives import Loss, make_loss
-from .reading import ReadingSettings, input_set
+from .settings import ReadingSettings, input_set
 
 __all__ = ["GradientReading", "gradients", "untouched"]
 

@@ -20,7 +20,8 @@ from ..inputs import Inputs, stratified_split
 from ..needs import Activations
 from .concept_directions import GRANULARITIES
 from .directional import directional_derivatives
-from .reading import ReadingSettings, read
+from .reading import read
+from .settings import ReadingSettings
 from .targets import Target
 from .tcav import ALONG_OF, check_influence
 
@@ -200,7 +201,7 @@ def random_draws(count: int, size: int, n_runs: int, random_state: int = 0) -> n
     >>> random_draws(10, 3, 4).shape
     (4, 2, 3)
     """
-    n_runs = check_whole("n_runs", n_runs, least=2)
+    n_runs = check_whole("n_runs", n_runs, minimum=2)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ArgumentError(
             f"size must be a positive whole number, and random hold two texts; got {size!r}."

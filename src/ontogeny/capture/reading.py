@@ -1,4 +1,4 @@
-"""Reading a model for several needs at once: one forward pass per batch and reading key.
+"""Reading a model for several needs at once: one forward pass per batch and pass key.
 
 A key is (input set, corruption, attention implementation, whether the vocabulary map is watched).
 Needs with the same key share their passes, others get their own, so that a need's numbers are the
@@ -7,65 +7,35 @@ same to the last bit whatever else is read (decision 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from torch import nn
 
-from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
-from ..needs import Activations, Attention, Gradients, InputSet, Losses, Need
+from ..needs import MASK_FRACTION, Gradients, Need
 from .activation import ActivationCollector
 from .attention import AttentionCollector
 from .collect import Collector, feed
 from .forward import check_fits, eager_attention, quiet
+from .gradients import GradientReading, gradients
 from .layers import match_attention, match_layers
+from .listing import list_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
+from .settings import ReadingSettings, input_set
 from .sites import module_of
+from .trace import Trace
 
-__all__ = ["ReadingKey", "ReadingSettings", "input_set", "read", "reading_key"]
-
-MASK_FRACTION = 0.15
-POSITIONS = ("auto", "model", "mask", "right")
+__all__ = ["ModelSource", "PassKey", "modules_read", "read", "sources"]
 
 
 @dataclass(frozen=True)
-class ReadingSettings:
-    """How a model is read.
-
-    Parameters
-    ----------
-    batch_size
-        Texts in one forward pass. It may change the last bits of a result.
-    device
-        Where activations are put. The model runs where it is.
-    positions
-        How token positions are told to the model: ``"model"`` leaves them to it, ``"mask"`` passes
-        position ids counted from the mask, ``"right"`` pads on the right whatever the inputs do,
-        ``"auto"`` is ``"right"`` for inputs that are padded on the left and else ``"model"``.
-        `check_batch_invariance` tells which of them is right.
-    """
-
-    batch_size: int = 16
-    device: str = "cpu"
-    positions: str = "auto"
-
-    def __post_init__(self) -> None:
-        check_choice("positions", self.positions, POSITIONS)
-        if not isinstance(self.batch_size, int) or self.batch_size < 1:
-            raise ArgumentError(f"batch_size must be a positive integer; got {self.batch_size!r}.")
-
-    def layout(self, inputs: Inputs) -> Inputs:
-        """Return `inputs` padded the way they are read."""
-        right = self.positions == "right" or self.positions == "auto"
-        return inputs.padded("right") if right else inputs
-
-
-@dataclass(frozen=True)
-class ReadingKey:
+class PassKey:
     """What needs must have in common to share a forward pass."""
 
     on: str
@@ -74,22 +44,108 @@ class ReadingKey:
     watches_head: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class ModelSource:
+    """A model with one input set, as needs read it (see `ontogeny.needs.Source`)."""
+
+    model: nn.Module
+    on: str
+    inputs: Inputs
+    settings: ReadingSettings
+    key: PassKey | None = None
+    """The pass that collectors are made for."""
+
+    def layers(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """Return the labels of the modules that patterns match."""
+        return tuple(match_layers(self.model, patterns))
+
+    def pass_key(
+        self,
+        corruption: tuple[float, int] | None = None,
+        eager: bool = False,
+        layers: Sequence[str] = (),
+    ) -> PassKey:
+        """Return the key of a forward pass that is stopped after `layers`."""
+        head = head_path(self.model)
+        paths = [module_of(label) for label in layers]
+        watches = head is not None and any(f"{head}.".startswith(f"{p}.") for p in paths)
+        return PassKey(self.on, corruption, eager, watches)
+
+    def masked(self, objective: str) -> bool:
+        """Return whether the model predicts masked tokens."""
+        return resolve_objective(self.model, objective) == "masked"
+
+    def activation_collector(
+        self, layers: Sequence[str], tokens: str, max_tokens: int | None, random_state: int
+    ) -> Collector:
+        """Return what takes activations out of a pass."""
+        sample = self.inputs.sample(tokens, max_tokens, random_state, MASK_FRACTION)
+        return ActivationCollector(layers, self.inputs, sample, self.settings.device)
+
+    def attention_collector(
+        self, layers: str | Sequence[str], tokens: str, top: Sequence[int]
+    ) -> Collector:
+        """Return what takes reduced attention maps out of a pass."""
+        return AttentionCollector(match_attention(self.model, layers), self.inputs, tokens, top)
+
+    def loss_collector(self) -> Collector:
+        """Return what takes the loss of every text out of a pass: one for all needs of it."""
+        return self._losses
+
+    @cached_property
+    def _losses(self) -> LossCollector:
+        return LossCollector(self.model, self.inputs, self.corrupted[1])
+
+    @cached_property
+    def corrupted(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Ids with masked tokens and where they are, if the pass is over masked texts."""
+        corruption = None if self.key is None else self.key.corruption
+        return self.inputs.corrupt(*corruption) if corruption else (None, None)
+
+    def gradients(self, need: Gradients) -> GradientReading:
+        """Return the model with a loss."""
+        return gradients(self.model, need, {self.on: self.inputs}, self.settings)
+
+    def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
+        """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""
+        trace = self._trace
+        return trace.names(trace.end if layers is None else trace.end_of(layers))
+
+    def tensors_read_for_attention(self, layers: str | Sequence[str]) -> set[str]:
+        """Return the stored tensors that a pass up to the attention of `layers` reads."""
+        trace = self._eager_trace
+        return trace.names(trace.end_of_maps(layers))
+
+    @cached_property
+    def _trace(self) -> Trace:
+        return Trace(self.model, self.inputs, False, self.settings.positions == "mask")
+
+    @cached_property
+    def _eager_trace(self) -> Trace:
+        return Trace(self.model, self.inputs, True, self.settings.positions == "mask")
+
+    def width(self, layers: Sequence[str]) -> int:
+        """Return the number of features that layers give together for one token."""
+        shapes = [info.shape for info in list_layers(self.model, layers)]
+        return sum(int(shape[-1]) for shape in shapes if shape)
+
+
 def read(
     model: nn.Module,
     needs: Iterable[Need],
     inputs: Mapping[str, Inputs],
     settings: ReadingSettings | None = None,
 ) -> dict[Need, Any]:
-    """Read `model` for all `needs`, with one forward pass per batch and reading key.
+    """Read `model` for all `needs`, with one forward pass per batch and pass key.
 
     Parameters
     ----------
     model
         Any module; its modes, gradients and hooks, and the random state, are left as they are.
     needs
-        `Activations` give ``{path: (n, m) float32 tensor}``, `Attention` a Dataset
-        ``entropy(layer, head, text)``, ``uniform(text)``, ``tokens(text)``, `Losses` a Dataset
-        ``loss(text)``, ``tokens(text)``.
+        Any `ontogeny.needs.Need` of one checkpoint. `Activations` give
+        ``{path: (n, m) float32 tensor}``, `Attention` a Dataset ``entropy(layer, head, text)``,
+        ``uniform(text)``, ``tokens(text)``, `Losses` a Dataset ``loss(text)``, ``tokens(text)``.
     inputs
         Input sets by name; a need with ``on=None`` reads the first.
     settings
@@ -107,6 +163,7 @@ def read(
     Examples
     --------
     >>> import torch
+    >>> from ontogeny.needs import Activations, Losses
     >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9))
     >>> inputs = {"text": Inputs.from_tokens([[1, 2, 3], [4, 5]])}
     >>> need = Activations("1", tokens="mean")
@@ -114,82 +171,73 @@ def read(
     >>> values[need]["1"].shape
     torch.Size([2, 4])
     """
-    settings = settings or ReadingSettings()
-    groups: dict[ReadingKey, list[Need]] = {}
-    for need in dict.fromkeys(needs):
-        groups.setdefault(reading_key(model, need, inputs), []).append(need)
+    wanted = list(dict.fromkeys(needs))
+    groups: dict[PassKey, list[Need]] = {}
     values: dict[Need, Any] = {}
+    found = sources(model, wanted, inputs, settings)
+    keys = {need: need.pass_key(source) for need, source in found.items()}
+    for need, key in keys.items():
+        if isinstance(key, PassKey):
+            groups.setdefault(key, []).append(need)
     for key, group in groups.items():
-        values |= _read_group(model, key, group, Inputs.coerce(inputs[key.on]), settings)
-    return values
+        values |= _read_together(replace(found[group[0]], key=key), group)
+    values |= {need: need.read(found[need]) for need, key in keys.items() if key is None}
+    return {need: values[need] for need in wanted}
 
 
-def reading_key(model: nn.Module, need: Need, inputs: Mapping[str, Inputs]) -> ReadingKey:
-    """Return the key under which `need` is read.
-
-    Raises
-    ------
-    ArgumentError
-        If the need is not one that a forward pass can meet, or names an unknown input set.
-    """
-    if not isinstance(need, Activations | Attention | Losses):
-        raise ArgumentError(
-            f"a reading gives Activations, Attention or Losses; got {type(need).__name__}."
-        )
-    on = input_set(need, inputs)
-    if isinstance(need, Attention):
-        return ReadingKey(on, eager=True)
-    if isinstance(need, Losses):
-        masked = resolve_objective(model, need.objective) == "masked"
-        return ReadingKey(on, (need.mask_fraction, need.random_state) if masked else None)
-    head = head_path(model)
-    paths = [module_of(label) for label in match_layers(model, need.patterns)]
-    return ReadingKey(
-        on,
-        (MASK_FRACTION, need.random_state) if need.tokens == "masked" else None,
-        watches_head=head is not None and any(f"{head}.".startswith(f"{p}.") for p in paths),
-    )
-
-
-def input_set(
-    need: Activations | Attention | Losses | Gradients | InputSet, inputs: Mapping[str, Inputs]
-) -> str:
-    """Return the name of the input set that `need` reads.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no such set.
-    """
-    if not inputs:
-        raise ArgumentError("inputs must hold at least one input set.")
-    on = next(iter(inputs)) if need.on is None else need.on
-    return check_choice("on", on, inputs)
-
-
-def _read_group(
+def sources(
     model: nn.Module,
-    key: ReadingKey,
-    needs: list[Need],
-    inputs: Inputs,
-    settings: ReadingSettings,
-) -> dict[Need, Any]:
-    inputs = settings.layout(inputs)
-    ids, masked = inputs.corrupt(*key.corruption) if key.corruption else (None, None)
-    check_fits(model, inputs, ids)
-    collectors: dict[Need, Collector] = {}
-    loss = LossCollector(model, inputs, masked)  # with the same key, all losses are the same
+    needs: Iterable[Need],
+    inputs: Mapping[str, Inputs],
+    settings: ReadingSettings | None = None,
+) -> dict[Need, ModelSource]:
+    """Return the source of each need; needs of the same input set have the same one."""
+    settings = settings or ReadingSettings()
+    by_set: dict[str, ModelSource] = {}
+    found: dict[Need, ModelSource] = {}
     for need in needs:
-        if isinstance(need, Activations):
-            sample = inputs.sample(need.tokens, need.max_tokens, need.random_state, MASK_FRACTION)
-            paths = match_layers(model, need.patterns)
-            collectors[need] = ActivationCollector(paths, inputs, sample, settings.device)
-        elif isinstance(need, Attention):
-            paths = match_attention(model, need.layers)
-            collectors[need] = AttentionCollector(paths, inputs, need.tokens, need.top)
-        else:
-            collectors[need] = loss
-    with quiet(model), eager_attention(model) if key.eager else nullcontext():
+        on = input_set(need, inputs)
+        if on not in by_set:
+            laid_out = settings.layout(Inputs.coerce(inputs[on]))
+            by_set[on] = ModelSource(model, on, laid_out, settings)
+        found[need] = by_set[on]
+    return found
+
+
+def modules_read(
+    model: nn.Module,
+    needs: Iterable[Need],
+    inputs: Mapping[str, Inputs],
+    settings: ReadingSettings | None = None,
+) -> dict[Need, set[str]]:
+    """Return the names of the stored parameters and buffers that each need depends on.
+
+    They belong to the modules that are called before the pass for this need is stopped, found by
+    one forward pass of one text (see `ontogeny.capture.trace`).
+
+    Examples
+    --------
+    >>> from ontogeny.needs import Activations
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 9))
+    >>> need = Activations("1")
+    >>> sorted(modules_read(model, [need], {"text": Inputs.from_tokens([[1, 2]])})[need])
+    ['0.weight', '1.bias', '1.weight']
+    """
+    names: dict[Need, set[str]] = {}
+    for need, source in sources(model, needs, inputs, settings).items():
+        known = need.tensors(source)
+        names[need] = set(model.state_dict(keep_vars=True)) if known is None else known
+    return names
+
+
+def _read_together(source: ModelSource, needs: Sequence[Need]) -> dict[Need, Any]:
+    """Return the values of needs that share their forward passes."""
+    assert source.key is not None
+    model, inputs, settings = source.model, source.inputs, source.settings
+    ids, _ = source.corrupted
+    check_fits(model, inputs, ids)
+    collectors: dict[Need, Collector] = {need: need.collector(source) for need in needs}
+    with quiet(model), eager_attention(model) if source.key.eager else nullcontext():
         feed(
             model,
             inputs.batches(settings.batch_size, ids),

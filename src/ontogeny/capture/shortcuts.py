@@ -13,7 +13,8 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs import Activations, Attention, Losses
 from .forward import device_of
-from .reading import ReadingSettings, read
+from .reading import read
+from .settings import ReadingSettings
 
 __all__ = ["activations", "attention_entropy", "losses"]
 

@@ -17,7 +17,8 @@ from ..inputs import Inputs
 from ..needs import Activations
 from .concept_directions import ConceptDirection, LabelledRows, fit_direction
 from .directional import directional_derivatives
-from .reading import ReadingSettings, read
+from .reading import read
+from .settings import ReadingSettings
 from .targets import Target
 
 __all__ = ["ALONG_OF", "EVALUATED", "check_influence", "concept_scores", "tcav"]

@@ -10,14 +10,11 @@ from .cav import CAV
 from .convex import ConvexNMF
 from .ica import ICA
 from .kmeans import KMeans
-from .lipschitz import LocalLipschitz, local_lipschitz
 from .nonnegative import NMF, SemiNMF
 from .registry import make, names
 from .sae import SAE
 from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
-from .stack import fit_stack
-from .stream import fit_batches, sample_rows
 from .structure import Structure, canonical_form, structure
 
 __all__ = [
@@ -27,7 +24,6 @@ __all__ = [
     "Extractor",
     "ICA",
     "KMeans",
-    "LocalLipschitz",
     "NMF",
     "PCA",
     "SAE",
@@ -36,11 +32,7 @@ __all__ = [
     "SparsePCA",
     "Structure",
     "canonical_form",
-    "fit_batches",
-    "fit_stack",
-    "local_lipschitz",
     "make",
     "names",
-    "sample_rows",
     "structure",
 ]

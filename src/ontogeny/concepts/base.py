@@ -1,16 +1,12 @@
-"""What all extractors share: the door, the scale, the canonical form, scikit-learn's conventions.
+"""What all extractors share: validation, the scale, the canonical form, scikit-learn's conventions.
 
-Solvers see a stack of matrices ``(K, n, m)`` as PyTorch tensors, so that one code serves one
-matrix, a stack of layers, the CPU and the GPU. NumPy arrays are wrapped without a copy and come
-back as NumPy arrays.
+Solvers see one matrix (n, m) as a PyTorch tensor, so that one code serves the CPU and the GPU.
+NumPy arrays are wrapped without a copy and come back as NumPy arrays.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,56 +20,18 @@ from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .checks import check_seed
 from .scale import check_range, dtype_name, power_of_two, within_reach
+from .solution import Solution
+from .tensors import as_tensor, give, plain_tensors
 
-__all__ = ["Extractor", "Solution", "as_tensor", "give", "plain_tensors"]
+__all__ = ["Extractor"]
 
 NORM_ROWS = 512
-
-
-@dataclass
-class Solution:
-    """What a solver gives for a stack of K matrices: ``A ~ codes @ dictionary.mT + offset``.
-
-    ``codes`` (K, n, r), ``dictionary`` (K, m, r), ``offset`` (K, 1, m) or None; ``n_iter`` and
-    ``converged`` hold one entry a matrix; ``state`` holds further fitted tensors, stacked.
-    """
-
-    codes: Tensor
-    dictionary: Tensor
-    offset: Tensor | None = None
-    n_iter: list[int] = field(default_factory=lambda: [1])
-    converged: list[bool] = field(default_factory=lambda: [True])
-    state: dict[str, Tensor] = field(default_factory=dict)
-
-    def energies(self) -> Tensor:
-        """Energy of each concept alone, ``|u_j|^2 |w_j|^2``, as (K, r)."""
-        return self.codes.square().sum(1) * self.dictionary.square().sum(1)
-
-    def canonical(self, *, signed: bool, ordered: bool = True) -> tuple[Tensor, Tensor]:
-        """Bring the concepts into canonical form; return the order and signs (K, r) applied.
-
-        The largest-magnitude entry of each dictionary column becomes positive (`signed`), and the
-        concepts are put in the order of their energy, largest first (`ordered`).
-        """
-        W = self.dictionary
-        signs = torch.ones_like(W[:, 0])
-        if signed:
-            peak = W.abs().argmax(1, keepdim=True)
-            signs = torch.where(torch.take_along_dim(W, peak, 1)[:, 0] < 0, -signs, signs)
-        order = torch.arange(W.shape[2], device=W.device).expand(W.shape[0], -1)
-        if ordered:
-            order = torch.argsort(self.energies(), dim=1, descending=True, stable=True)
-        pick = order[:, None, :]
-        signs = torch.take_along_dim(signs, order, 1)
-        self.dictionary = torch.take_along_dim(W, pick, 2) * signs[:, None]
-        self.codes = torch.take_along_dim(self.codes, pick, 2) * signs[:, None]
-        return order, signs
 
 
 class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all extractors: ``A ~ U W^T`` with codes U (n, r) and dictionary W (m, r).
 
-    A subclass gives ``_solve`` (fit a stack) and ``_encode`` (codes of new rows).
+    A subclass gives ``_solve`` (fit a matrix) and ``_encode`` (codes of new rows).
 
     Attributes
     ----------
@@ -109,7 +67,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X
             Activations, n samples by m features: NumPy array or PyTorch tensor.
         y
-            Ignored; there by scikit-learn's convention.
+            Ignored; it is here by scikit-learn's convention.
         init_dictionary
             Dictionary (m, r) to start from, such as ``fitted.components_.T`` of a neighbouring
             checkpoint. Concept j then continues column j: the concepts keep its order. Zero
@@ -118,8 +76,8 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Raises
         ------
         ArgumentError
-            If an argument is not what it must be, or the entries of `X` are too small or large
-            for their dtype (largest entry outside 1e-30 to 1e30 in float32).
+            If an argument is out of range, or the entries of `X` are too small or large for
+            their dtype (largest entry outside 1e-30 to 1e30 in float32).
         NonFiniteError
             If `X` or `init_dictionary` holds NaN or infinity, or the fit leaves the dtype's range.
         """
@@ -131,18 +89,24 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ) -> Array:
         """Fit to `X` and return its codes U (n, r); see ``fit``."""
         A = self._check(X, reset=True)
-        start = None if init_dictionary is None else self._check_start(init_dictionary, A)[None]
+        start = None if init_dictionary is None else self._check_start(init_dictionary, A)
         with plain_tensors():
-            solution = self._fit_stack(A[None], start)
-            self._keep(solution, A[None], 0, like=X)
-        self._warn_unconverged([self])
-        return give(solution.codes[0], X)
+            solution = self._fit_scaled(A, start)
+            self._keep(solution, A, like=X)
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__}: the fit did not converge in {self.n_iter_} iterations; "
+                "raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,  # the caller: scikit-learn wraps this method once
+            )
+        return give(solution.codes, X)
 
     def transform(self, X: Array) -> Array:
         """Return the codes (n, r) of `X` (n, m) in the fitted dictionary.
 
-        Every row by itself: a non-negative or sparse solve, an assignment, a projection or an
-        encoder, as the extractor's problem asks for.
+        Each row is encoded by itself: by a non-negative or sparse solve, an assignment, a
+        projection or an encoder, as the extractor's problem asks for.
 
         Raises
         ------
@@ -187,7 +151,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     # -- what subclasses give ------------------------------------------------------------------
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        """Fit the stack `A` (K, n, m), whose entries are of moderate size, from `start`."""
+        """Fit `A` (n, m), whose entries are of moderate size, from `start` (m, r)."""
         raise NotImplementedError
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
@@ -195,7 +159,7 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         raise NotImplementedError
 
     def _set_scale(self, scale: Tensor) -> None:
-        """Take note of the powers of two that each matrix of the stack was divided by (K,)."""
+        """Take note of the power of two that the matrix was divided by."""
 
     # -- shared machinery ----------------------------------------------------------------------
 
@@ -239,27 +203,26 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         seed = int(check_seed(self.random_state).randint(2**31 - 1))
         return torch.Generator().manual_seed(seed)
 
-    def _fit_stack(self, A: Tensor, start: Tensor | None) -> Solution:
-        """Solve at a moderate scale and give the scale back; A is (K, n, m)."""
+    def _fit_scaled(self, A: Tensor, start: Tensor | None) -> Solution:
+        """Solve at a moderate scale and give the scale back."""
         self._check_arguments()
         check_range(A)
         scale = power_of_two(A)
         self._set_scale(scale)
-        moderate = A if bool((scale == 1).all()) else A / scale[:, None, None]
         in_dictionary, in_codes = self._split_scale(scale)
         if start is not None:
-            start = within_reach(start / in_dictionary[:, None, None])
-        solution = self._solve(moderate, start)
-        solution.dictionary = solution.dictionary * in_dictionary[:, None, None]
-        solution.codes = solution.codes * in_codes[:, None, None]
+            start = within_reach(start / in_dictionary)
+        solution = self._solve(A if float(scale) == 1 else A / scale, start)
+        solution.dictionary = solution.dictionary * in_dictionary
+        solution.codes = solution.codes.contiguous() * in_codes
         if solution.offset is not None:
-            solution.offset = solution.offset * scale[:, None, None]
+            solution.offset = solution.offset * scale
         solution.state["scale"] = scale
         for factor in (solution.dictionary, solution.codes):
             if not bool(torch.isfinite(factor).all()):
                 raise NonFiniteError(
                     f"{type(self).__name__} left the range of {dtype_name(A.dtype)}"
-                    f" within {max(solution.n_iter)} iterations{self._on_overflow}."
+                    f" within {solution.n_iter} iterations{self._on_overflow}."
                 )
         return solution
 
@@ -285,47 +248,34 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"the fitted dictionary is too large or small for {dtype_name(A.dtype)}; give X in "
                 f"{dtype_name(as_tensor(self.components_).dtype)}."
             )
-        self._set_scale(scale[None])
+        self._set_scale(scale)
         W = self._fitted("components_", A).mT
         moderate = A / scale - self._fitted("offset_", A) / scale
         in_dictionary, in_codes = self._split_scale(scale)
         return self._encode(moderate, W / in_dictionary) * in_codes
 
-    def _keep(self, solution: Solution, A: Tensor, k: int, like: Array) -> None:
-        """Keep matrix `k` of the stack as fitted attributes of the kind of `like`."""
-        W, U = solution.dictionary[k], solution.codes[k]
-        zero = torch.zeros(W.shape[0], dtype=W.dtype, device=W.device)
-        offset = zero if solution.offset is None else solution.offset[k, 0]
-        # Copies: what is kept must not hold the whole stack in memory, nor in a pickle.
+    def _keep(self, solution: Solution, A: Tensor, like: Array) -> None:
+        """Keep the solution as fitted attributes of the kind of `like`."""
+        W, U = solution.dictionary, solution.codes
+        offset = W.new_zeros(len(W)) if solution.offset is None else solution.offset[0]
+        # Copies: what is kept must not hold a larger array in memory, nor in a pickle.
         self.components_ = give(W.mT.clone(memory_format=torch.contiguous_format), like)
         self.offset_ = give(offset.clone(), like)
         for name in self.__dict__.pop("_state", ()):  # an earlier fit may have had other ones
             delattr(self, f"_{name}")
         for name, value in solution.state.items():
-            setattr(self, f"_{name}", give(value[k].clone(), like))
+            setattr(self, f"_{name}", give(value.clone(), like))
         self._state = tuple(solution.state)
-        scale = float(solution.state["scale"][k])
-        residual, norm = _norms(A[k], U, W, offset, scale)
+        scale = float(solution.state["scale"])
+        residual, norm = _norms(A, U, W, offset, scale)
         self.reconstruction_error_ = residual * scale
         self.relative_error_ = residual / norm if norm > 0 else 0.0
-        self.n_iter_ = int(solution.n_iter[k])
-        self.converged_ = bool(solution.converged[k])
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
         self.n_features_in_ = W.shape[0]
 
     def _fitted(self, name: str, like: Tensor) -> Tensor:
         return as_tensor(getattr(self, name)).to(like)
-
-    @staticmethod
-    def _warn_unconverged(fits: list[Any]) -> None:
-        late = [f for f in fits if not f.converged_]
-        if late:
-            which = f"{len(late)} of {len(fits)} fits" if len(fits) > 1 else "the fit"
-            warnings.warn(
-                f"{type(late[0]).__name__}: {which} did not converge in {late[0].n_iter_} "
-                "iterations; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     @property
     def _n_features_out(self) -> int:
@@ -335,29 +285,6 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@contextmanager
-def plain_tensors() -> Iterator[None]:
-    """Compute without gradients, and with ordinary tensors also in a caller's inference mode."""
-    with torch.inference_mode(False), torch.no_grad():
-        yield
-
-
-def as_tensor(array: Array) -> Tensor:
-    """Wrap without a copy where memory may be shared (read-only memory is copied)."""
-    if isinstance(array, torch.Tensor):
-        return array
-    array = np.asarray(array)
-    if array.dtype.kind == "f" and array.dtype not in (np.float64, np.float32):
-        array = array.astype(np.float64)  # other byte orders and widths, which PyTorch lacks
-    shared = array.flags.writeable and all(s >= 0 for s in array.strides)
-    return torch.from_numpy(array if shared else array.copy())
-
-
-def give(tensor: Tensor, like: Any) -> Array:
-    """Return `tensor` as the kind of array that `like` is."""
-    return tensor if isinstance(like, torch.Tensor) else tensor.numpy()
 
 
 def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +25,9 @@ SOLVERS = ("lbfgs", "adam", "mean-difference")
 _ITERATIONS = {"lbfgs": 1000, "adam": 2500, "mean-difference": 1}
 
 
+@dataclass(eq=False, repr=False)
 class CAV(ClassifierMixin, BaseEstimator):
-    r"""Concept activation vector: the normal of the plane that parts two classes of activations.
+    r"""Concept activation vector: the normal of the plane that separates two classes.
 
     Minimises ``mean cross-entropy + l2 |v|^2`` over v (Definition 38 of the report with its
     penalty, sec. 8.2; B. Kim et al., *TCAV*, ICML 2018). The problem is convex; the default solves
@@ -77,21 +79,12 @@ class CAV(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        l2: float = 0.3,
-        intercept: bool = False,
-        solver: str = "lbfgs",
-        tol: float = 1e-7,
-        max_iter: int | None = None,
-        learning_rate: float = 0.01,
-    ) -> None:
-        self.l2 = l2
-        self.intercept = intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
+    l2: float = 0.3
+    intercept: bool = False
+    solver: str = "lbfgs"
+    tol: float = 1e-7
+    max_iter: int | None = None
+    learning_rate: float = 0.01
 
     def fit(self, X: Array, y: Any) -> Self:
         """Fit to activations `X` (n, m) with two labels `y` (n,).
@@ -102,7 +95,7 @@ class CAV(ClassifierMixin, BaseEstimator):
             If an option is out of range, `y` does not hold two classes, or no direction is left:
             the minimiser is zero, as where all activations are equal.
         """
-        A, signs = self._door(X, y)
+        A, signs = self._validate(X, y)
         fits = self._solve(A, signs[None], None)
         if not fits.coef.any():
             raise ArgumentError(
@@ -134,7 +127,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         labels = self.classes_[(_plain(self.decision_function(X)) > 0).astype(int)]
         numeric = labels.dtype.kind in "biuf"
-        return torch.from_numpy(labels).to(X.device) if _is_tensor(X) and numeric else labels
+        return torch.from_numpy(labels).to(X.device) if torch.is_tensor(X) and numeric else labels
 
     def predict_proba(self, X: Array) -> Array:
         """Return (n, 2) probabilities of ``classes_``; of no meaning for mean-difference."""
@@ -153,7 +146,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         >>> CAV().permuted(A, y, n_draws=7).directions.shape
         (7, 3)
         """
-        A, signs = clone(self)._door(X, y)
+        A, signs = clone(self)._validate(X, y)
         rng = np.random.default_rng(random_state)
         shuffled = np.stack(
             [rng.permutation(signs) for _ in range(check_whole("n_draws", n_draws))]
@@ -162,7 +155,7 @@ class CAV(ClassifierMixin, BaseEstimator):
 
     def resampled(self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0) -> Fits:
         """Return refits to bootstrap resamples of the rows, drawn within each class."""
-        A, signs = clone(self)._door(X, y)
+        A, signs = clone(self)._validate(X, y)
         rng = np.random.default_rng(random_state)
         weights = np.zeros((check_whole("n_draws", n_draws), len(A)))
         for row in weights:
@@ -186,7 +179,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         >>> bool(CAV(intercept=True).bootstrap_cosine(A, y).min() > 0.9)
         True
         """
-        A, signs = clone(self)._door(X, y)
+        A, signs = clone(self)._validate(X, y)
         whole = self._solve(A, signs[None], None).directions[0]
         return self.resampled(X, y, n_draws, random_state).directions @ whole
 
@@ -200,7 +193,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         ArgumentError
             If a class has fewer rows than there are folds.
         """
-        A, signs = clone(self)._door(X, y)
+        A, signs = clone(self)._validate(X, y)
         smallest = int(min((signs < 0).sum(), (signs > 0).sum()))
         if not isinstance(folds, int | np.integer) or not 2 <= folds <= smallest:
             raise ArgumentError(
@@ -210,7 +203,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         split = StratifiedKFold(folds, shuffle=True, random_state=random_state)
         return np.asarray(cross_val_score(clone(self), A, signs, cv=split))
 
-    def _door(self, X: Array, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _validate(self, X: Array, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return float64 activations and signs (n,) of the labels; set ``classes_``."""
         self._check_options()
         if y is None:
@@ -260,13 +253,9 @@ class CAV(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
 def _plain(value: Any) -> Any:
     """Return a tensor as NumPy (half precision as float32); other things as they are."""
-    if not _is_tensor(value):
+    if not torch.is_tensor(value):
         return value
     half = value.is_floating_point() and value.element_size() < 4
     return to_numpy(value.float() if half else value)
@@ -274,8 +263,8 @@ def _plain(value: Any) -> Any:
 
 def _give(array: np.ndarray, like: Any) -> Array:
     """Return `array` as the kind of floating-point array that `like` is."""
-    if _is_tensor(like):
-        dtype = like.dtype if like.dtype in (torch.float32, torch.float64) else torch.float32
-        return torch.from_numpy(np.ascontiguousarray(array)).to(like.device, dtype)
     dtype = getattr(like, "dtype", None)
+    if isinstance(like, torch.Tensor):
+        wide = dtype if dtype in (torch.float32, torch.float64) else torch.float32
+        return torch.from_numpy(np.ascontiguousarray(array)).to(like.device, wide)
     return array.astype(np.float32) if dtype == np.float32 else array

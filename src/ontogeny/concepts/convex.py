@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, check_choice, check_whole
-from .alternating import Factor, sweep
-from .base import Extractor, Solution
+from .base import Extractor
 from .checks import check_stopping
+from .iteration import Stalled, iterate
 from .kmeans import cluster, nearest
 from .nonnegative import nonnegative_codes
+from .rows import Factor, sweep
+from .solution import Solution
 
 __all__ = ["ConvexNMF"]
 
@@ -22,7 +26,10 @@ STEPS = 2  # accelerated steps of H for each step of U
 SPLITTING = 10  # steps towards coefficients that give a dictionary exactly
 TRIAL = 3  # of these, after which they must have come nearer than the clusters' means
 
+Steps = Iterator[tuple[Tensor, Tensor, float]]  # U (r, n), H (r, l) and the objective
 
+
+@dataclass(eq=False, repr=False)
 class ConvexNMF(Extractor):
     """Convex NMF ``A ~ U H Z``: U, H non-negative, ``W^T = H Z``, Z samples (all or landmarks).
 
@@ -79,24 +86,14 @@ class ConvexNMF(Extractor):
     True
     """
 
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        variant: str = "accelerated",
-        strict_convex: bool = True,
-        landmarks: int | None = None,
-        max_iter: int = 50,
-        tol: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.variant = variant
-        self.strict_convex = strict_convex
-        self.landmarks = landmarks
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    variant: str = "accelerated"
+    strict_convex: bool = True
+    landmarks: int | None = None
+    max_iter: int = 50
+    tol: float | None = None
+    random_state: Any = None
 
     @property
     def _scale_in(self) -> str:  # type: ignore[override]
@@ -118,53 +115,39 @@ class ConvexNMF(Extractor):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         generator = self._generator()
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-        n = A.shape[1]
-        chosen = torch.arange(n)
-        if self.landmarks is not None and self.landmarks < n:
-            chosen = torch.randperm(n, generator=generator)[: self.landmarks].sort().values
-        chosen = chosen.to(A.device)
-        fits = [
-            self._solve_one(a, a if len(chosen) == n else a[chosen], seed, s)
-            for a, s in zip(A, [None] * len(A) if start is None else start, strict=True)
-        ]
-        U = torch.stack([f[0] for f in fits])
-        H = torch.stack([f[1] for f in fits])
-        W = torch.stack([f[2] for f in fits])
-        solution = Solution(U, W, None, [f[3] for f in fits], [f[4] for f in fits])
+        chosen, Z = torch.arange(len(A)), A
+        if self.landmarks is not None and self.landmarks < len(A):
+            chosen = torch.randperm(len(A), generator=generator)[: self.landmarks].sort().values
+            Z = A[chosen.to(A.device)]
+        H = _start(Z, self.n_concepts, seed, start)
+        rule = _accelerated if self.variant == "accelerated" else _multiplicative
+        stalled = Stalled(-1.0 if self.tol is None else self.tol)
+        (U, H, objective), n_iter, converged = iterate(
+            rule(A, Z, H, self),
+            lambda step: self.tol is not None and stalled(step[2]),
+            self.max_iter,
+        )
+        U, H = self._normalised(U, H, Z)
+        solution = Solution(U, (H @ Z).mT, None, n_iter, converged or self.tol is None)
         if start is None:
             if self.variant == "multiplicative":  # its last codes are far from exact ones
-                solution.codes = _exact_codes(A, W)
-            order, _ = solution.canonical(signed=False)
-            H = torch.take_along_dim(H, order[:, :, None], 1)
+                solution.codes = nonnegative_codes(A, solution.dictionary)
+            H = H[solution.canonical(signed=False)]
         if self.variant != "report":
-            solution.codes = _exact_codes(A, solution.dictionary)
+            solution.codes = nonnegative_codes(A, solution.dictionary)
         # W carries the scale of A under strict convexity, H then has none; else the other way.
         solution.state["coefficients"] = H
-        solution.state["objective"] = A.new_tensor([f[5] for f in fits], dtype=torch.float64)
-        solution.state["landmarks"] = chosen.expand(len(A), -1)
+        solution.state["objective"] = A.new_tensor(objective, dtype=torch.float64)
+        solution.state["landmarks"] = chosen.to(A.device)
         return solution
 
-    def _solve_one(
-        self, A: Tensor, Z: Tensor, seed: int, start: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor, int, bool, float]:
-        """Return codes, coefficients, dictionary, iterations, convergence and objective."""
-        H = _start(Z, self.n_concepts, seed, start)
-        run = _accelerated if self.variant == "accelerated" else _multiplicative
-        steps = run(A, Z, H, self)
-        objective, n_iter, converged = float("inf"), 0, self.tol is None
-        U = A.new_zeros(self.n_concepts, len(A))
-        while n_iter < self.max_iter:
-            before, n_iter = objective, n_iter + 1
-            U, H, objective = next(steps)
-            if self.tol is not None and before - objective <= self.tol * objective:
-                converged = True
-                break
+    def _normalised(self, U: Tensor, H: Tensor, Z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return codes (n, r) and coefficients (r, l) of the same product from U (r, n) and H."""
         size = H.sum(1) if self.strict_convex else torch.linalg.vector_norm(H @ Z, dim=1)
         size = torch.where(size > 0, size, 1.0)[:, None]
         if self.variant == "report" and self.strict_convex:
             size = torch.ones_like(size)
-        H = H / size
-        return (U * size).mT, H, (H @ Z).mT, n_iter, converged, objective
+        return (U * size).mT, H / size
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return nonnegative_codes(A, W)
@@ -183,10 +166,6 @@ class ConvexNMF(Extractor):
     def landmarks_(self) -> Any:
         """Indices of the samples that the concepts are made of."""
         return self._landmarks
-
-
-def _exact_codes(A: Tensor, W: Tensor) -> Tensor:
-    return torch.stack([nonnegative_codes(a, w) for a, w in zip(A, W, strict=True)])
 
 
 def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
@@ -242,21 +221,21 @@ def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
     return point.clamp_(min=0)
 
 
-def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
+def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
     """Yield (U, H, objective) of sweeps over U and accelerated steps of H."""
     W, norm2 = H @ Z, float(A.square().sum(1).double().sum())
     largest = _largest_square(Z)
-    U = A.new_zeros(1, len(H), len(A))
+    U = A.new_zeros(len(H), len(A))
     sweeps = 10
     while True:
-        G, B = (W @ W.mT)[None], (W @ A.mT)[None]
-        sweep(U, G, B, NONNEGATIVE, sweeps)
+        sweep(U, W @ W.mT, W @ A.mT, NONNEGATIVE, sweeps)
         if sweeps > 2:
-            H = _without_gaps(H, Z, (U[0] == 0).all(1))
+            H = _without_gaps(H, Z, (U == 0).all(1))
             W = H @ Z
         sweeps = 2
-        H, W = _gradient_steps(H, W, U[0] @ U[0].mT, U[0] @ A, Z, largest, steps=STEPS)
-        yield U[0], H, norm2 / 2 + _quadratic(U[0] @ U[0].mT, U[0] @ A, W)
+        G, C = U @ U.mT, U @ A
+        H, W = _gradient_steps(H, W, G, C, Z, largest, steps=STEPS)
+        yield U, H, norm2 / 2 + _quadratic(G, C, W)
 
 
 def _gradient_steps(
@@ -294,7 +273,7 @@ def _largest_square(Z: Tensor) -> float:
     return 1.0001 * float(torch.linalg.eigvalsh(C)[-1])
 
 
-def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Any:
+def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
     """Yield (U, H, objective) of the multiplicative updates.
 
     Products are re-associated so that nothing of n x n is multiplied by n x n, and the negative

@@ -16,7 +16,7 @@ FIRST_THRESHOLD = 0.05
 
 @dataclass
 class Gate:
-    """Base: codes from pre-activations (K, n, r)."""
+    """Base: codes from pre-activations (n, r)."""
 
     k: int
     alpha: float
@@ -26,11 +26,11 @@ class Gate:
         return []
 
     def threshold(self, extra: list[Tensor], like: Tensor) -> Tensor:
-        """Return what pre-activations must exceed after training, (K, 1, r)."""
+        """Return what pre-activations must exceed after training, (1, r)."""
         return torch.zeros_like(like)
 
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return codes and penalty (K,)."""
+        """Return codes and penalty."""
         raise NotImplementedError
 
     def infer(self, pre: Tensor, threshold: Tensor) -> Tensor:
@@ -43,9 +43,9 @@ class Vanilla(Gate):
     """ReLU, L1 penalty."""
 
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return codes and penalty (K,)."""
+        """Return codes and penalty."""
         codes = pre.relu()
-        return codes, self.alpha * codes.sum(2).mean(1)
+        return codes, self.alpha * codes.sum(1).mean()
 
 
 @dataclass
@@ -53,13 +53,13 @@ class TopK(Gate):
     """The k largest pre-activations of a sample, if positive (Gao et al. 2024)."""
 
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return codes and penalty (K,)."""
-        return self.infer(pre, pre), pre.new_zeros(len(pre))
+        """Return codes and penalty."""
+        return self.infer(pre, pre), pre.new_zeros(())
 
     def infer(self, pre: Tensor, threshold: Tensor) -> Tensor:
         """Return codes of fitted pre-activations; every sample by itself."""
-        top = torch.topk(pre, self.k, dim=2, sorted=False)
-        return torch.zeros_like(pre).scatter(2, top.indices, top.values.relu())
+        top = torch.topk(pre, self.k, dim=1, sorted=False)
+        return torch.zeros_like(pre).scatter(1, top.indices, top.values.relu())
 
 
 class BatchTopK(Gate):
@@ -73,18 +73,17 @@ class BatchTopK(Gate):
         self.smallest: Tensor | None = None
 
     def threshold(self, extra: list[Tensor], like: Tensor) -> Tensor:
-        """Return what pre-activations must exceed after training, (K, 1, r)."""
+        """Return what pre-activations must exceed after training, (1, r)."""
         zero = torch.zeros_like(like)
         return zero if self.smallest is None else zero + self.smallest
 
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return codes and penalty (K,)."""
+        """Return codes and penalty."""
         positive = pre.relu()
-        flat = positive.flatten(1)
-        limit = torch.kthvalue(flat, flat.shape[1] - self.k * pre.shape[1] + 1, dim=1).values
-        limit = limit.detach()[:, None, None]
+        limit = torch.kthvalue(positive.flatten(), pre.numel() - self.k * len(pre) + 1).values
+        limit = limit.detach()
         self.smallest = limit if self.smallest is None else 0.9 * self.smallest + 0.1 * limit
-        return positive * (positive >= limit), pre.new_zeros(len(pre))
+        return positive * (positive >= limit), pre.new_zeros(())
 
 
 class JumpReLU(Gate):
@@ -95,16 +94,16 @@ class JumpReLU(Gate):
         return [torch.full_like(like, FIRST_THRESHOLD).log().detach().requires_grad_()]
 
     def threshold(self, extra: list[Tensor], like: Tensor) -> Tensor:
-        """Return what pre-activations must exceed after training, (K, 1, r)."""
+        """Return what pre-activations must exceed after training, (1, r)."""
         return extra[0].exp()
 
     def train(self, pre: Tensor, extra: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return codes and penalty (K,)."""
+        """Return codes and penalty."""
         threshold = extra[0].exp()
         positive = pre.relu()
         codes = _Jump.apply(positive, threshold)
         active = _Step.apply(positive, threshold)
-        return codes, self.alpha * active.sum(2).mean(1)
+        return codes, self.alpha * active.sum(1).mean()
 
 
 class _Jump(torch.autograd.Function):
@@ -119,7 +118,7 @@ class _Jump(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         x, t = ctx.saved_tensors
         near = ((x - t).abs() < BANDWIDTH / 2) / BANDWIDTH
-        return grad * (x > t), (-t * near * grad).sum(1, keepdim=True)
+        return grad * (x > t), (-t * near * grad).sum(0, keepdim=True)
 
 
 class _Step(torch.autograd.Function):
@@ -134,7 +133,7 @@ class _Step(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         x, t = ctx.saved_tensors
         near = ((x - t).abs() < BANDWIDTH / 2) / BANDWIDTH
-        return None, (-near * grad).sum(1, keepdim=True)
+        return None, (-near * grad).sum(0, keepdim=True)
 
 
 def gate_of(variant: str, k: int, alpha: float) -> Gate:

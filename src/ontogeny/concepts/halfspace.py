@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .alternating import vanishing
 from .linalg import thin_svd
+from .rows import vanishing
 
 __all__ = ["HalfSpace", "best_half_space"]
 
@@ -61,8 +61,8 @@ class HalfSpace:
         typical = edge.square().mean().sqrt() / (MARGIN * along.square().mean().sqrt())
         needed = (edge / along.clamp(min=1e-300)).amax()
         mixed = size * torch.minimum(typical, needed)
-        least = (-Y / mixed.clamp(min=1e-300)).amax(1, keepdim=True)
-        along = torch.maximum(along.clamp(min=0), least)
+        lowest = (-Y / mixed.clamp(min=1e-300)).amax(1, keepdim=True)
+        along = torch.maximum(along.clamp(min=0), lowest)
         U = torch.cat([along, Y + along * mixed], 1).clamp(min=0)
         W = torch.cat([(V @ z)[:, None] - (W @ mixed)[:, None], W], 1)
         return U.mT.to(self.Y.dtype), W.mT.to(self.Y.dtype)
@@ -224,5 +224,5 @@ def _cancelling(W: Tensor) -> Tensor | None:
     size = torch.linalg.vector_norm(W, dim=0)
     if bool((size == 0).any()):
         return None
-    null, value = vanishing((W.mT @ W)[None], CONDITION / 10)
-    return null[0] if float(value[0]) > 0 and bool((null > 0).any()) else None
+    null, value = vanishing(W.mT @ W, CONDITION / 10)
+    return null if float(value) > 0 and bool((null > 0).any()) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,16 +11,22 @@ import torch
 from torch import Tensor
 
 from ..errors import check_choice
-from .base import Extractor, Solution
+from .base import Extractor
 from .checks import check_stopping
+from .iteration import iterate
 from .linalg import thin_svd
+from .solution import Solution
 
 __all__ = ["ICA"]
 
 SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}  # squared condition the fast way can take
-POLISH = 4  # Newton steps at most that take off what rounding left
+POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
+
+# The derivative of a contrast at sources (r, n), and the mean of its second derivative (r,).
+Contrast = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
+@dataclass(eq=False, repr=False)
 class ICA(Extractor):
     """Independent sources of unit variance: ``A ~ U W^T + mean`` with the mixing matrix W.
 
@@ -56,46 +64,22 @@ class ICA(Extractor):
 
     _scale_in: ClassVar[str] = "dictionary"
 
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        fun: str = "logcosh",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.fun = fun
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    fun: str = "logcosh"
+    max_iter: int = 200
+    tol: float = 1e-4
+    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("fun", self.fun, CONTRASTS)
         check_stopping(self.max_iter, self.tol)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        draw = torch.randn(
-            self.n_concepts, self.n_concepts, generator=self._generator(), dtype=torch.float64
-        )
-        fits = [
-            self._solve_one(a, draw.to(a), None if start is None else start[k])
-            for k, a in enumerate(A)
-        ]
-        codes, W = torch.stack([f[0] for f in fits]), torch.stack([f[1] for f in fits])
-        mean = torch.stack([f[2] for f in fits])
-        solution = Solution(codes, W, mean, [f[3] for f in fits], [f[4] for f in fits])
-        solution.canonical(signed=True, ordered=start is None)
-        solution.state["unmixing"] = _unmixing(solution.dictionary)
-        return solution
-
-    def _solve_one(
-        self, a: Tensor, draw: Tensor, start: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor, int, bool]:
-        n = a.shape[0]
-        mean = a.mean(0, keepdim=True)
-        Y, sigma, V = thin_svd(a - mean, self.n_concepts)
+        n, r = len(A), self.n_concepts
+        draw = torch.randn(r, r, generator=self._generator(), dtype=torch.float64).to(A)
+        mean = A.mean(0, keepdim=True)
+        Y, sigma, V = thin_svd(A - mean, r)
         # Signs of singular vectors are arbitrary; with them fixed, a seed is the same start in
         # either precision and at a neighbouring checkpoint.
         signs = torch.take_along_dim(V, V.abs().argmax(0, keepdim=True), 0).sign()
@@ -105,41 +89,45 @@ class ICA(Extractor):
         scale = sigma[:rank] / n**0.5
         Z = Y[:, :rank] / scale
         first = draw[:rank, :rank]
-        places = torch.arange(rank, device=a.device)  # of the sources; concepts elsewhere are zero
+        sources = torch.arange(rank, device=A.device)  # the concepts that are not zero
         if start is not None:
             used = torch.nonzero((start != 0).any(0))[:, 0]
-            if rank in (len(used), self.n_concepts):
-                places = used if len(used) == rank else places
+            if rank in (len(used), r):
+                sources = used if len(used) == rank else sources
                 # The start's mixing, seen in whitened space.
-                first = ((V[:, :rank].mT @ start[:, places]) / scale[:, None]).mT
+                first = ((V[:, :rank].mT @ start[:, sources]) / scale[:, None]).mT
         Q, n_iter, converged = rotate(Z, decorrelate(first), self.fun, self.max_iter, self.tol)
-        codes, W = a.new_zeros(n, self.n_concepts), torch.zeros_like(V)
-        codes[:, places], W[:, places] = Z @ Q.mT, (V[:, :rank] * scale) @ Q.mT
-        return codes, W, mean, n_iter, converged
+        codes, W = A.new_zeros(n, r), torch.zeros_like(V)
+        codes[:, sources], W[:, sources] = Z @ Q.mT, (V[:, :rank] * scale) @ Q.mT
+        solution = Solution(codes, W, mean, n_iter, converged)
+        solution.canonical(signed=True, ordered=start is None)
+        # As a batch of one, whose rounding differs: codes stay those of earlier versions.
+        mixing = solution.dictionary.double().mT[None]
+        solution.state["unmixing"] = torch.linalg.pinv(mixing)[0].to(A.dtype)
+        return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return A @ self._fitted("_unmixing", A)
 
 
-def _unmixing(W: Tensor) -> Tensor:
-    """Return the pseudo-inverse ``W (W^T W)^-1`` (K, m, r), zero where a column of `W` is zero."""
-    return torch.linalg.pinv(W.double().mT).to(W.dtype)
-
-
 def rotate(Z: Tensor, Q: Tensor, fun: str, max_iter: int, tol: float) -> tuple[Tensor, int, bool]:
     """Turn whitened `Z` (n, r) to sources ``Z Q^T``; return Q, iterations, convergence."""
-    contrast = CONTRASTS[fun]
     if Z.shape[1] == 0:
         return Q, 1, True
-    Z = Z.mT.contiguous()  # products are faster along rows
-    for i in range(1, max_iter + 1):
+    rows = Z.mT.contiguous()  # products are faster along rows
+    turns = _turns(rows, Q, CONTRASTS[fun])
+    (Q, _), n_iter, converged = iterate(turns, lambda step: step[1] < tol, max_iter)
+    return Q, n_iter, converged
+
+
+def _turns(Z: Tensor, Q: Tensor, contrast: Contrast) -> Iterator[tuple[Tensor, float]]:
+    """Yield rotations Q of `Z` (r, n), each with the largest turn ``1 - |cosine|`` of a row."""
+    while True:
         g, slope = contrast(Q @ Z)
         new = decorrelate(g @ Z.mT / Z.shape[1] - slope[:, None] * Q)
         turn = float((1 - (new * Q).sum(1).abs()).abs().max())
         Q = new
-        if turn < tol:
-            return Q, i, True
-    return Q, max_iter, False
+        yield Q, turn
 
 
 def decorrelate(Q: Tensor) -> Tensor:
@@ -175,4 +163,4 @@ def _cube(Y: Tensor) -> tuple[Tensor, Tensor]:
     return Y**3, 3 * Y.square().mean(1)
 
 
-CONTRASTS = {"logcosh": _logcosh, "exp": _exp, "cube": _cube}
+CONTRASTS: dict[str, Contrast] = {"logcosh": _logcosh, "exp": _exp, "cube": _cube}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.cluster
@@ -11,17 +13,17 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from ..arrays import Array
 from ..errors import ArgumentError, check_whole
-from .base import Solution, plain_tensors
+from .base import Extractor
 from .checks import check_stopping
-from .scale import power_of_two
-from .stream import BatchExtractor
+from .iteration import iterate
+from .solution import Solution
 
 __all__ = ["KMeans", "cluster", "nearest"]
 
 
-class KMeans(BatchExtractor):
+@dataclass(eq=False, repr=False)
+class KMeans(Extractor):
     """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
 
     On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration.
@@ -51,113 +53,37 @@ class KMeans(BatchExtractor):
 
     _scale_in: ClassVar[str] = "dictionary"
 
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-4
+    random_state: Any = None
 
     def _check_options(self) -> None:
         check_stopping(self.max_iter, self.tol)
         check_whole("n_init", self.n_init)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        if A.shape[1] < self.n_concepts:
+        r = self.n_concepts
+        if len(A) < r:
             raise ArgumentError(
-                f"n_concepts={self.n_concepts} clusters need at least as many samples; "
-                f"got n_samples = {A.shape[1]}."
+                f"n_concepts={r} clusters need at least as many samples; got n_samples = {len(A)}."
             )
         seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
-        fits = [
-            cluster(
-                a,
-                self.n_concepts,
-                seed,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                n_init=self.n_init,
-                start=None if start is None else start[k].mT,
-            )
-            for k, a in enumerate(A)
-        ]
-        centers = torch.stack([c for c, _, _, _ in fits])
+        first = None if start is None else start.mT
+        centers, labels, n_iter, converged = cluster(
+            A, r, seed, max_iter=self.max_iter, tol=self.tol, n_init=self.n_init, start=first
+        )
         if start is None:
             # In order of energy: the samples of a cluster times the square of its center.
-            count = torch.stack([torch.bincount(f[1], minlength=self.n_concepts) for f in fits])
-            energy = count * centers.square().sum(2)
-            order = torch.argsort(energy, dim=1, descending=True, stable=True)
-            centers = torch.take_along_dim(centers, order[:, :, None], 1)
+            energy = torch.bincount(labels, minlength=r) * centers.square().sum(1)
+            centers = centers[torch.argsort(energy, descending=True, stable=True)]
         # Assigned anew in the final order, so that ties go where transform sends them.
-        codes = self._one_hot(A, centers.mT)
-        return Solution(
-            codes, centers.mT, None, [i for _, _, i, _ in fits], [c for _, _, _, c in fits]
-        )
-
-    def reset(self) -> None:
-        """Forget the rows that ``fit`` or ``partial_fit`` took in, so that batches start afresh."""
-        super().reset()
-        self._batches: sklearn.cluster.MiniBatchKMeans | None = None
-
-    def partial_fit(self, X: Array, y: Any = None) -> Self:
-        """Take in further rows `X` (n, m) as one mini-batch (Sculley 2010), on the CPU in float64.
-
-        The first batch needs at least r rows. Errors are those of the last batch; ``converged_``
-        is False, because a pass over batches has no stopping rule. After a call of ``fit`` it
-        starts afresh, with a warning.
-
-        Raises
-        ------
-        ArgumentError
-            If the first batch is too small, or `n_concepts` has changed since.
-        NonFiniteError
-            If `X` holds NaN or infinity; the rows seen before stay as they are.
-        """
-        with plain_tensors():
-            return self._absorb(X)
-
-    def _absorb(self, X: Array) -> Self:
-        solver = getattr(self, "_batches", None)
-        rows = self._check_batch(X, first=solver is None)
-        if solver is not None and solver.n_clusters != self.n_concepts:
-            raise ArgumentError(
-                f"n_concepts was {solver.n_clusters} for the first batch and is now "
-                f"{self.n_concepts}; call reset() to start afresh."
-            )
-        if solver is None:
-            if len(rows) < self.n_concepts:
-                raise ArgumentError(
-                    f"the first batch must have at least n_concepts={self.n_concepts} samples; "
-                    f"got n_samples = {len(rows)}."
-                )
-            seed = int(torch.randint(2**31 - 1, (1,), generator=self._generator()))
-            solver = sklearn.cluster.MiniBatchKMeans(self.n_concepts, n_init=1, random_state=seed)
-        solver.partial_fit(rows.double().cpu().numpy())
-        self._batches = solver
-        W = torch.from_numpy(solver.cluster_centers_.copy()).to(rows.device).mT[None]
-        codes = self._one_hot(rows[None].double(), W)
-        solution = Solution(
-            codes.to(rows), W.to(rows), n_iter=[int(solver.n_steps_)], converged=[False]
-        )
-        solution.state["scale"] = power_of_two(solution.dictionary)
-        self._keep(solution, rows[None], 0, like=X)
-        return self
-
-    @staticmethod
-    def _one_hot(A: Tensor, W: Tensor) -> Tensor:
-        labels = torch.stack([nearest(a, w.mT) for a, w in zip(A, W, strict=True)])
-        return torch.nn.functional.one_hot(labels, W.shape[2]).to(A.dtype)
+        return Solution(self._encode(A, centers.mT), centers.mT, None, n_iter, converged)
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
-        return self._one_hot(A[None], W[None])[0]
+        return torch.nn.functional.one_hot(nearest(A, W.mT), W.shape[1]).to(A.dtype)
 
 
 def nearest(A: Tensor, centers: Tensor) -> Tensor:
@@ -186,8 +112,10 @@ def cluster(
 ) -> tuple[Tensor, Tensor, int, bool]:
     """Return centers (r, m), labels (n,), iterations and convergence of k-means on `A` (n, m)."""
     if A.is_cuda:
-        found = _lloyd(A, _seeds(A, r, seed) if start is None else start, max_iter, tol)
-        return found[0], nearest(A, found[0]), *found[1:]
+        limit = tol * float(A.var(0, correction=0).mean())
+        steps = _lloyd(A, _seeds(A, r, seed) if start is None else start)
+        (found, _), n_iter, converged = iterate(steps, lambda step: step[1] <= limit, max_iter)
+        return found, nearest(A, found), n_iter, converged
     solver = sklearn.cluster.KMeans(
         r,
         init="k-means++" if start is None else start.numpy(),
@@ -218,10 +146,12 @@ def _seeds(A: Tensor, r: int, seed: int) -> Tensor:
     return A[chosen]
 
 
-def _lloyd(A: Tensor, centers: Tensor, max_iter: int, tol: float) -> tuple[Tensor, int, bool]:
-    """Lloyd's iteration; an empty cluster moves to the sample that is farthest from its center."""
-    limit = tol * float(A.var(0, correction=0).mean())
-    for i in range(1, max_iter + 1):
+def _lloyd(A: Tensor, centers: Tensor) -> Iterator[tuple[Tensor, float]]:
+    """Yield the centers of Lloyd's iteration and by how much they moved, squared.
+
+    An empty cluster moves to the sample that is farthest from its center.
+    """
+    while True:
         labels = nearest(A, centers)
         count = torch.bincount(labels, minlength=len(centers)).to(A.dtype)
         new = torch.zeros_like(centers).index_add_(0, labels, A) / count.clamp(min=1)[:, None]
@@ -231,6 +161,4 @@ def _lloyd(A: Tensor, centers: Tensor, max_iter: int, tol: float) -> tuple[Tenso
             new[empty] = A[far]
         moved = float((new - centers).square().sum())
         centers = new
-        if moved <= limit:
-            return centers, i, True
-    return centers, max_iter, False
+        yield centers, moved

@@ -7,7 +7,7 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-__all__ = ["column_gram", "leading", "least_squares", "range_basis", "thin_svd"]
+__all__ = ["column_gram", "least_squares", "product", "range_basis", "thin_svd", "unit_rows"]
 
 # In float32 the second moment loses directions whose variance is below this part of the largest.
 SINGLE_SPAN = 1e-3
@@ -76,24 +76,35 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
     return tuple(torch.nn.functional.pad(x, pad) for x in (Y, sigma, V))  # type: ignore[return-value]
 
 
+def product(X: Tensor, Y: Tensor) -> Tensor:
+    """Return ``X @ Y``, computed as a batch of one.
+
+    Rounding differs from that of ``@``: descent that starts from the same numbers goes on to the
+    same numbers only if all of its products are of one kind, and `sweep` needs batched ones.
+    """
+    return torch.bmm(X[None], Y[None])[0]
+
+
 def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
-    """Return the shortest ``argmin |A - X^T F|`` (K, r, q) from F (K, r, p) and ``B = F A^T``.
+    """Return the shortest ``argmin |A - X^T F|`` (..., r, q) from F (..., r, p), ``B = F A^T``.
 
     Directions in which F vanishes have no part in it. ``G = F F^T``, if it is at hand, is used
     unless it is in float32 and F has directions that its rounding hides.
     """
-    if G is None:
-        values, vectors = torch.linalg.eigh(F.double() @ F.double().mT)
-    else:
+    if G is not None:
         values, vectors = torch.linalg.eigh(G.double())
-        hidden = values[..., 0] < ROUNDED * values[..., -1]
-        if G.dtype == torch.float32 and bool(hidden.any()):
-            again = torch.linalg.eigh(F.double() @ F.double().mT)
-            values = torch.where(hidden[..., None], again[0], values)
-            vectors = torch.where(hidden[..., None, None], again[1], vectors)
+        hidden = (values[..., 0] < ROUNDED * values[..., -1]).any()
+    if G is None or (G.dtype == torch.float32 and bool(hidden)):
+        values, vectors = torch.linalg.eigh(F.double() @ F.double().mT)
     known = values > VANISHED[B.dtype] * values[..., -1:]
     inverse = torch.where(known, 1 / torch.where(known, values, 1.0), 0.0)[..., None, :]
     return ((vectors * inverse) @ (vectors.mT @ B.double())).to(B.dtype)
+
+
+def unit_rows(W: Tensor) -> Tensor:
+    """Return the rows scaled to unit norm; zero rows stay zero."""
+    norm = torch.linalg.vector_norm(W, dim=-1, keepdim=True)
+    return W / torch.where(norm > 0, norm, 1.0)
 
 
 def range_basis(Y: Tensor) -> Tensor:

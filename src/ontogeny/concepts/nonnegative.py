@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, check_choice
-from .alternating import Factor, alternate, solve_rows, vanishing
-from .base import Extractor, Solution
+from .alternating import alternate
+from .base import Extractor
 from .checks import check_stopping
 from .halfspace import HalfSpace, best_half_space
-from .linalg import least_squares, thin_svd
+from .linalg import least_squares, thin_svd, unit_rows
+from .rows import Factor, solve_rows, vanishing
+from .solution import Solution
 
 __all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
 
@@ -30,7 +33,7 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
     """
     W = W.mT.contiguous().mT  # rounding, which decides between equal codes, sees the same layout
     G, B, null = _normal_equations(A, W)
-    start = _rough_codes(G, B, null[0][0])
+    start = _rough_codes(G, B, null[0])
     G = G.to(B.dtype)
     return solve_rows(B, G, start, NONNEGATIVE, null=null, max_sweeps=max_sweeps).mT
 
@@ -38,14 +41,14 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
 def _normal_equations(A: Tensor, W: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
     """Return ``W^T W`` (float64), ``W^T A^T`` and the combination of concepts that vanishes."""
     G = W.double().mT @ W.double()
-    return G, W.mT @ A.mT, vanishing(G[None], VANISHED[A.dtype])
+    return G, W.mT @ A.mT, vanishing(G, VANISHED[A.dtype])
 
 
 def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     """Return least squares codes (r, n), made non-negative at the smallest cost.
 
     If a positive combination of the concepts (nearly) vanishes, adding it makes the codes
-    non-negative at no (or little) loss; the least such addition leaves a zero in every column.
+    non-negative at no (or little) loss; the smallest such addition leaves a zero in each column.
     Otherwise negative codes are set to zero.
     """
     null = null.to(B.dtype)
@@ -56,6 +59,7 @@ def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     return X.clamp(min=0)
 
 
+@dataclass(eq=False, repr=False)
 class NMF(Extractor):
     """Non-negative matrix factorisation ``A ~ U W^T``, U and W non-negative.
 
@@ -94,22 +98,12 @@ class NMF(Extractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        nonnegative: str | None = None,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.nonnegative = nonnegative
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    nonnegative: str | None = None
+    max_iter: int = 300
+    tol: float = 1e-4
+    random_state: Any = None
 
     def _check_options(self) -> None:
         if self.nonnegative is not None:
@@ -117,29 +111,28 @@ class NMF(Extractor):
         check_stopping(self.max_iter, self.tol)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        offset = A.amin(1, keepdim=True) if self.nonnegative == "shift" else None
+        offset = A.amin(0, keepdim=True) if self.nonnegative == "shift" else None
         P = self._positive(A if offset is None else A - offset)
-        size = (P.mean((1, 2)) / self.n_concepts).sqrt()[:, None, None]
-        generator = self._generator()
-        U = _random(self.n_concepts, P.shape[1], generator, P) * size
-        W = _random(self.n_concepts, P.shape[2], generator, P) * size
-        if start is not None:
-            W = self._positive(start.mT, clip=True)
-            W, U = W / _norms(W), U * _norms(W)
-            pairs = zip(P, W.mT, strict=True)
-            U = torch.stack([nonnegative_codes(p, w, max_sweeps=5).mT for p, w in pairs])
+        if start is None:
+            size = (P.mean() / self.n_concepts).sqrt()
+            generator = self._generator()
+            U = _random(self.n_concepts, P.shape[0], generator, P) * size
+            W = _random(self.n_concepts, P.shape[1], generator, P) * size
+        else:
+            W = unit_rows(self._positive(start.mT, clip=True))
+            U = nonnegative_codes(P, W.mT, max_sweeps=5).mT
         fit = alternate(P, U, W, NONNEGATIVE, NONNEGATIVE, max_iter=self.max_iter, tol=self.tol)
         dictionary = order_by_energy(fit.U, fit.W, keep=start is not None)
-        codes = torch.stack([nonnegative_codes(p, w) for p, w in zip(P, dictionary, strict=True)])
+        codes = nonnegative_codes(P, dictionary)
         solution = Solution(codes, dictionary, offset, fit.n_iter, fit.converged)
         if self.nonnegative == "split":
-            m = A.shape[2]
+            m = A.shape[1]
             solution.state["parts"] = dictionary.mT
-            solution.dictionary = dictionary[:, :m] - dictionary[:, m:]
+            solution.dictionary = dictionary[:m] - dictionary[m:]
         return solution
 
     def _positive(self, A: Tensor, *, clip: bool = False) -> Tensor:
-        """Return the non-negative matrix to factorise for activations `A` (K, n, m)."""
+        """Return the non-negative matrix to factorise for activations `A` (n, m)."""
         if self.nonnegative == "split":
             return torch.cat([A.clamp(min=0), (-A).clamp(min=0)], dim=-1)
         if self.nonnegative is not None or clip:
@@ -154,7 +147,7 @@ class NMF(Extractor):
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         if self.nonnegative == "split":
             W = self._fitted("_parts", A).mT
-        return nonnegative_codes(self._positive(A[None])[0], W)
+        return nonnegative_codes(self._positive(A), W)
 
     @property
     def parts_(self) -> Any:
@@ -167,6 +160,7 @@ class NMF(Extractor):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class SemiNMF(Extractor):
     """Semi-NMF ``A ~ U W^T``: one factor non-negative, the other free, for signed activations.
 
@@ -186,7 +180,7 @@ class SemiNMF(Extractor):
         Done when an iteration lowers the objective by less than a tenth of `tol` of itself (in
         descent: ten iterations by less than `tol`).
     random_state
-        There for symmetry with the other extractors; nothing is drawn.
+        Here for symmetry with the other extractors; nothing is drawn.
 
     Attributes
     ----------
@@ -208,93 +202,69 @@ class SemiNMF(Extractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        nonnegative: str = "codes",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.nonnegative = nonnegative
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    nonnegative: str = "codes"
+    max_iter: int = 200
+    tol: float = 1e-4
+    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("nonnegative", self.nonnegative, ("codes", "dictionary"))
         check_stopping(self.max_iter, self.tol)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        positive_codes = self.nonnegative == "codes"
-        starts = [None] * len(A) if start is None else list(start)
-        fits = [self._fit(a, s) for a, s in zip(A, starts, strict=True)]
-        W = torch.stack([w for w, _, _ in fits])
-        codes = torch.stack([self._codes(a, w) for a, w in zip(A, W, strict=True)])
-        solution = Solution(codes, W, None, [i for _, i, _ in fits], [c for _, _, c in fits])
-        factor = solution.codes if positive_codes else solution.dictionary
-        solution.state["density"] = (factor != 0).double().mean((1, 2))
+        W, n_iter, converged = self._fit(A, start)
+        solution = Solution(self._encode(A, W), W, None, n_iter, converged)
+        factor = solution.codes if self.nonnegative == "codes" else solution.dictionary
+        solution.state["density"] = (factor != 0).double().mean()
         return solution
 
-    def _fit(self, a: Tensor, start: Tensor | None) -> tuple[Tensor, int, bool]:
-        """Return the dictionary (m, r) of one matrix, iterations and convergence."""
+    def _fit(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, int, bool]:
+        """Return the dictionary (m, r), iterations and convergence."""
         positive_codes = self.nonnegative == "codes"
         if positive_codes or start is None:
-            side = a if positive_codes else a.mT
+            side = A if positive_codes else A.mT
             found = best_half_space(
                 side, self.n_concepts, start=start, max_iter=self.max_iter, tol=self.tol
             )
             W = None if found is None else self._dictionary(found, side, start)
             if found is not None and W is not None:
-                return W, found.n_iter, found.converged
-        U, W = self._start(a[None], None if start is None else start[None])
+                return W.contiguous(), found.n_iter, found.converged
         rules = (SHIFTED, Factor("free"))
-        fit = alternate(
-            a[None],
-            U,
-            W,
-            *(rules if positive_codes else rules[::-1]),
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
-        W = order_by_energy(fit.U, fit.W, keep=start is not None)[0]
-        return W, fit.n_iter[0], fit.converged[0]
+        rules = rules if positive_codes else rules[::-1]
+        fit = alternate(A, *self._start(A, start), *rules, max_iter=self.max_iter, tol=self.tol)
+        W = order_by_energy(fit.U, fit.W, keep=start is not None)
+        return W.contiguous(), fit.n_iter, fit.converged
 
     def _dictionary(self, found: HalfSpace, A: Tensor, start: Tensor | None) -> Tensor | None:
         """Return the dictionary (m, r) of a half-space, in the order of `start` if given."""
         if start is not None:
-            return found.continued(start / _norms(start.mT[None])[0].mT)
+            return found.continued(unit_rows(start.mT).mT)
         U, W = found.factors()
         if self.nonnegative == "dictionary":
-            U, W = W, nonnegative_codes(A, (W / _norms(W[None])[0]).mT).mT
-        return order_by_energy(U[None], W[None], keep=False)[0]
+            U, W = W, nonnegative_codes(A, unit_rows(W).mT).mT
+        return order_by_energy(U, W, keep=False)
 
     def _start(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return a start (K, r, n), (K, r, m)."""
+        """Return a start (r, n), (r, m)."""
         if start is not None:
-            W = start.mT / _norms(start.mT)
+            W = unit_rows(start.mT)
             if self.nonnegative == "dictionary":
                 W = W.clamp(min=0)
-                return torch.stack([self._codes(a, w.mT).mT for a, w in zip(A, W, strict=True)]), W
+                return self._encode(A, W.mT).mT, W
             # Exact codes of the old dictionary take as long as the whole fit from rough ones.
-            problems = [_normal_equations(a, w.mT) for a, w in zip(A, W, strict=True)]
-            return torch.stack([_rough_codes(G, B, null[0][0]) for G, B, null in problems]), W
+            G, B, null = _normal_equations(A, W.mT)
+            return _rough_codes(G, B, null[0]), W
         if self.nonnegative == "codes":
             return shifted_svd(A, self.n_concepts)
         W, U = shifted_svd(A.mT, self.n_concepts)
         return U, W
 
-    def _codes(self, A: Tensor, W: Tensor) -> Tensor:
+    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         if self.nonnegative == "codes":
             return nonnegative_codes(A, W)
         return least_squares(W.mT, W.mT @ A.mT).mT
-
-    def _encode(self, A: Tensor, W: Tensor) -> Tensor:
-        return self._codes(A, W)
 
     @property
     def density_(self) -> float:
@@ -303,44 +273,30 @@ class SemiNMF(Extractor):
 
 
 def shifted_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor]:
-    """Return U (K, r, n) non-negative and W (K, r, m) with the error of the rank r - 1 SVD.
+    """Return U (r, n) non-negative and W (r, m) with the error of the rank r - 1 SVD.
 
     Each left singular vector is shifted by its minimum; one more column of ones takes the shifts
     back (Gillis and Kumar 2015).
     """
-    parts = []
-    for a in A:
-        Y, sigma, V = thin_svd(a, max(r - 1, 1))
-        size = sigma.clamp(min=1e-30).sqrt()
-        left, right = Y / size, (V * sigma.sqrt())
-        low = left.amin(0, keepdim=True).clamp(max=0)
-        U = torch.cat([torch.ones_like(left[:, :1]), left - low], 1)
-        W = torch.cat([right @ low.mT, right], 1)
-        parts.append((U.mT[:r].contiguous(), W.mT[:r].contiguous()))
-    U, W = (torch.stack(p) for p in zip(*parts, strict=True))
-    return U, W
+    Y, sigma, V = thin_svd(A, max(r - 1, 1))
+    left, right = Y / sigma.clamp(min=1e-30).sqrt(), V * sigma.sqrt()
+    low = left.amin(0, keepdim=True).clamp(max=0)
+    U = torch.cat([torch.ones_like(left[:, :1]), left - low], 1)
+    W = torch.cat([right @ low.mT, right], 1)
+    return U.mT[:r].contiguous(), W.mT[:r].contiguous()
 
 
 def order_by_energy(U: Tensor, W: Tensor, *, keep: bool) -> Tensor:
-    """Return the dictionary (K, m, r) of unit columns, by energy of U (K, r, n) and W (K, r, m).
+    """Return the dictionary (m, r) of unit columns, by energy of U (r, n) and W (r, m).
 
     The order is set before the final codes are solved for, so that ``transform`` repeats them to
     the last bit also where they are not unique. `keep` leaves the concepts in their order.
     """
-    energy = U.square().sum(2) * W.square().sum(2)
-    W = W / _norms(W)
-    if keep:
-        return W.mT
-    order = torch.argsort(energy, dim=1, descending=True, stable=True)
-    return torch.take_along_dim(W, order[:, :, None], 1).mT
-
-
-def _norms(W: Tensor) -> Tensor:
-    """Norms of the rows of a stack, 1 for zero rows, as (K, r, 1)."""
-    norms = torch.linalg.vector_norm(W, dim=2, keepdim=True)
-    return torch.where(norms > 0, norms, 1.0)
+    energy = U.square().sum(1) * W.square().sum(1)
+    W = unit_rows(W)
+    return W.mT if keep else W[torch.argsort(energy, descending=True, stable=True)].mT
 
 
 def _random(r: int, p: int, generator: torch.Generator, like: Tensor) -> Tensor:
-    """Absolute values of Gaussian draws (1, r, p), the same for each matrix of a stack."""
-    return torch.randn(r, p, generator=generator, dtype=torch.float64).abs().to(like)[None]
+    """Return absolute values of Gaussian draws (r, p)."""
+    return torch.randn(r, p, generator=generator, dtype=torch.float64).abs().to(like)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import check_choice, check_number, check_whole
-from .alternating import Factor, sweep
-from .base import Extractor, Solution
+from .base import Extractor
 from .gates import Gate, gate_of
-from .linalg import column_gram
+from .linalg import column_gram, product
+from .rows import Factor, sweep
+from .solution import Solution
 
 __all__ = ["SAE"]
 
@@ -24,6 +26,7 @@ CODE_SWEEPS = 10  # over the codes that it is regressed on
 TOBIT_STEPS = 2
 
 
+@dataclass(eq=False, repr=False)
 class SAE(Extractor):
     """Sparse autoencoder ``A ~ U W^T + b``: codes by one gated linear layer, unit-norm dictionary.
 
@@ -75,28 +78,15 @@ class SAE(Extractor):
     3
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        variant: str = "vanilla",
-        alpha: float = 1e-3,
-        k: int = 10,
-        epochs: int = 16,
-        batch_size: int = 512,
-        learning_rate: float = 3e-3,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.variant = variant
-        self.alpha = alpha
-        self.k = k
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    variant: str = "vanilla"
+    alpha: float = 1e-3
+    k: int = 10
+    epochs: int = 16
+    batch_size: int = 512
+    learning_rate: float = 3e-3
+    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
@@ -106,48 +96,45 @@ class SAE(Extractor):
             check_whole(name, getattr(self, name))
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        mean = A.mean(1, keepdim=True)
-        unit = (A - mean).square().mean((1, 2), keepdim=True).sqrt()
+        mean = A.mean(0, keepdim=True)
+        unit = (A - mean).square().mean().sqrt()
         unit = torch.where(unit > 0, unit, 1.0)
         X = (A - mean) / unit
         generator = self._generator()
-        gate = gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
+        gate = self._gate()
         W = self._start(X, start, generator)
         if start is None or self.variant in ("topk", "batchtopk"):
-            model = _Autoencoder(W, W, torch.zeros_like(W[:, :1]), gate)
-            model.match_size(X[:, : self.batch_size])
+            model = _Autoencoder(W, W, torch.zeros_like(W[:1]), gate)
+            model.match_size(X[: self.batch_size])
         else:
             model = _Autoencoder(W, *_encoder_of(W, X, self.alpha), gate)
         _train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
-        with torch.no_grad():
-            offset = mean + unit * model.b
-            pre = (A - offset) @ model.E + unit * model.c
-            codes = gate.infer(pre, model.threshold() * unit)
-            solution = Solution(codes, model.W.detach(), offset)
-        K = len(A)
-        solution.n_iter, solution.converged = [self.epochs] * K, [True] * K
-        order, _ = solution.canonical(signed=False, ordered=start is None)
-        columns = order[:, None, :]
-        solution.state["encoder"] = torch.take_along_dim(model.E.detach(), columns, 2)
-        solution.state["bias"] = torch.take_along_dim(model.c.detach() * unit, columns, 2)[:, 0]
-        threshold = model.threshold().expand_as(model.c) * unit
-        solution.state["limit"] = torch.take_along_dim(threshold, columns, 2)[:, 0]
-        solution.state["dead"] = (solution.codes == 0).all(1).sum(1)
+        E, W, bias = model.E.detach(), model.W.detach(), model.c.detach() * unit
+        offset = mean + unit * model.b.detach()
+        limit = model.threshold() * unit
+        codes = gate.infer(product(A - offset, E) + bias, limit)
+        solution = Solution(codes, W, offset, self.epochs)
+        order = solution.canonical(signed=False, ordered=start is None)
+        solution.state["encoder"] = E[:, order]
+        solution.state["bias"] = bias[0, order]
+        solution.state["limit"] = limit[0, order]
+        solution.state["dead"] = (solution.codes == 0).all(0).sum()
         return solution
 
+    def _gate(self) -> Gate:
+        return gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
+
     def _start(self, X: Tensor, start: Tensor | None, generator: torch.Generator) -> Tensor:
-        """Return unit dictionary columns (K, m, r): samples, or the given dictionary."""
-        _, n, m = X.shape
-        r = self.n_concepts
+        """Return unit dictionary columns (m, r): samples, or the given dictionary."""
+        (n, m), r = X.shape, self.n_concepts
         noise = torch.randn(m, r, generator=generator, dtype=torch.float64).to(X)
         chosen = torch.randperm(n, generator=generator)[torch.arange(r) % n].to(X.device)
-        W = X[:, chosen].mT + 0.1 * noise if start is None else start + 1e-6 * noise
-        return W / torch.linalg.vector_norm(W, dim=1, keepdim=True)
+        W = X[chosen].mT + 0.1 * noise if start is None else start + 1e-6 * noise
+        return W / torch.linalg.vector_norm(W, dim=0, keepdim=True)
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         pre = A @ self._fitted("_encoder", A) + self._fitted("_bias", A)
-        gate = gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
-        return gate.infer(pre[None], self._fitted("_limit", A)[None, None])[0]
+        return self._gate().infer(pre, self._fitted("_limit", A))
 
     @property
     def encoder_(self) -> Any:
@@ -171,45 +158,44 @@ class SAE(Extractor):
 
 
 def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """Return weights E (K, m, r) and bias c (K, 1, r) that suit a given dictionary (K, m, r).
+    """Return weights E (m, r) and bias c (1, r) that suit a given dictionary (m, r).
 
     A dictionary says nothing of its encoder, which takes many epochs to learn. So the codes of `X`
     that the loss asks for are found, and E and c regressed on them: on what a ReLU lets through,
     and from above where it lets nothing through (a Tobit model, by EM). A gate that keeps the k
     largest codes ranks better by W itself.
     """
-    K, n, m = X.shape
-    codes = X.new_zeros(K, W.shape[2], n)
-    rule = Factor("nonnegative", X.new_full((K, 1), alpha * m / 2))
-    sweep(codes, W.mT @ W, W.mT @ X.mT, rule, CODE_SWEEPS)
-    moment = torch.stack([column_gram(x) for x in X]).double()
-    moment.diagonal(dim1=1, dim2=2).add_(RIDGE * n)
+    n, m = X.shape
+    codes = X.new_zeros(W.shape[1], n)
+    rule = Factor("nonnegative", X.new_tensor(alpha * m / 2))
+    sweep(codes, product(W.mT, W), product(W.mT, X.mT), rule, CODE_SWEEPS)
+    moment = column_gram(X).double()
+    moment.diagonal().add_(RIDGE * n)
     factor, aim = torch.linalg.cholesky(moment), codes
     for step in range(TOBIT_STEPS):
-        c = aim.mean(2, keepdim=True)
-        E = torch.cholesky_solve(((aim - c) @ X).mT.double(), factor).to(X)
+        c = aim.mean(1, keepdim=True)
+        E = torch.cholesky_solve(product(aim - c, X).mT.double(), factor).to(X)
         if step + 1 < TOBIT_STEPS:
-            aim = torch.where(codes > 0, codes, (E.mT @ X.mT + c).clamp(max=0))
+            aim = torch.where(codes > 0, codes, (product(E.mT, X.mT) + c).clamp(max=0))
     return E, c.mT
 
 
 class _Autoencoder:
-    """Parameters of K autoencoders side by side: E, W (K, m, r), c (K, 1, r), b (K, 1, m)."""
+    """Parameters of an autoencoder: E, W (m, r), c (1, r), b (1, m)."""
 
     def __init__(self, W: Tensor, E: Tensor, c: Tensor, gate: Gate) -> None:
         self.gate = gate
         self.W = W.clone().requires_grad_()
         self.E = E.clone().requires_grad_()
         self.c = c.clone().requires_grad_()
-        self.b = torch.zeros_like(W[:, :, :1].mT).requires_grad_()
+        self.b = torch.zeros_like(W[:, :1].mT).requires_grad_()
         self.extra = gate.parameters(self.c)
 
     @torch.no_grad()
     def match_size(self, X: Tensor) -> None:
         """Scale the encoder so that reconstructions start with the size that suits `X` best."""
-        fitted = self.gate.infer(X @ self.E, torch.zeros_like(self.c)) @ self.W.mT
-        square = fitted.square().sum((1, 2), keepdim=True)
-        factor = (fitted * X).sum((1, 2), keepdim=True) / square.clamp(min=1e-30)
+        fitted = product(self.gate.infer(product(X, self.E), torch.zeros_like(self.c)), self.W.mT)
+        factor = (fitted * X).sum() / fitted.square().sum().clamp(min=1e-30)
         self.E *= factor.clamp(min=0.01, max=1.0)
 
     def parameters(self) -> list[Tensor]:
@@ -218,13 +204,10 @@ class _Autoencoder:
     def threshold(self) -> Tensor:
         return self.gate.threshold(self.extra, self.c).detach()
 
-    def pre(self, X: Tensor) -> Tensor:
-        return (X - self.b) @ self.E + self.c
-
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return codes, reconstruction and penalty (K,)."""
-        codes, penalty = self.gate.train(self.pre(X), self.extra)
-        return codes, codes @ self.W.mT + self.b, penalty
+        """Return codes, reconstruction and penalty."""
+        codes, penalty = self.gate.train(product(X - self.b, self.E) + self.c, self.extra)
+        return codes, product(codes, self.W.mT) + self.b, penalty
 
 
 @torch.enable_grad()
@@ -236,8 +219,8 @@ def _train(
     learning_rate: float,
     generator: torch.Generator,
 ) -> None:
-    """Train by Adam; every autoencoder of the stack sees the same batches."""
-    n = X.shape[1]
+    """Train by Adam."""
+    n = len(X)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)
     for epoch in range(epochs):
         progress = max(0.0, (epoch + 1 - DECAY_FROM * epochs) / ((1 - DECAY_FROM) * epochs))
@@ -245,47 +228,42 @@ def _train(
         order = torch.randperm(n, generator=generator).to(X.device)
         used = torch.zeros_like(model.c, dtype=torch.bool)
         for index in order.split(batch_size):
-            rows = X[:, index]
+            rows = X[index]
             codes, fitted, penalty = model(rows)
-            loss = (fitted - rows).square().mean((1, 2)) + penalty
+            loss = (fitted - rows).square().mean() + penalty
             optimizer.zero_grad(set_to_none=True)
-            loss.sum().backward()
+            loss.backward()
             optimizer.step()
             with torch.no_grad():
-                used |= (codes > 0).any(1, keepdim=True)
-                model.W /= torch.linalg.vector_norm(model.W, dim=1, keepdim=True).clamp(min=1e-12)
+                used |= (codes > 0).any(0, keepdim=True)
+                model.W /= torch.linalg.vector_norm(model.W, dim=0, keepdim=True).clamp(min=1e-12)
         if epoch + 1 <= RESAMPLE_UNTIL * epochs and not bool(used.all()):
-            _resample(model, X, ~used[:, 0], optimizer)
+            _resample(model, X, ~used[0], optimizer)
 
 
 @torch.no_grad()
 def _resample(
     model: _Autoencoder, X: Tensor, dead: Tensor, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Point dead concepts (K, r) at the residuals of the samples that are reconstructed worst.
+    """Point dead concepts (r,) at the residuals of the samples that are reconstructed worst.
 
     Their encoders get the mean size of the others': unit ones, of which many see the same residual,
     would all answer it at once, many times over.
     """
-    _, fitted, _ = model(X)
-    size = torch.linalg.vector_norm(model.E, dim=1)
-    for k in torch.nonzero(dead.any(1))[:, 0].tolist():
-        concepts = torch.nonzero(dead[k])[:, 0]
-        rest = X[k] - fitted[k]
-        worst = torch.topk(rest.square().sum(1), min(len(concepts), len(rest))).indices
-        concepts = concepts[: len(worst)]
-        rows = rest[worst]
-        rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-12)
-        used = size[k][~dead[k]]
-        model.W[k][:, concepts] = rows.mT
-        model.E[k][:, concepts] = rows.mT * (used.mean() if len(used) else 1.0)
-        model.c[k, 0, concepts] = 0.0
-        for parameter in (model.W, model.E, model.c):
-            for moment in ("exp_avg", "exp_avg_sq"):
-                optimizer.state[parameter][moment][k][..., concepts] = 0.0
+    fitted = model(X)[1]
+    rest, concepts = X - fitted, torch.nonzero(dead)[:, 0]
+    worst = torch.topk(rest.square().sum(1), min(len(concepts), len(rest))).indices
+    concepts = concepts[: len(worst)]
+    rows = rest[worst]
+    rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-12)
+    size = torch.linalg.vector_norm(model.E, dim=0)[~dead]
+    model.W[:, concepts] = rows.mT
+    model.E[:, concepts] = rows.mT * (size.mean() if len(size) else 1.0)
+    model.c[0, concepts] = 0.0
+    for parameter in (model.W, model.E, model.c):
+        for moment in ("exp_avg", "exp_avg_sq"):
+            optimizer.state[parameter][moment][..., concepts] = 0.0
     added = model(X)[1] - fitted
-    for k in torch.nonzero(dead.any(1))[:, 0].tolist():
-        rest = X[k] - fitted[k]
-        if (rest - added[k]).square().sum() > OVERSHOT * rest.square().sum():
-            best = (added[k] * rest).sum() / added[k].square().sum()
-            model.E[k][:, dead[k]] *= best.clamp(min=0.01, max=1.0)
+    if (rest - added).square().sum() > OVERSHOT * rest.square().sum():
+        best = (added * rest).sum() / added.square().sum()
+        model.E[:, dead] *= best.clamp(min=0.01, max=1.0)

@@ -26,41 +26,40 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def check_range(A: Tensor) -> None:
-    """Refuse a stack (K, n, m) with a matrix whose answers would not be numbers of its dtype.
+    """Refuse a matrix whose factors would not be numbers of its dtype.
 
     Raises
     ------
     ArgumentError
         If the largest entry of a matrix that is not zero is too small or too large.
     """
-    largest = A.abs().amax((1, 2))
+    largest = A.abs().max()
     low, high = RANGES[A.dtype]
-    outside = (largest > 0) & ((largest < low) | (largest > high))
-    if bool(outside.any()):
+    if bool((largest > 0) & ((largest < low) | (largest > high))):
         raise ArgumentError(
             f"the largest entry of X must lie between {low:.0e} and {high:.0e} in "
-            f"{dtype_name(A.dtype)} (or be 0); it is {float(largest[outside][0]):.3g}. "
+            f"{dtype_name(A.dtype)} (or be 0); it is {float(largest):.3g}. "
             "Multiply X by a constant."
         )
 
 
 def power_of_two(A: Tensor) -> Tensor:
-    """Return for each matrix 1, or the power of two near its largest entry if that is extreme.
+    """Return 1, or the power of two near the largest entry of A if that entry is extreme.
 
     Examples
     --------
-    >>> power_of_two(torch.tensor([[[3.0]], [[3e9]]])).tolist()
-    [1.0, 2147483648.0]
+    >>> float(power_of_two(torch.tensor([[3.0]]))), float(power_of_two(torch.tensor([[3e9]])))
+    (1.0, 2147483648.0)
     """
-    largest = A.abs().amax((1, 2))
+    largest = A.abs().max()
     exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
     exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
     return torch.ldexp(torch.ones_like(largest), exponent)
 
 
 def within_reach(start: Tensor) -> Tensor:
-    """Return starts (K, m, r), each with a largest entry between 2^-41 and 2^40."""
-    largest = start.abs().amax((1, 2))
+    """Return a start (m, r) whose largest entry lies between 2^-41 and 2^40."""
+    largest = start.abs().max()
     exponent = torch.where(largest > 0, torch.frexp(largest).exponent, 0)
     excess = exponent - exponent.clamp(-START_EXPONENT, START_EXPONENT)
-    return torch.ldexp(start, -excess[:, None, None]) if bool(excess.any()) else start
+    return torch.ldexp(start, -excess) if bool(excess != 0) else start

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import check_choice, check_number
-from .alternating import Factor, alternate, solve_rows
-from .base import Extractor, Solution
+from .alternating import alternate
+from .base import Extractor
 from .checks import check_stopping
-from .linalg import least_squares, thin_svd
+from .iteration import Stalled, iterate
+from .linalg import least_squares, product, thin_svd, unit_rows
+from .rows import Factor, solve_rows
+from .solution import Solution
 
 __all__ = ["DictionaryLearning", "SparsePCA", "sparse_codes"]
 
@@ -21,11 +26,48 @@ BALL = Factor("ball")
 def sparse_codes(A: Tensor, W: Tensor, alpha: Tensor | float) -> Tensor:
     """Return ``argmin 1/2 |A - U W^T|^2 + alpha |U|_1`` (n, r), row by row."""
     G, B = W.mT @ W, W.mT @ A.mT
-    penalty = torch.as_tensor(alpha, dtype=A.dtype, device=A.device).reshape(1, 1)
+    penalty = torch.as_tensor(alpha, dtype=A.dtype, device=A.device)
     return solve_rows(B, G, torch.zeros_like(B), Factor("sparse", penalty)).mT
 
 
-class DictionaryLearning(Extractor):
+class _Penalised(Extractor):
+    """An extractor whose objective holds ``alpha`` times the L1 norm of one factor.
+
+    At the moderate scale that problems are solved at, the penalty is alpha over that scale.
+    """
+
+    alpha: float
+    max_iter: int
+    tol: float
+
+    def _check_options(self) -> None:
+        check_number("alpha", self.alpha, above=True)
+        check_stopping(self.max_iter, self.tol)
+
+    def _set_scale(self, scale: Tensor) -> None:
+        self._penalty = self.alpha / scale
+
+    def _keep_objective(self, solution: Solution, residual: Tensor, sparse: Tensor) -> None:
+        """Keep the objective and ``tau`` of a solution with this residual and sparse factor."""
+        tau = sparse.abs().sum().double()
+        fit = residual.square().sum().double() / 2
+        solution.state["tau"] = tau
+        solution.state["objective"] = fit + self._penalty.double() * tau
+
+    @property
+    def objective_(self) -> float:
+        """The penalised objective of A."""
+        # With a sparse dictionary the penalty was scaled by 1/s as well, and V carries s.
+        return float(self._objective) * float(self._scale) ** 2
+
+    @property
+    def tau_(self) -> float:
+        """L1 norm of the sparse factor."""
+        return float(self._tau) * float(self._scale)
+
+
+@dataclass(eq=False, repr=False)
+class DictionaryLearning(_Penalised):
     """Dictionary learning: ``min 1/2 |A - U W^T|^2 + alpha |U|_1``, columns of W of norm at most 1.
 
     Solved by block coordinate descent with extrapolation over both factors. Canonical form:
@@ -64,79 +106,46 @@ class DictionaryLearning(Extractor):
     (True, True)
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        alpha: float = 1.0,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _check_options(self) -> None:
-        check_number("alpha", self.alpha, above=True)
-        check_stopping(self.max_iter, self.tol)
-
-    def _set_scale(self, scale: Tensor) -> None:
-        self._penalty = (self.alpha / scale)[:, None]
+    n_concepts: int = 100
+    _: KW_ONLY
+    alpha: float = 1.0
+    max_iter: int = 200
+    tol: float = 1e-3
+    random_state: Any = None
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        W = self._samples(A) if start is None else _unit(start.mT)
-        U = A.new_zeros(len(A), self.n_concepts, A.shape[1])
         penalty = self._penalty
-        if start is not None:
-            known = [sparse_codes(a, w.mT, p).mT for a, w, p in zip(A, W, penalty, strict=True)]
-            U = torch.stack(known)
+        if start is None:
+            W, U = self._samples(A), A.new_zeros(self.n_concepts, len(A))
+        else:
+            W = unit_rows(start.mT)
+            U = sparse_codes(A, W.mT, penalty).mT
         rule = Factor("sparse", penalty)
         fit = alternate(A, U, W, rule, BALL, max_iter=self.max_iter, tol=self.tol)
-        solution = Solution(fit.U.mT, _unit(fit.W).mT, None, fit.n_iter, fit.converged)
+        solution = Solution(fit.U.mT, unit_rows(fit.W).mT, None, fit.n_iter, fit.converged)
         solution.canonical(signed=True, ordered=start is None)
-        codes = [
-            sparse_codes(a, w, p) for a, w, p in zip(A, solution.dictionary, penalty, strict=True)
-        ]
-        solution.codes = torch.stack(codes)
-        residual = A - solution.codes @ solution.dictionary.mT
-        tau = solution.codes.abs().sum((1, 2)).double()
-        solution.state["tau"] = tau
-        solution.state["objective"] = (
-            residual.square().sum((1, 2)).double() / 2 + penalty[:, 0].double() * tau
-        )
+        solution.codes = sparse_codes(A, solution.dictionary, penalty).contiguous()
+        residual = A - product(solution.codes, solution.dictionary.mT)
+        self._keep_objective(solution, residual, solution.codes)
         return solution
 
     def _samples(self, A: Tensor) -> Tensor:
-        """Return unit rows (K, r, m): samples drawn at random, repeated with noise if too few."""
-        n = A.shape[1]
+        """Return unit rows (r, m): samples drawn at random, repeated with noise if too few."""
+        n, m = A.shape
         generator = self._generator()
         chosen = torch.randperm(n, generator=generator).to(A.device)
-        noise = torch.randn(self.n_concepts, A.shape[2], generator=generator, dtype=torch.float64)
-        rows = A[:, chosen[torch.arange(self.n_concepts, device=A.device) % n]]
-        size = torch.linalg.vector_norm(rows, dim=2, keepdim=True)
-        spread = torch.where(size > 0, 1e-3 * size, 1.0) / A.shape[2] ** 0.5
-        return _unit(rows + spread * noise.to(A))
+        noise = torch.randn(self.n_concepts, m, generator=generator, dtype=torch.float64)
+        rows = A[chosen[torch.arange(self.n_concepts, device=A.device) % n]]
+        size = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        spread = torch.where(size > 0, 1e-3 * size, 1.0) / m**0.5
+        return unit_rows(rows + spread * noise.to(A))
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
-        return sparse_codes(A, W, self._penalty[0])
-
-    @property
-    def objective_(self) -> float:
-        """The penalised objective of A."""
-        return float(self._objective) * float(self._scale) ** 2
-
-    @property
-    def tau_(self) -> float:
-        """``|U|_1``."""
-        return float(self._tau) * float(self._scale)
+        return sparse_codes(A, W, self._penalty)
 
 
-class SparsePCA(Extractor):
+@dataclass(eq=False, repr=False)
+class SparsePCA(_Penalised):
     """Sparse PCA, in either of the two problems of that name, on centred activations.
 
     ``sparse="dictionary"`` (scikit-learn's): ``min 1/2 |A - U V^T|^2 + alpha |V|_1`` with columns
@@ -157,7 +166,7 @@ class SparsePCA(Extractor):
     max_iter, tol
         Done when ten iterations lower the objective by less than `tol` of itself.
     random_state
-        There for symmetry with the other extractors; the start is the PCA.
+        Here for symmetry with the other extractors; the start is the PCA.
 
     Attributes
     ----------
@@ -178,123 +187,76 @@ class SparsePCA(Extractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(
-        self,
-        n_concepts: int = 100,
-        *,
-        sparse: str = "dictionary",
-        alpha: float = 1.0,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        random_state: Any = None,
-    ) -> None:
-        self.n_concepts = n_concepts
-        self.sparse = sparse
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    sparse: str = "dictionary"
+    alpha: float = 1.0
+    max_iter: int = 200
+    tol: float = 1e-3
+    random_state: Any = None
 
     def _check_options(self) -> None:
         check_choice("sparse", self.sparse, ("dictionary", "codes"))
-        check_number("alpha", self.alpha, above=True)
-        check_stopping(self.max_iter, self.tol)
-
-    def _set_scale(self, scale: Tensor) -> None:
-        self._penalty = (self.alpha / scale)[:, None]
+        super()._check_options()
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        mean = A.mean(1, keepdim=True)
+        mean = A.mean(0, keepdim=True)
         solve = self._sparse_dictionary if self.sparse == "dictionary" else self._sparse_codes
         solution = solve(A - mean, start)
+        solution.canonical(signed=True, ordered=start is None)
         solution.offset = mean
         return solution
 
     def _sparse_dictionary(self, A: Tensor, start: Tensor | None) -> Solution:
         # The problem does not change when samples are rotated, and U stays in the span of A: the
         # triangular factor stands for A, and an iteration costs m rows instead of n.
-        S = torch.linalg.qr(A, mode="r").R if A.shape[1] > 2 * A.shape[2] else A
+        S = torch.linalg.qr(A, mode="r").R if A.shape[0] > 2 * A.shape[1] else A
         if start is None:
-            parts = [thin_svd(s, self.n_concepts) for s in S]
-            U = torch.stack([_unit(y.mT) for y, _, _ in parts])
-            W = torch.stack([(v * s).mT for _, s, v in parts])
+            Y, sigma, V = thin_svd(S, self.n_concepts)
+            U, W = unit_rows(Y.mT).contiguous(), (V * sigma).mT.contiguous()
         else:
-            U = torch.stack([_least_squares(s, w).mT for s, w in zip(S, start, strict=True)])
-            W = start.mT * torch.linalg.vector_norm(U, dim=2, keepdim=True)
-            U = _unit(U)
+            U = _least_squares(S, start).mT.contiguous()
+            W = start.mT * torch.linalg.vector_norm(U, dim=1, keepdim=True)
+            U = unit_rows(U)
         rule = Factor("sparse", self._penalty)
         fit = alternate(S, U, W, BALL, rule, max_iter=self.max_iter, tol=self.tol)
-        tau = fit.W.abs().sum((1, 2)).double()
-        residual = (S - fit.U.mT @ fit.W).square().sum((1, 2)).double()
-        W = _unit(fit.W).mT
-        codes = torch.stack([_least_squares(a, w) for a, w in zip(A, W, strict=True)])
-        solution = Solution(codes, W, None, fit.n_iter, fit.converged)
-        solution.state["tau"] = tau
-        solution.state["objective"] = residual / 2 + self._penalty[:, 0].double() * tau
-        solution.canonical(signed=True, ordered=start is None)
+        W = unit_rows(fit.W).mT
+        solution = Solution(_least_squares(A, W), W, None, fit.n_iter, fit.converged)
+        self._keep_objective(solution, S - product(fit.U.mT, fit.W), fit.W)
         return solution
 
     def _sparse_codes(self, A: Tensor, start: Tensor | None) -> Solution:
-        ordered = start is None
-        if start is None:
-            start = torch.stack([thin_svd(a, self.n_concepts)[2] for a in A])
-        fits = [
-            _threshold_and_turn(a, s, float(p), self.max_iter, self.tol)
-            for a, s, p in zip(A, start, self._penalty, strict=True)
-        ]
-        U, W = torch.stack([f[0] for f in fits]), torch.stack([f[1] for f in fits])
-        solution = Solution(U, W, None, [f[2] for f in fits], [f[3] for f in fits])
-        tau = U.abs().sum((1, 2)).double()
-        residual = (A - U @ W.mT).square().sum((1, 2)).double()
-        solution.state["tau"] = tau
-        solution.state["objective"] = residual / 2 + self._penalty[:, 0].double() * tau
-        solution.canonical(signed=True, ordered=ordered)
+        W = thin_svd(A, self.n_concepts)[2] if start is None else start
+        stalled = Stalled(self.tol, window=10)
+        (U, W, _), n_iter, converged = iterate(
+            _threshold_and_turn(A, W, float(self._penalty)),
+            lambda step: stalled(step[2]),
+            self.max_iter,
+        )
+        solution = Solution(U, W, None, n_iter, converged)
+        self._keep_objective(solution, A - product(U, W.mT), U)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         if self.sparse == "codes":
-            return torch.nn.functional.softshrink(A @ W, float(self._penalty[0]))
+            return torch.nn.functional.softshrink(A @ W, float(self._penalty))
         return _least_squares(A, W)
-
-    @property
-    def objective_(self) -> float:
-        """The penalised objective of A."""
-        # With a sparse dictionary the penalty was scaled by 1/s as well, and V carries s.
-        return float(self._objective) * float(self._scale) ** 2
-
-    @property
-    def tau_(self) -> float:
-        """L1 norm of the sparse factor."""
-        return float(self._tau) * float(self._scale)
 
 
 def _threshold_and_turn(
-    A: Tensor, W: Tensor, alpha: float, max_iter: int, tol: float
-) -> tuple[Tensor, Tensor, int, bool]:
-    """Alternate exact codes ``soft(A W, alpha)`` and the best orthonormal W (a polar factor)."""
+    A: Tensor, W: Tensor, alpha: float
+) -> Iterator[tuple[Tensor, Tensor, float]]:
+    """Yield exact codes ``soft(A W, alpha)``, the best orthonormal W for them, the objective."""
     norm2 = float(A.square().sum(1).double().sum())
-    history: list[float] = []
     U = torch.nn.functional.softshrink(A @ W, alpha)
-    for i in range(1, max_iter + 1):
-        C = A.mT @ U
-        left, _, right = torch.linalg.svd(C, full_matrices=False)
+    while True:
+        left, _, right = torch.linalg.svd(A.mT @ U, full_matrices=False)
         W = left @ right
         P = A @ W
         U = torch.nn.functional.softshrink(P, alpha)
         fit = float((U.double() * (U / 2 - P).double()).sum())
-        history.append(norm2 / 2 + fit + alpha * float(U.abs().sum().double()))
-        if i > 10 and history[-11] - history[-1] <= tol * history[-1]:
-            return U, W, i, True
-    return U, W, max_iter, False
+        yield U, W, norm2 / 2 + fit + alpha * float(U.abs().sum().double())
 
 
 def _least_squares(A: Tensor, W: Tensor) -> Tensor:
     return least_squares(W.mT, W.mT @ A.mT).mT
-
-
-def _unit(W: Tensor) -> Tensor:
-    """Return the rows scaled to unit norm; zero rows stay zero."""
-    norm = torch.linalg.vector_norm(W, dim=-1, keepdim=True)
-    return W / torch.where(norm > 0, norm, 1.0)

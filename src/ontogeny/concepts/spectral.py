@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from .base import Solution, as_tensor, give
+from .base import Extractor
 from .linalg import thin_svd
-from .stream import MomentExtractor, Moments
+from .solution import Solution
+from .tensors import as_tensor, give
 
 __all__ = ["PCA", "SVD"]
 
 
-class SVD(MomentExtractor):
+@dataclass(eq=False, repr=False)
+class SVD(Extractor):
     """Truncated singular value decomposition, the scale shared: ``U S^1/2`` and ``V S^1/2``.
 
-    Deterministic; ``init_dictionary`` is checked and changes nothing. ``partial_fit`` takes rows in
-    batches and is exact. Concepts beyond the rank of
+    Deterministic; ``init_dictionary`` is checked and changes nothing. Concepts beyond the rank of
     A are zero.
 
     Parameters
@@ -26,7 +28,7 @@ class SVD(MomentExtractor):
     n_concepts
         Number r of concepts.
     random_state
-        There for symmetry with the other extractors; nothing is drawn.
+        Here for symmetry with the other extractors; nothing is drawn.
 
     Attributes
     ----------
@@ -48,32 +50,22 @@ class SVD(MomentExtractor):
 
     _scale_in: ClassVar[str] = "both"
 
-    def __init__(self, n_concepts: int = 100, *, random_state: Any = None) -> None:
-        self.n_concepts = n_concepts
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    random_state: Any = None
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        parts = [thin_svd(a, self.n_concepts) for a in A]
-        Y, sigma, V = (torch.stack(p) for p in zip(*parts, strict=True))
-        root = sigma.sqrt()[:, None]
+        Y, sigma, V = thin_svd(A, self.n_concepts)
+        root = sigma.sqrt()
         inverse = torch.where(root > 0, 1 / root.clamp(min=torch.finfo(A.dtype).tiny), 0.0)
-        solution = Solution(Y * inverse, V * root, n_iter=[1] * len(A), converged=[True] * len(A))
+        solution = Solution(Y * inverse, V * root, state={"sigma": sigma})
         solution.canonical(signed=True, ordered=False)
-        solution.state["sigma"] = sigma
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         energy = W.square().sum(0)  # the singular values
-        return (A @ W) * torch.where(
-            energy > 0, 1 / energy.clamp(min=torch.finfo(W.dtype).tiny), 0.0
-        )
-
-    def _moment_matrix(self, moments: Moments) -> Tensor:
-        return moments.about_zero()
-
-    def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
-        codes = V.new_zeros(1, 1, self.n_concepts)
-        return Solution(codes, (V * sigma.sqrt())[None], state={"sigma": sigma[None]})
+        tiny = torch.finfo(W.dtype).tiny
+        return (A @ W) * torch.where(energy > 0, 1 / energy.clamp(min=tiny), 0.0)
 
     @property
     def singular_values_(self) -> Any:
@@ -81,11 +73,11 @@ class SVD(MomentExtractor):
         return self._sigma * self._scale
 
 
-class PCA(MomentExtractor):
+@dataclass(eq=False, repr=False)
+class PCA(Extractor):
     """Principal component analysis: centred, orthonormal dictionary, uncorrelated codes.
 
-    Deterministic; ``init_dictionary`` is checked and changes nothing. ``partial_fit`` takes rows in
-    batches and is exact. Concepts beyond the rank of
+    Deterministic; ``init_dictionary`` is checked and changes nothing. Concepts beyond the rank of
     the centred A are zero. ``inverse_transform`` adds the mean back.
 
     Parameters
@@ -93,7 +85,7 @@ class PCA(MomentExtractor):
     n_concepts
         Number r of concepts.
     random_state
-        There for symmetry with the other extractors; nothing is drawn.
+        Here for symmetry with the other extractors; nothing is drawn.
 
     Attributes
     ----------
@@ -113,33 +105,20 @@ class PCA(MomentExtractor):
     True
     """
 
-    _scale_in: ClassVar[str] = "codes"
-
-    def __init__(self, n_concepts: int = 100, *, random_state: Any = None) -> None:
-        self.n_concepts = n_concepts
-        self.random_state = random_state
+    n_concepts: int = 100
+    _: KW_ONLY
+    random_state: Any = None
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
-        mean = A.mean(1, keepdim=True)
-        parts = [thin_svd(a - b, self.n_concepts) for a, b in zip(A, mean, strict=True)]
-        codes, sigma, V = (torch.stack(p) for p in zip(*parts, strict=True))
-        K = len(A)
-        solution = Solution(codes, V, mean, n_iter=[1] * K, converged=[True] * K)
+        mean = A.mean(0, keepdim=True)
+        codes, sigma, V = thin_svd(A - mean, self.n_concepts)
+        samples = sigma.new_tensor(len(A), dtype=torch.float64)
+        solution = Solution(codes, V, mean, state={"sigma": sigma, "samples": samples})
         solution.canonical(signed=True, ordered=False)
-        solution.state["sigma"] = sigma
-        solution.state["samples"] = sigma.new_full((K,), A.shape[1], dtype=torch.float64)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         return A @ W
-
-    def _moment_matrix(self, moments: Moments) -> Tensor:
-        return moments.scatter
-
-    def _from_moments(self, moments: Moments, sigma: Tensor, V: Tensor) -> Solution:
-        codes = V.new_zeros(1, 1, self.n_concepts)
-        state = {"sigma": sigma[None], "samples": sigma.new_full((1,), moments.count)}
-        return Solution(codes, V[None], moments.mean[None, None], state=state)
 
     @property
     def explained_variance_(self) -> Any:

@@ -12,7 +12,8 @@ import torch
 
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, check_choice
-from .base import Solution, as_tensor, give
+from .solution import Solution
+from .tensors import as_tensor, give
 
 __all__ = ["Structure", "canonical_form", "structure"]
 
@@ -119,16 +120,16 @@ def canonical_form(U: Array, W: Array, name: str) -> tuple[Array, Array]:
     True
     """
     rules = structure(name)
-    codes, dictionary = as_tensor(matrix("U", U))[None], as_tensor(matrix("W", W))[None]
-    if codes.shape[2] != dictionary.shape[2]:
+    codes, dictionary = as_tensor(matrix("U", U)), as_tensor(matrix("W", W))
+    if codes.shape[1] != dictionary.shape[1]:
         raise ArgumentError(
             "U and W must have the same number of columns; "
-            f"they have {codes.shape[2]} and {dictionary.shape[2]}."
+            f"they have {codes.shape[1]} and {dictionary.shape[1]}."
         )
     if rules.scaling == "positive":
-        norm = torch.linalg.vector_norm(dictionary, dim=1, keepdim=True)
+        norm = torch.linalg.vector_norm(dictionary, dim=0)
         norm = torch.where(norm > 0, norm, 1.0)
         codes, dictionary = codes * norm, dictionary / norm
     solution = Solution(codes, dictionary)
     solution.canonical(signed=rules.sign, ordered=rules.permutation)
-    return give(solution.codes[0], U), give(solution.dictionary[0], W)
+    return give(solution.codes, U), give(solution.dictionary, W)

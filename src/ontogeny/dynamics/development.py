@@ -28,23 +28,26 @@ class Development:
         (..., T): (v_t − v_first) / (v_last − v_first), 0 at the first and 1 at the last step; may
         overshoot. NaN at missing steps, and everywhere if the change cannot be measured.
     distinct
-        (..., T): ``|v_t − v_first|`` exceeds the floor.
+        (..., T): ``|v_t − v_first|`` exceeds the floor; False where the floor is unknown.
     change
         (...,): v_last − v_first.
     half_step
         (...,): step at which progress first reaches one half; NaN unless developed.
     half_step_low, half_step_high
         (...,): where progress plus the floor first, and progress minus the floor for good, reaches
-        one half; the first and last such step where there is no floor.
+        one half; the first and last such step where there is no floor. NaN where the floor of any
+        usable step between the first and the last is unknown.
     settled_step
         (...,): first step from which on the series stays within the floor of its last value; NaN
-        if only the last step does.
+        if only the last step does, or if unknown floors leave it open.
     p_value
         (...,): Holm-corrected over all series; NaN below 6 usable steps.
     p_uncorrected
         (...,): p-value of `step_order_test`.
     developed
-        (...,): ``p_value <= alpha`` and the change exceeds the floor.
+        (...,): ``p_value <= alpha`` and the change exceeds the floor; False without `noise_known`.
+    noise_known
+        (...,): the floor of the last usable step is known, so that `developed` is a verdict.
     """
 
     progress: np.ndarray
@@ -57,6 +60,7 @@ class Development:
     p_value: np.ndarray
     p_uncorrected: np.ndarray
     developed: np.ndarray
+    noise_known: np.ndarray
 
 
 def development(
@@ -85,7 +89,8 @@ def development(
         Series (..., T); NaN where a step is missing.
     floor
         Noise of a *difference* of two values as refitting or resampling gives it: a number,
-        (...,), or (..., T). Read as at least 1e-6 × `scale`.
+        (...,), or (..., T). Read as at least 1e-6 × `scale`. NaN where the noise is unknown, which
+        is never read as zero: without the floor of its last step no series developed.
     reference_index
         Position of the reference checkpoint where the values are distances to it. The value there
         is zero by construction, so that step is left out of everything: first and last are taken
@@ -111,12 +116,12 @@ def development(
     ArgumentError
         If steps do not increase, shapes do not fit, or a number is out of range.
     NonFiniteError
-        If a value is infinite, or a floor is not finite.
+        If a value or a floor is infinite.
 
     Notes
     -----
-    The half-way step is interpolated linearly in progress over log(step), and over the step itself
-    between step 0 and the next. False-positive rates and power: the guide on nulls.
+    The half-change step is interpolated linearly in progress over log(step), and over the step
+    itself between step 0 and the next. False-positive rates and power: the guide on nulls.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def development(
     if reference_index is not None:
         series[..., reference_index] = np.nan
     rows = series.reshape(-1, len(steps))
-    noise = floors(floor, scale, series).reshape(rows.shape)
+    noise = floors(floor, scale, series, may_be_unknown=True).reshape(rows.shape)
     start, stop, last = _ends(rows)
     change = stop - start
     moved = rows - start[:, None]
@@ -139,7 +144,8 @@ def development(
     distinct = np.abs(moved) > noise
     p_uncorrected = step_order_test(rows, n_permutations, random_state, alpha)
     p_value = holm(p_uncorrected)
-    exceeds = np.abs(change) > np.take_along_axis(noise, last[:, None], axis=1)[:, 0]
+    final_noise = np.take_along_axis(noise, last[:, None], axis=1)[:, 0]
+    exceeds = np.abs(change) > final_noise
     developed = exceeds & (np.nan_to_num(p_value, nan=1.0) <= alpha)
     half, low, high = _half_steps(steps, progress, noise, change, developed)
     settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
@@ -157,6 +163,7 @@ def development(
         p_value=p_value.reshape(batch),
         p_uncorrected=p_uncorrected.reshape(batch),
         developed=developed.reshape(batch),
+        noise_known=np.isfinite(final_noise).reshape(batch),
     )
 
 
@@ -216,18 +223,17 @@ def _half_steps(
     change: np.ndarray,
     developed: np.ndarray,
 ) -> np.ndarray:
-    """Return half-way steps, their lower and upper ends, (3, n); NaN where undeveloped."""
+    """Return half-change steps, their lower and upper ends, (3, n); NaN where undeveloped."""
     halves = np.full((3, len(progress)), np.nan)
     for i in np.flatnonzero(developed):
         usable = np.flatnonzero(~np.isnan(progress[i]))
         size = abs(change[i])
         floor = np.minimum(noise[i], FLOOR_LIMIT * size) / size
         floor[usable[[0, -1]]] = 0.0  # progress is 0 and 1 there by definition
-        halves[:, i] = (
-            half_change_step(steps, progress[i]),
-            half_change_step(steps, progress[i] + floor),
-            half_change_step(steps, progress[i] - floor, last=True),
-        )
+        halves[0, i] = half_change_step(steps, progress[i])
+        if np.isfinite(floor[usable]).all():
+            halves[1, i] = half_change_step(steps, progress[i] + floor)
+            halves[2, i] = half_change_step(steps, progress[i] - floor, last=True)
     return halves
 
 
@@ -235,8 +241,10 @@ def _settled_step(steps: np.ndarray, row: np.ndarray, floor: np.ndarray) -> floa
     usable = np.flatnonzero(~np.isnan(row))
     if len(usable) < 2:
         return float("nan")
-    apart = np.abs(row[usable] - row[usable[-1]]) > floor[usable]
-    start = int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
+    within = np.abs(row[usable] - row[usable[-1]]) <= floor[usable]
+    start = int(np.flatnonzero(~within)[-1]) + 1 if not within.all() else 0
+    if start and np.isnan(floor[usable[start - 1]]):
+        return float("nan")  # whether the series had settled there already is unknown
     return float(steps[usable[start]]) if start < len(usable) - 1 else float("nan")
 
 

@@ -20,21 +20,28 @@ def resolution(scale: ArrayLike | None, series: np.ndarray) -> np.ndarray:
     return RESOLUTION * _broadcast("scale", _sizes("scale", scale), series.shape[:-1])
 
 
-def floors(floor: ArrayLike, scale: ArrayLike | None, series: np.ndarray) -> np.ndarray:
-    """Return the floor at every step, shape (..., T), at least the resolution."""
-    given = _sizes("floor", floor)
-    if given.shape != series.shape:
-        given = _broadcast("floor", given, series.shape[:-1])[..., None]
-    return np.maximum(np.broadcast_to(given, series.shape), resolution(scale, series)[..., None])
+def floors(
+    floor: ArrayLike, scale: ArrayLike | None, series: np.ndarray, *, may_be_unknown: bool = False
+) -> np.ndarray:
+    """Return the floor at every step, shape (..., T), at least the resolution.
+
+    NaN, where it is allowed, means that the noise is unknown and stays NaN.
+    """
+    sizes = _sizes("floor", floor, may_be_unknown)
+    if sizes.shape != series.shape:
+        sizes = _broadcast("floor", sizes, series.shape[:-1])[..., None]
+    return np.maximum(np.broadcast_to(sizes, series.shape), resolution(scale, series)[..., None])
 
 
-def _sizes(name: str, value: ArrayLike) -> np.ndarray:
-    given = np.asarray(value, dtype=np.float64)
-    if not np.isfinite(given).all():
-        raise NonFiniteError(f"{name} holds {np.sum(~np.isfinite(given))} NaN or infinite values.")
-    if (given < 0).any():
-        raise ArgumentError(f"{name} must not be negative; its least is {given.min()}.")
-    return given
+def _sizes(name: str, value: ArrayLike, may_be_unknown: bool = False) -> np.ndarray:
+    sizes = np.asarray(value, dtype=np.float64)
+    refused = np.isinf(sizes) if may_be_unknown else ~np.isfinite(sizes)
+    if refused.any():
+        kind = "infinite" if may_be_unknown else "NaN or infinite"
+        raise NonFiniteError(f"{name} holds {np.sum(refused)} {kind} values.")
+    if (sizes < 0).any():
+        raise ArgumentError(f"{name} must not be negative; its minimum is {np.nanmin(sizes)}.")
+    return sizes
 
 
 def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

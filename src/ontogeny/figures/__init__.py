@@ -7,7 +7,7 @@ is a variable or a dimension of the dataset that it is attached to.
 
 from __future__ import annotations
 
-from .attach import attach
+from .attach import attach, extend
 from .base import Figure, Section
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
@@ -29,5 +29,6 @@ __all__ = [
     "Table",
     "Words",
     "attach",
+    "extend",
     "show_token",
 ]

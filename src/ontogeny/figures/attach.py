@@ -12,7 +12,7 @@ from ..errors import ArgumentError, check_choice
 from .base import Figure, Section
 from .tables import Table
 
-__all__ = ["ROLES", "attach"]
+__all__ = ["ROLES", "attach", "extend"]
 
 ROLES = ("development", "motion", "track", "regimes", "claims")
 
@@ -55,6 +55,27 @@ def attach(
         figures=json.dumps([f.to_dict() for f in figures]),
         statements=json.dumps(list(statements)),
         role=role,
+    )
+
+
+def extend(
+    dataset: xr.Dataset, figures: Sequence[Figure] = (), statements: Sequence[str] = ()
+) -> xr.Dataset:
+    """Return a dataset that has a section with further figures and sentences behind its own.
+
+    Examples
+    --------
+    >>> data = attach(xr.Dataset(), Section("Loss", "Mean loss."), [], ["It fell."])
+    >>> extend(data, statements=["Then it rose."]).attrs["statements"]
+    '["It fell.", "Then it rose."]'
+    """
+    for figure in figures:
+        _check_names(figure, dataset)
+        _check_dimensions(figure, dataset)
+    known = {name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")}
+    return dataset.assign_attrs(
+        figures=json.dumps([*known["figures"], *(f.to_dict() for f in figures)]),
+        statements=json.dumps([*known["statements"], *statements]),
     )
 
 

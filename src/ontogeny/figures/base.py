@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, ClassVar
+
+from ..errors import ArgumentError
 
 __all__ = ["Figure", "Section"]
 
@@ -42,15 +44,67 @@ class Figure:
     facet: str | None = None
     select: Mapping[str, Any] = field(default_factory=dict)
 
-    kind = ""
+    kind: ClassVar[str] = ""
+    dimensions: ClassVar[tuple[str, ...]] = ("facet",)
+    """Fields that name a dimension."""
+    parts: ClassVar[Mapping[str, type]] = {}
+    """Fields that hold several objects, with their class."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the specification as JSON-ready data with its ``kind``."""
         return {"kind": self.kind, **asdict(self)}
 
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Figure:
+        """Return the figure that :meth:`to_dict` gave as `data`; unknown fields are ignored.
+
+        Raises
+        ------
+        ArgumentError
+            If the kind is unknown, or a field is missing or not what it must be.
+
+        Examples
+        --------
+        >>> from ontogeny.figures import Curves
+        >>> figure = Curves("loss", "Loss on fixed text", value="loss", series=None)
+        >>> Figure.from_dict(figure.to_dict()) == figure
+        True
+        """
+        kinds = {kind.kind: kind for kind in Figure.__subclasses__()}
+        kind = data.get("kind")
+        if kind not in kinds:
+            raise ArgumentError(
+                f"This version draws {', '.join(sorted(kinds))}; the figure's kind is {kind!r}."
+            )
+        chosen = kinds[kind]
+        lists = {
+            name: [_build(part, item) for item in data.get(name) or ()]
+            for name, part in chosen.parts.items()
+        }
+        return _build(chosen, {**data, **lists})
+
+    def variables(self) -> Iterator[str | None]:
+        """Give every variable that the figure draws, ``None`` for what it leaves out."""
+        yield from (self.value or None, self.relative, *self.companions())
+
+    def companions(self) -> Iterator[str]:
+        """Give the variables that are drawn beside the value, in its unit."""
+        yield from ()
+
     def names(self) -> Iterator[str | None]:
-        """Give every variable and dimension that the figure names, ``None`` for what it leaves."""
-        yield from (self.value or None, self.relative, self.facet, *self.select)
+        """Give every variable and dimension that the figure names, ``None`` for none."""
+        yield from self.variables()
+        yield from (getattr(self, use) for use in self.dimensions)
+        yield from self.select
+
+
+def _build(kind: type, data: Mapping[str, Any]) -> Any:
+    """Return a dataclass from those of `data` that are its fields; JSON's lists become tuples."""
+    known = {each.name: data[each.name] for each in fields(kind) if each.name in data}
+    for each in fields(kind):
+        if each.name not in known and each.default is each.default_factory is MISSING:
+            raise ArgumentError(f"Its specification lacks {each.name!r}.")
+    return kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in known.items()})
 
 
 @dataclass(frozen=True)
@@ -59,7 +113,8 @@ class Section:
 
     ``definition`` is one or two sentences, ``symbol`` the formula as plain Unicode text,
     ``null`` what pure chance or refitting gives, ``care`` what to be careful about,
-    ``source`` paper, equation or definition.
+    ``source`` paper, equation or definition. An observable's section may name its arguments in
+    braces: ``"Lives of concepts ({of})"``.
     """
 
     title: str
@@ -68,3 +123,16 @@ class Section:
     null: str = ""
     care: str = ""
     source: str = ""
+
+    def filled(self, arguments: Mapping[str, Any]) -> Section:
+        """Return the section with the values of arguments where it names them in braces.
+
+        Examples
+        --------
+        >>> Section("Lives of concepts ({of})", "").filled({"of": "concepts-ica"}).title
+        'Lives of concepts (concepts-ica)'
+        """
+        texts = asdict(self)
+        for name, value in arguments.items():
+            texts = {key: text.replace(f"{{{name}}}", str(value)) for key, text in texts.items()}
+        return Section(**texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..errors import ArgumentError
 from .base import Figure
@@ -17,7 +18,7 @@ class Band:
 
     lower: str
     upper: str
-    label: str
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,18 @@ class Curves(Figure):
     boundaries: Sequence[Boundary] = ()
 
     kind = "curves"
+    dimensions = ("x", "series", "facet")
+    parts: ClassVar = {"bands": Band, "boundaries": Boundary}
 
-    def names(self) -> Iterator[str | None]:
-        """Give every variable and dimension that the figure names."""
-        yield from super().names()
-        yield from (self.x, self.series, self.reference, *(self.interval or ()))
-        yield from (name for band in self.bands for name in (band.lower, band.upper))
+    def companions(self) -> Iterator[str]:
+        """Give the ends of intervals and bands, and the reference."""
+        yield from _ends(self)
+        if self.reference is not None:
+            yield self.reference
+
+    def variables(self) -> Iterator[str | None]:
+        """Give every variable that the figure draws."""
+        yield from super().variables()
         for each in self.boundaries:
             yield from (each.step, each.low, each.high, each.noise_ratio)
 
@@ -94,15 +101,10 @@ class Heatmap(Figure):
 
     x: str = "step"
     y: str = "layer"
-    series: str | None = None
     square: bool = False
 
     kind = "heatmap"
-
-    def names(self) -> Iterator[str | None]:
-        """Give every variable and dimension that the figure names."""
-        yield from super().names()
-        yield from (self.x, self.y, self.series)
+    dimensions = ("x", "y", "facet")
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,14 @@ class NullComparison(Figure):
     interval: tuple[str, str] | None = None
 
     kind = "null"
+    dimensions = ("rows", "facet")
+    parts: ClassVar = {"bands": Band}
 
-    def names(self) -> Iterator[str | None]:
-        """Give every variable and dimension that the figure names."""
-        yield from super().names()
-        yield from (self.rows, *(self.interval or ()))
-        yield from (name for band in self.bands for name in (band.lower, band.upper))
+    def companions(self) -> Iterator[str]:
+        """Give the ends of intervals and bands."""
+        yield from _ends(self)
+
+
+def _ends(figure: Curves | NullComparison) -> Iterator[str]:
+    yield from figure.interval or ()
+    yield from (name for band in figure.bands for name in (band.lower, band.upper))

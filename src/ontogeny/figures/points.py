@@ -58,8 +58,11 @@ class Scatter(Figure):
         check_choice("x_scale", self.x_scale, ("linear", "log"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
 
+    def variables(self) -> Iterator[str | None]:
+        """Give every variable that the figure draws; `colour` may be a dimension."""
+        yield from (self.x, self.y, self.z, self.colour, self.label)
+
     def names(self) -> Iterator[str | None]:
         """Give every variable and dimension that the figure names."""
         yield from super().names()
-        yield from (self.x, self.y, self.z, self.colour, self.label)
         yield from [self.points] if isinstance(self.points, str) else self.points

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..errors import ArgumentError, check_choice
 from .base import Figure
@@ -89,6 +90,8 @@ class Table(Figure):
     footer: Sequence[Footer] = ()
 
     kind = "table"
+    dimensions = ("group", "rows")
+    parts: ClassVar = {"columns": Column, "pairs": Pair, "footer": Footer}
 
     def __post_init__(self) -> None:
         known = [column.value for column in self.columns]
@@ -99,10 +102,8 @@ class Table(Figure):
         for name in named:
             check_choice(f"a column of a pair or footer of the table {self.id!r}", name, known)
 
-    def names(self) -> Iterator[str | None]:
-        """Give every variable and dimension that the figure names."""
-        yield from super().names()
-        yield from (self.rows, self.group)
+    def variables(self) -> Iterator[str | None]:
+        """Give every variable that the figure draws."""
         for column in self.columns:
             yield from (column.value, column.sd, *(column.interval or ()))
         yield from (name for line in self.footer for name in line.cells.values())

@@ -53,15 +53,20 @@ class Words(Figure):
     context: str | None = None
 
     kind = "words"
+    dimensions = ("groups", "rank")
 
     def __post_init__(self) -> None:
         if not self.words:
             raise ArgumentError(f"words of the figure {self.id!r} must name a variable of texts.")
 
+    def variables(self) -> Iterator[str | None]:
+        """Give every variable that the figure draws."""
+        yield from (self.value, self.words, self.heading, self.context)
+
     def names(self) -> Iterator[str | None]:
         """Give every variable and dimension that the figure names."""
         yield from super().names()
-        yield from (self.words, self.groups, self.rank, self.heading, self.parent, self.context)
+        yield self.parent
 
 
 _SPACE_MARK = re.compile("^[ \N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}]")

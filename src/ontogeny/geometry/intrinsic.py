@@ -128,7 +128,7 @@ def two_nn(
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
     _check(method, discard)
-    if check_whole("n_null", n_null, least=0) == 1:
+    if check_whole("n_null", n_null, minimum=0) == 1:
         raise ArgumentError("n_null must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
     logs, duplicates = log_ratios(X)
@@ -190,7 +190,7 @@ def two_nn_null(
     True
     """
     _check(method, discard)
-    n, m = check_whole("n", n, least=FEWEST), check_whole("m", m)
+    n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
     draws = [log_ratios(rng.standard_normal((n, m)))[0] for _ in range(n_draws)]
@@ -232,7 +232,7 @@ def two_nn_calibrated(
     given = np.asarray(dims)
     if given.ndim != 1 or not given.size or (given < 1).any() or (given % 1 != 0).any():
         raise ArgumentError(f"dims must be whole numbers from 1 on; got {dims!r}.")
-    n_draws = check_whole("n_draws", n_draws, least=2)
+    n_draws = check_whole("n_draws", n_draws, minimum=2)
     dims = given.astype(np.int64)
     draws = [
         two_nn_null(

@@ -61,7 +61,7 @@ def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> 
     known = check_gram(gram)
     if len(known) < 2:
         raise ArgumentError("the directions of a path need at least 2 snapshots; there is 1.")
-    k, end = check_whole("k", k), check_whole("end", len(known) if end is None else end, least=2)
+    k, end = check_whole("k", k), check_whole("end", len(known) if end is None else end, minimum=2)
     if end > len(known):
         raise ArgumentError(f"end must be from 2 to {len(known)}, the snapshots; got {end}.")
     values, vectors = np.linalg.eigh(centred(known[:end, :end]))
@@ -224,7 +224,7 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     >>> round(control.rms, 7)
     0.0076465
     """
-    k, dimension = check_whole("k", k, least=0), check_whole("dimension", dimension)
+    k, dimension = check_whole("k", k, minimum=0), check_whole("dimension", dimension)
     if k == 0 or k >= dimension:
         held = float(k > 0)
         return SubspaceControl(held, held, held, held)

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from .activation_decay import ActivationDecay as ActivationDecay
-from .activation_path import ActivationPath as ActivationPath
-from .attention_entropy import AttentionEntropy as AttentionEntropy
+from .activations import ActivationDecay as ActivationDecay
+from .activations import ActivationPath as ActivationPath
+from .activations import EffectiveDimensions as EffectiveDimensions
+from .attention import AttentionEntropy as AttentionEntropy
+from .attention import ReadoutAttention as ReadoutAttention
 from .base import BlockReading as BlockReading
 from .base import Observable as Observable
 from .base import Reading as Reading
 from .base import Run as Run
 from .base import SeriesReading as SeriesReading
 from .base import by_layer as by_layer
-from .cav import ConceptDirections as ConceptDirections
-from .commutators import Commutators as Commutators
-from .concept_distances import ConceptDistances as ConceptDistances
-from .concept_plane import ConceptPlane as ConceptPlane
-from .concept_tracks import ConceptTracks as ConceptTracks
+from .concepts import ConceptDistances as ConceptDistances
+from .concepts import ConceptPlane as ConceptPlane
 from .concepts import Concepts as Concepts
-from .effective_dimensions import EffectiveDimensions as EffectiveDimensions
-from .encoder_dynamics import EncoderDynamics as EncoderDynamics
-from .fits import Fits as Fits
-from .intrinsic_dimension import IntrinsicDimension as IntrinsicDimension
-from .learning import LearningDynamics as LearningDynamics
-from .lipschitz import Lipschitz as Lipschitz
-from .loss import Loss as Loss
-from .orientation import Orientation as Orientation
-from .orientation import orientation_across_runs as orientation_across_runs
-from .projection import Projection as Projection
-from .readout_accuracy import ReadoutAccuracy as ReadoutAccuracy
-from .readout_attention import ReadoutAttention as ReadoutAttention
-from .regimes import Regimes as Regimes
+from .concepts import ConceptTracks as ConceptTracks
+from .concepts import EncoderDynamics as EncoderDynamics
+from .concepts import IntrinsicDimension as IntrinsicDimension
+from .concepts import Lipschitz as Lipschitz
+from .concepts import TransformDynamics as TransformDynamics
+from .curves import Fits as Fits
+from .curves import LearningDynamics as LearningDynamics
+from .curves import Regimes as Regimes
+from .curves import Signals as Signals
+from .labelled import TCAV as TCAV
+from .labelled import ConceptDirections as ConceptDirections
+from .predictions import Loss as Loss
+from .readout import ReadoutAccuracy as ReadoutAccuracy
+from .readout import SaeProbe as SaeProbe
 from .registry import make as make
 from .registry import names as names
-from .sae_probe import SaeProbe as SaeProbe
-from .semantics_learning import WordSemantics as WordSemantics
-from .semantics_views import semantics_page as semantics_page
-from .signals import Signals as Signals
-from .tcav import TCAV as TCAV
-from .transform_dynamics import TransformDynamics as TransformDynamics
-from .weight_rank import WeightRank as WeightRank
+from .semantics import WordSemantics as WordSemantics
+from .semantics import semantics_page as semantics_page
+from .weights import Commutators as Commutators
+from .weights import Orientation as Orientation
+from .weights import Projection as Projection
+from .weights import WeightRank as WeightRank
+from .weights import orientation_across_runs as orientation_across_runs
 
 __all__ = [
     "Observable",

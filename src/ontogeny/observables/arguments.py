@@ -105,7 +105,7 @@ def check_kind(where: str, name: str, value: Any, hint: Any) -> None:
 
 
 def check_names(
-    name: str, values: Sequence[str], allowed: Collection[str] | None = None, least: int = 1
+    name: str, values: Sequence[str], allowed: Collection[str] | None = None, minimum: int = 1
 ) -> None:
     """Check a list of names: at least so many, none of them twice, all of them `allowed`.
 
@@ -121,14 +121,14 @@ def check_names(
     for value in values:
         if allowed is not None:
             check_choice(name, value, allowed)
-    if len(values) < least:
-        raise ArgumentError(f"{name} must name at least {least}; got {values!r}.")
+    if len(values) < minimum:
+        raise ArgumentError(f"{name} must name at least {minimum}; got {values!r}.")
     if len(set(values)) < len(values):
         raise ArgumentError(f"{name} must not name anything twice; got {values!r}.")
 
 
-def check_wholes(name: str, values: Sequence[int], *, least: int = 1, fewest: int = 0) -> None:
-    """Check a list of `fewest` or more whole numbers, each of at least `least`, none twice.
+def check_wholes(name: str, values: Sequence[int], *, minimum: int = 1, fewest: int = 0) -> None:
+    """Check a list of `fewest` or more whole numbers, each of at least `minimum`, none twice.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def check_wholes(name: str, values: Sequence[int], *, least: int = 1, fewest: in
     >>> check_wholes("top", (1, 2, 4))
     """
     for value in values:
-        check_whole(f"each of {name}", value, least)
+        check_whole(f"each of {name}", value, minimum)
     if len(values) < fewest:
         raise ArgumentError(f"{name} must hold at least {fewest} whole number; got {values!r}.")
     if len(set(values)) < len(values):

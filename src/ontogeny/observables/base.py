@@ -16,11 +16,21 @@ import numpy as np
 import xarray as xr
 
 from ..errors import NonFiniteError
+from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
+from ..quantities import Quantity, expanded, of_names
+from ..summary import Names, summarise
 from .arguments import as_fields
-from .attributes import Names
 
-__all__ = ["BlockReading", "Observable", "Reading", "Run", "SeriesReading", "by_layer"]
+__all__ = [
+    "BlockReading",
+    "Observable",
+    "Reading",
+    "Run",
+    "SeriesReading",
+    "by_layer",
+    "dataset",
+]
 
 
 class Reading(Protocol):
@@ -38,6 +48,14 @@ class Reading(Protocol):
 
     def __getitem__(self, need: Need) -> Any:
         """Return the value of a declared need."""
+        ...
+
+    def units(self, need: Need) -> np.ndarray:
+        """Return the index of the text that each row of a need's value belongs to.
+
+        Rows of `Activations` are tokens or texts; `Losses` and `Attention` have one row a text.
+        Tokens of one text are not independent, so noise is resampled over these texts.
+        """
         ...
 
 
@@ -117,8 +135,19 @@ class Observable(abc.ABC):
     """Whether it measures noise floors, and so asks for ``reading.noise``."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     """Names of nodes that `summarise` also reads."""
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    """What it measures: intervals, floors, bands, rows, words and figures follow from these.
+
+    A property where they depend on the arguments.
+    """
+    section: ClassVar[Section | None] = None
+    """Heading and margin notes of its node; made of the quantities by default."""
+    role: ClassVar[str] = "development"
+    """What the rows of its node mean, see `ontogeny.figures.attach`."""
+    summary_only: ClassVar[tuple[str, ...]] = ()
+    """Arguments that only the summary uses: changing one makes no cell stale."""
     variables: ClassVar[Names] = {}
-    """What its variables are, and their units: ``{name: (long_name, units)}``.
+    """What its other variables are, and their units: ``{name: (long_name, units)}``.
 
     A name that is given no words here, or by `summarise`, stands in the result without them;
     ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
@@ -148,6 +177,12 @@ class Observable(abc.ABC):
         Raise `ArgumentError`: what is found here costs no forward pass.
         """
 
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:  # noqa: B027
+        """Refuse other observables of a study that it cannot be computed from.
+
+        Called with all observables by name when the study is made; raise `ArgumentError`.
+        """
+
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""
         return None
@@ -157,8 +192,36 @@ class Observable(abc.ABC):
         """Return what is observed at one `Reading`, `BlockReading` or `SeriesReading`."""
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the stacked series with what follows from all steps, and its figures."""
+        """Return the stacked series with what follows from all steps, and its figures.
+
+        What follows from the declared quantities is done here; `derive`, `figures` and `words` add
+        what is special about an observable.
+        """
+        data = self.derive(data, nodes)
+        return summarise(
+            data,
+            self.quantities,
+            (self.section or _section(self)).filled(self.arguments()),
+            figures=lambda derived: self.figures(derived, nodes),
+            words=lambda derived: self.words(derived, nodes),
+            role=self.role,
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the stacked cells with variables that take several steps or nodes."""
         return data
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the figures that stand after those of the quantities."""
+        return ()
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return the sentences that stand after those of the quantities."""
+        return ()
+
+    def names(self) -> Names:
+        """Return title and units of all variables that it declares."""
+        return {**self.variables, **of_names(self.quantities)}
 
     @property
     def over_blocks(self) -> bool:
@@ -176,9 +239,9 @@ def by_layer(
 ) -> xr.Dataset:
     """Apply `function(path, value)` to every layer and stack the results along ``layer``.
 
-    `function` returns numbers, ``(dims, array)`` pairs or DataArrays by name. A layer in which it
-    raises a numerical or argument error gets NaN and the reason in ``status(layer)``; the others
-    are kept. NaN or infinity in a result counts as such an error.
+    `function` returns `Measured`, numbers, ``(dims, array)`` pairs or DataArrays by name. A layer
+    in which it raises a numerical or argument error gets NaN and the reason in ``status(layer)``;
+    the others are kept. NaN or infinity in a result counts as such an error.
 
     Examples
     --------
@@ -190,7 +253,7 @@ def by_layer(
     status: list[str] = []
     for path, value in values.items():
         try:
-            piece = xr.Dataset({k: _variable(path, k, v) for k, v in function(path, value).items()})
+            piece = dataset(function(path, value), f" in {path}")
             status.append("done")
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
             piece = xr.Dataset()
@@ -201,13 +264,44 @@ def by_layer(
     return stacked.assign(status=("layer", np.array(status, dtype=object)))
 
 
-def _variable(path: str, name: str, value: Any) -> Any:
-    if isinstance(value, xr.DataArray):
-        array = value
-    elif isinstance(value, tuple):
-        array = xr.DataArray(np.asarray(value[1]), dims=value[0])
-    else:
-        array = xr.DataArray(np.asarray(value))
-    if array.dtype.kind == "f" and not np.isfinite(array.values).all():
-        raise NonFiniteError(f"{name} is not finite in {path}")
-    return array
+def dataset(found: Mapping[str, Any], where: str = "") -> xr.Dataset:
+    """Return measurements and plain values by name as the variables of a cell.
+
+    Raises
+    ------
+    NonFiniteError
+        If one is NaN or infinite.
+
+    Examples
+    --------
+    >>> from ontogeny.quantities import Measured
+    >>> sorted(dataset({"norm": Measured(2.0, stderr=0.1)}).data_vars)
+    ['norm', 'norm_stderr']
+    """
+    variables = {}
+    for name, value in expanded(found):
+        if isinstance(value, xr.DataArray):
+            array = value
+        else:
+            dims, numbers = value if isinstance(value, tuple) else ((), value)
+            array = xr.DataArray(np.asarray(numbers), dims=dims)
+        if array.dtype.kind == "f" and not np.isfinite(array.values).all():
+            raise NonFiniteError(f"{name} is not finite{where}")
+        variables[name] = array
+    return xr.Dataset(variables)
+
+
+def _section(observable: Observable) -> Section:
+    """Return the section of an observable that declares quantities and no words of its own."""
+    first = next(iter(observable.quantities), None)
+    title = observable.name.replace("-", " ").capitalize()
+    if first is None:
+        return Section(title, "")
+    nulls = dict.fromkeys(label for q in observable.quantities for label in q.nulls.values())
+    return Section(
+        title,
+        "; ".join(q.heading_of() for q in observable.quantities) + ".",
+        symbol=first.symbol,
+        null=", ".join(nulls),
+        source=first.source,
+    )

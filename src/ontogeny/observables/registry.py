@@ -8,67 +8,31 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
-from .activation_decay import ActivationDecay
-from .activation_path import ActivationPath
+from . import (
+    activations,
+    attention,
+    concepts,
+    curves,
+    labelled,
+    predictions,
+    readout,
+    semantics,
+    weights,
+)
 from .arguments import as_fields
-from .attention_entropy import AttentionEntropy
 from .base import Observable
-from .cav import ConceptDirections
-from .commutators import Commutators
-from .concept_distances import ConceptDistances
-from .concept_plane import ConceptPlane
-from .concept_tracks import ConceptTracks
-from .concepts import Concepts
-from .effective_dimensions import EffectiveDimensions
-from .encoder_dynamics import EncoderDynamics
-from .fits import Fits
-from .intrinsic_dimension import IntrinsicDimension
-from .learning import LearningDynamics
-from .lipschitz import Lipschitz
-from .loss import Loss
-from .orientation import Orientation
-from .projection import Projection
-from .readout_accuracy import ReadoutAccuracy
-from .readout_attention import ReadoutAttention
-from .regimes import Regimes
-from .sae_probe import SaeProbe
-from .semantics_learning import WordSemantics
-from .signals import Signals
-from .tcav import TCAV
-from .transform_dynamics import TransformDynamics
-from .weight_rank import WeightRank
 
 __all__ = ["make", "names"]
 
 GROUP = "ontogeny.observables"
-_OURS = (
-    Loss,
-    ActivationDecay,
-    ActivationPath,
-    Concepts,
-    ConceptDistances,
-    ConceptPlane,
-    ConceptTracks,
-    AttentionEntropy,
-    WeightRank,
-    EncoderDynamics,
-    Lipschitz,
-    TransformDynamics,
-    Commutators,
-    Projection,
-    Orientation,
-    ReadoutAccuracy,
-    ReadoutAttention,
-    SaeProbe,
-    EffectiveDimensions,
-    IntrinsicDimension,
-    ConceptDirections,
-    TCAV,
-    WordSemantics,
-    Regimes,
-    Fits,
-    Signals,
-    LearningDynamics,
+_THEMES = (
+    predictions, activations, concepts, attention, weights, readout, labelled, semantics, curves,
+)  # fmt: skip
+_OURS = tuple(
+    found
+    for theme in _THEMES
+    for found in map(vars(theme).get, theme.__all__)
+    if isinstance(found, type) and issubclass(found, Observable) and found.kind
 )
 
 

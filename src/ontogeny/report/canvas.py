@@ -1,7 +1,8 @@
-"""A sheet of SVG that is drawn from top to bottom, with the step axis across it."""
+"""A sheet of shapes and texts that is filled from top to bottom, with the step axis across it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from .scales import StepScale
 
-__all__ = ["NARROW", "WIDE", "Canvas", "ChartLayout"]
+__all__ = ["NARROW", "WIDE", "Canvas", "ChartLayout", "Mark", "Points"]
+
+Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -40,21 +43,75 @@ WIDE = ChartLayout("wide", 1060, 250, 128, 17, 12, 30, legend_left=250)
 NARROW = ChartLayout("narrow", 380, 132, 44, 16, 10.5, 21, legend_left=0)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A shape of some lines, a text, or a dot where there is a `radius`.
+
+    ``style`` holds the classes of the style sheet, ``within`` those of the row that it stands in.
+    ``title`` appears on hover.
+    """
+
+    style: str
+    lines: Sequence[Points]
+    closed: bool = False
+    words: str | None = None
+    radius: float = 0.0
+    title: str = ""
+    within: str = ""
+
+    @property
+    def hatched(self) -> bool:
+        """Whether it is filled with the hatch pattern."""
+        return self.style in ("hatched", "frame")
+
+    def svg(self, hatch: str) -> str:
+        """Return the mark as an SVG element; `hatch` names the hatch pattern."""
+        x, y = self.lines[0][0]
+        inner = f"<title>{escape(self.title)}</title>" if self.title else ""
+        if self.words is not None:
+            place = f'x="{x:.1f}" y="{y:.1f}"'
+            return f'<text class="{self.style}" {place}>{escape(self.words)}{inner}</text>'
+        if self.radius:
+            return f'<circle class="{self.style}" cx="{x:.1f}" cy="{y:.1f}" r="{self.radius}"/>'
+        shape = "".join(_path(line) + "z" * self.closed for line in self.lines)
+        fill = f' fill="url(#{hatch})"' if self.hatched else ""
+        return f'<path class="{self.style}"{fill} d="{shape}">{inner}</path>'
+
+
+def _path(line: Points) -> str:
+    """Return a line as SVG path commands, the shorter ones where it is level or upright."""
+    (left, top), *rest = ((f"{x:.1f}", f"{y:.1f}") for x, y in line)
+    path = f"M{left} {top}"
+    for x, y in rest:
+        path += f"H{x}" if y == top else f"V{y}" if x == left else f"L{x} {y}"
+        left, top = x, y
+    return path
+
+
 class Canvas:
-    """SVG parts gathered so far, how far down they reach, and where steps lie."""
+    """Marks gathered so far, how far down they reach, and where steps lie.
+
+    ``parts`` also holds tags that only the page needs, as text.
+    """
 
     def __init__(self, layout: ChartLayout, steps: tuple[int, ...]) -> None:
         self.layout = layout
         self.scale = StepScale(steps, "log")
         edges = self.scale.edges(steps)
         self.low, self.high = float(edges.min()), float(edges.max())
-        self.parts: list[str] = []
+        self.parts: list[Mark | str] = []
+        self.within = ""
         self.y = 0.0
 
     @property
-    def hatch(self) -> str:
-        """Name of the hatch pattern; each form has its own, as a hidden one cannot be used."""
-        return f"hatch-{self.layout.name}"
+    def svg(self) -> str:
+        """All parts as SVG; each form has its own hatch pattern, as a hidden one cannot be used."""
+        hatch = f"hatch-{self.layout.name}"
+        pattern = (
+            f'<defs><pattern id="{hatch}" width="5" height="5" patternUnits="userSpaceOnUse" '
+            'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
+        )
+        return pattern + "".join(p if isinstance(p, str) else p.svg(hatch) for p in self.parts)
 
     def x(self, places: np.ndarray | float) -> np.ndarray:
         """From places between 0 and 1 on the step axis to SVG units."""
@@ -65,31 +122,25 @@ class Canvas:
         """Return where a step lies, kept inside the plot."""
         return float(self.x(np.clip(self.scale.positions([step])[0], self.low, self.high)))
 
-    def add(self, part: str) -> None:
-        """Append SVG."""
-        self.parts.append(part)
+    def lines(self, style: str, lines: Sequence[Points], title: str = "") -> None:
+        """Append lines."""
+        self.parts.append(Mark(style, lines, title=title, within=self.within))
 
-    def path(self, style: str, shape: str, title: str = "") -> None:
-        """Append a path, with words that appear on hover."""
-        inner = f"<title>{escape(title)}</title>" if title else ""
-        self.add(f'<path class="{style}" d="{shape}">{inner}</path>')
+    def areas(self, style: str, outlines: Sequence[Points], title: str = "") -> None:
+        """Append closed areas."""
+        self.parts.append(Mark(style, outlines, True, title=title, within=self.within))
+
+    def box(self, style: str, x: float, y: float, width: float, height: float) -> None:
+        """Append a rectangle."""
+        right, bottom = x + width, y + height
+        self.areas(style, [[(x, y), (right, y), (right, bottom), (x, bottom)]])
 
     def text(self, x: float, y: float, words: str, style: str, title: str = "") -> None:
-        """Append escaped text, with words that appear on hover."""
-        inner = f"<title>{escape(title)}</title>" if title else ""
-        self.add(f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(words)}{inner}</text>')
-
-    def box(self, paint: str, x: float, y: float, width: float, height: float) -> None:
-        """Append a rectangle; `paint` holds its class or fill attributes."""
-        self.add(
-            f'<rect {paint} x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
-        )
+        """Append text, with words that appear on hover."""
+        self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
 
     def whisker(self, low: float, y: float, at: float, high: float) -> None:
         """Append a whisker with a dot, in ink with a halo of paper: legible on every shade."""
-        shape = f"M{low:.1f} {y:.1f}H{high:.1f}"
         for line, dot, radius in (("halo", "halo-dot", 3.6), ("whisker", "dot", 2.4)):
-            self.add(
-                f'<path class="{line}" d="{shape}"/>'
-                f'<circle class="{dot}" cx="{at:.1f}" cy="{y:.1f}" r="{radius}"/>'
-            )
+            self.lines(line, [[(low, y), (high, y)]])
+            self.parts.append(Mark(dot, [[(at, y)]], radius=radius, within=self.within))

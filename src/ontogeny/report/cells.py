@@ -1,17 +1,26 @@
-"""Cells of a table: numbers with as many digits as are known, and the columns they stand in."""
+"""A table as it is written: numbers with as many digits as are known, in columns and lines."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..figures import Column
 from .formats import number
 
-__all__ = ["Cell", "Head", "TableColumn", "cell_of", "decimals_of", "exact", "total"]
+__all__ = [
+    "Cell",
+    "DataTable",
+    "Head",
+    "Line",
+    "TableColumn",
+    "cell_of",
+    "decimals_of",
+    "total_of",
+]
 
 
 @dataclass(frozen=True)
@@ -37,33 +46,40 @@ class Head:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column's arrays over (group, rows), flattened; texts have no uncertainty.
+    """A column's values over (group, rows), flattened, and its total on every line under the table.
 
-    ``beside`` holds those of the uncertainty under the names of their variables.
+    ``beside`` holds the arrays of its uncertainty by their names; texts have none.
     """
 
-    name: str
+    column: Column
     head: Head
     values: np.ndarray
-    sd: np.ndarray | None
-    low: np.ndarray | None
-    high: np.ndarray | None
     beside: Mapping[str, np.ndarray]
+    totals: Sequence[float | None]
+
+    def rows(self, kept: np.ndarray) -> TableColumn:
+        """Return the column with some of its rows."""
+        beside = {name: array[kept] for name, array in self.beside.items()}
+        return replace(self, values=self.values[kept], beside=beside)
+
+    @property
+    def sd(self) -> np.ndarray | None:
+        """Standard deviation or standard error, if there is one."""
+        return self.beside.get(self.column.sd or "")
+
+    @property
+    def ends(self) -> list[np.ndarray]:
+        """Lower and upper ends, if there are any."""
+        return [self.beside[name] for name in self.column.interval or () if name in self.beside]
 
     @property
     def spread(self) -> np.ndarray:
         """What sets the digits: the standard deviation, else half the interval."""
         if self.sd is not None:
             return self.sd
-        if self.low is not None and self.high is not None:
-            return (self.high - self.low) / 2
+        if self.ends:
+            return (self.ends[1] - self.ends[0]) / 2
         return np.full(self.values.shape, math.nan)
-
-    @property
-    def typical_spread(self) -> float:
-        """What sets the digits of the lines under the column; NaN if unknown."""
-        known = self.spread[np.isfinite(self.spread)]
-        return float(np.median(known)) if known.size else math.nan
 
     @property
     def known(self) -> np.ndarray:
@@ -73,17 +89,50 @@ class TableColumn:
         return ~np.isnan(self.values.astype(float))
 
 
+@dataclass(frozen=True)
+class Line:
+    """One row: its labels, its cells, whether it starts a group, and its labels in full."""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    starts: bool = False
+    full: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table as every renderer writes it; ``csv`` holds its numbers as they are stored."""
+
+    row_heads: tuple[str, ...]
+    heads: tuple[Head, ...]
+    lines: tuple[Line, ...]
+    footer: tuple[Line, ...]
+    csv: str
+
+    @property
+    def spans(self) -> list[tuple[str, int]]:
+        """Heads above heads, each with the number of columns under it."""
+        spans: list[tuple[str, int]] = []
+        for head in self.heads:
+            if spans and head.over and spans[-1][0] == head.over:
+                spans[-1] = (head.over, spans[-1][1] + 1)
+            else:
+                spans.append((head.over, 1))
+        return spans if any(over for over, _ in spans) else []
+
+
 def decimals_of(column: TableColumn) -> int | None:
     """Return the decimals that all numbers of a column share, where nothing else sets them.
 
     None for whole numbers, else four digits of the largest number; ``None`` stands for numbers
     of which that would leave a smaller one too few.
     """
-    if column.head.words or column.values.dtype.kind in "iub" or column.spread is column.sd:
+    rounded = column.values.dtype.kind in "iub" or column.sd is not None
+    if column.head.words or rounded:
         return None
     known = np.abs(column.values[column.known].astype(float))
     known = known[(known > 0) & np.isfinite(known)]
-    if column.low is not None or not known.size:
+    if column.ends or not known.size:
         return None
     if np.all(known == np.round(known)):
         return 0
@@ -113,26 +162,18 @@ def cell_of(column: TableColumn, i: int, decimals: int | None, shaded: bool) -> 
 
 def _spread_words(column: TableColumn, i: int, spread: float) -> str:
     """Return ``(0.012)`` for a standard deviation, ``[0.41, 0.46]`` for an interval."""
+    if not math.isfinite(spread):
+        return ""
     if column.sd is not None:
-        return f"({number(spread, spread)})" if math.isfinite(spread) else ""
-    if column.low is None or column.high is None or not math.isfinite(spread):
-        return ""
-    return f"[{number(column.low[i], spread)}, {number(column.high[i], spread)}]"
+        return f"({number(spread, spread)})"
+    return f"[{', '.join(number(end[i], spread) for end in column.ends)}]"
 
 
-def total(value: float, spread: float, signed: Any) -> str:
-    """Return a number under a column with that column's digits, empty for NaN."""
-    if not math.isfinite(value):
-        return ""
-    return ("+" if signed and value > 0 else "") + number(value, spread)
-
-
-def exact(value: Any) -> str:
-    """Return a cell as the shortest text that reads back as it; nothing for NaN."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    return "" if math.isnan(value) else repr(float(value))
+def total_of(column: TableColumn, line: int, signed: bool) -> Cell:
+    """Return the cell of a line under the table, with as many digits as the column has."""
+    value = column.totals[line]
+    if value is None or not math.isfinite(value):
+        return Cell(missing=value is not None)
+    known = column.spread[np.isfinite(column.spread)]
+    spread = float(np.median(known)) if known.size else math.nan
+    return Cell(text=("+" if signed and value > 0 else "") + number(value, spread))

@@ -12,15 +12,16 @@ from html import escape
 
 import numpy as np
 
-from .canvas import WIDE, Canvas, ChartLayout
+from .canvas import WIDE, Canvas, ChartLayout, Points
 from .colours import LEVELS
 from .content import Content, Finding, RegimeMark, Track
-from .formats import interval_text, number, plural, step_text
+from .formats import interval_text, number, plural, step_text, with_interval
 from .labels import truncate
 from .rows import MAX_ROWS, Row, RowGroup, arrange
 from .scales import pick_ticks
+from .sentences import sentence_start, spoken
 
-__all__ = ["Drawing", "draw_chart"]
+__all__ = ["MARGIN", "Drawing", "draw_chart", "lay_chart"]
 
 MAX_COLUMNS = 220
 """Steps drawn as cells; more would be narrower than three pixels."""
@@ -37,8 +38,21 @@ class Drawing:
     notices: tuple[str, ...]
 
 
+MARGIN = 20
+"""Around a chart that stands alone."""
+
+
 def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
     """Return the chart; `style` is put into a standalone drawing, which then has no links."""
+    canvas, groups = lay_chart(content, layout, links=not style)
+    plot = (layout.left, layout.plot_width, canvas.low, canvas.high)
+    return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+
+
+def lay_chart(
+    content: Content, layout: ChartLayout, links: bool = False
+) -> tuple[Canvas, list[RowGroup]]:
+    """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     canvas = Canvas(layout, content.steps)
     groups = arrange(content.rows)
     order = {id(row): i for i, row in enumerate(content.rows)}
@@ -48,41 +62,33 @@ def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") ->
     for group in groups:
         _heading(canvas, group)
         for row in group.rows:
-            _row(canvas, row, order[id(row)], links=not style)
+            _row(canvas, row, order[id(row)], links)
     for mark in content.boundaries:
         _boundary(canvas, mark, top)
     if content.track is not None:
         _track(canvas, content.track)
-    now = (
-        "" if style else f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{canvas.y + 8:.1f}"/>'
-    )
+    bottom = canvas.y + 8
     _axis(canvas)
     _findings(canvas, content.findings)
-    canvas.add(now)
-    plot = (layout.left, layout.plot_width, canvas.low, canvas.high)
-    return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+    if links:
+        canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
+    return canvas, groups
 
 
 def _boundary(canvas: Canvas, mark: RegimeMark, top: float) -> None:
     """Draw a hairline through all rows, and over them a bar as long as its interval."""
-    x = canvas.x_of_step(mark.step)
-    spread = interval_text(mark.low, mark.high)
-    words = f"{mark.label[:1].upper()}{mark.label[1:]} at step {step_text(mark.step)}"
-    canvas.path(
-        "boundary",
-        f"M{x:.1f} {top:.1f}V{canvas.y:.1f}",
-        f"{words} ({spread})" if spread else words,
-    )
+    x, spread = canvas.x_of_step(mark.step), interval_text(mark.low, mark.high)
+    words = f"{sentence_start(mark.label)} at step {with_interval(mark.step, mark.low, mark.high)}"
+    canvas.lines("boundary", [[(x, top), (x, canvas.y)]], words)
     if spread:
-        low, high = canvas.x_of_step(mark.low), canvas.x_of_step(mark.high)
-        canvas.path("boundary-interval", f"M{low:.1f} {top:.1f}H{high:.1f}")
+        ends = [(canvas.x_of_step(end), top) for end in (mark.low, mark.high)]
+        canvas.lines("boundary-interval", [ends])
 
 
 def _wrapped(canvas: Canvas, title: str, style: str) -> str:
     """Put the parts into an SVG element; a standalone one has a margin, paper and its own style."""
-    layout, height = canvas.layout, math.ceil(canvas.y + 6)
-    margin = 20 if style else 0
-    width, height = layout.width + 2 * margin, height + 2 * margin
+    layout, margin = canvas.layout, MARGIN if style else 0
+    width, height = layout.width + 2 * margin, math.ceil(canvas.y + 6) + 2 * margin
     head = f'viewBox="{-margin} {-margin} {width:g} {height}" role="{"img" if style else "group"}"'
     paper = ""
     if style:
@@ -91,14 +97,10 @@ def _wrapped(canvas: Canvas, title: str, style: str) -> str:
             f"<style>{style}</style>"
             f'<rect class="paper" x="{-margin}" y="{-margin}" width="{width:g}" height="{height}"/>'
         )
-    pattern = (
-        f'<defs><pattern id="{canvas.hatch}" width="5" height="5" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
-    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart chart-{layout.name}" {head} '
         f'font-size="{layout.font}" aria-label="{escape(f"Developmental chart: {title}")}">'
-        f"{paper}{pattern}{''.join(canvas.parts)}</svg>"
+        f"{paper}{canvas.svg}</svg>"
     )
 
 
@@ -123,13 +125,13 @@ def _legend(canvas: Canvas) -> None:
     canvas.text(x, y, "First value", "note")
     x += 5.6 * em
     for level in range(LEVELS):
-        canvas.box(f'class="q{level}"', x + level * shade, y - 9, shade + 0.3, 10)
+        canvas.box(f"q{level}", x + level * shade, y - 9, shade + 0.3, 10)
     x += LEVELS * shade + 6
     canvas.text(x, y, "last value", "note")
     x += 6 * em
     if layout.narrow:
         x, y = 0.0, y + 1.6 * em
-    canvas.box(f'class="frame" fill="url(#{canvas.hatch})"', x, y - 9, 22, 10)
+    canvas.box("frame", x, y - 9, 22, 10)
     canvas.text(x + 28, y, "within noise or chance", "note")
     if not layout.narrow:
         x += 28 + 11.5 * em
@@ -153,26 +155,22 @@ def _row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     layout, top = canvas.layout, canvas.y
     height = layout.row - 2.5
     base = top + height / 2 + layout.font * 0.35
-    canvas.add(f'<g class="row {row.state}" data-row="{index}">')
+    canvas.within = f"row {row.state}"
+    canvas.parts.append(f'<g class="{canvas.within}" data-row="{index}">')
     if links:
-        canvas.add(f'<a href="#{row.section}" aria-label="{escape(_spoken(row))}">')
-    canvas.box('class="hit"', 0, top - 1.25, layout.width, layout.row)
+        canvas.parts.append(f'<a href="#{row.section}" aria-label="{escape(spoken(row))}">')
+    canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)
     _cells(canvas, row, top, height)
     if row.developed and math.isfinite(row.half_step):
-        _half_way(canvas, row, top + height / 2)
-        spread = interval_text(row.half_step_low, row.half_step_high)
-        more = f" ({spread})" if spread and not layout.narrow else ""
-        canvas.text(layout.width, base, step_text(row.half_step) + more, "value end")
-    canvas.add("</a></g>" if links else "</g>")
+        at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
+        low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
+        canvas.whisker(low, top + height / 2, at, high)
+        words = step_text(row.half_step) if layout.narrow else with_interval(row.half_step, *ends)
+        canvas.text(layout.width, base, words, "value end")
+    canvas.parts.append("</a></g>" if links else "</g>")
+    canvas.within = ""
     canvas.y += layout.row
-
-
-def _spoken(row: Row) -> str:
-    name = row.label or row.quantity
-    if not row.developed:
-        return f"{name}: not told apart from chance and noise"
-    return f"{name}: half-way at step {step_text(row.half_step)}"
 
 
 def _labels(canvas: Canvas, row: Row, base: float) -> None:
@@ -194,17 +192,14 @@ def _cells(canvas: Canvas, row: Row, top: float, height: float) -> None:
     )
     edges = canvas.x(canvas.scale.edges(row.steps[keep]))
     shades = _shades(row)[keep]
-    paints = {
-        MISSING: 'class="missing"',
-        HATCHED: f'class="hatched" fill="url(#{canvas.hatch})"',
-    }
+    styles = {MISSING: "missing", HATCHED: "hatched"}
+    bottom = top + height
     for shade in sorted(set(shades.tolist())):
-        shape = "".join(
-            f"M{left:.1f} {top:.1f}H{right:.1f}v{height:.1f}H{left:.1f}z"
+        outlines = [
+            [(left, top), (right, top), (right, bottom), (left, bottom)]
             for left, right in _runs(edges, shades == shade)
-        )
-        paint = paints.get(shade, f'class="q{shade}"')
-        canvas.add(f'<path {paint} d="{shape}"/>')
+        ]
+        canvas.areas(styles.get(shade, f"q{shade}"), outlines)
 
 
 def _shades(row: Row) -> np.ndarray:
@@ -229,13 +224,6 @@ def _runs(edges: np.ndarray, member: np.ndarray) -> Iterable[tuple[float, float]
             start = None
 
 
-def _half_way(canvas: Canvas, row: Row, middle: float) -> None:
-    at = canvas.x_of_step(row.half_step)
-    ends = (row.half_step_low, row.half_step_high)
-    low, high = (canvas.x_of_step(v) if math.isfinite(v) else at for v in ends)
-    canvas.whisker(low, middle, at, high)
-
-
 def _track(canvas: Canvas, track: Track) -> None:
     """Draw the loss as a thin line with its first and last value."""
     layout, top, height = canvas.layout, canvas.y + 16, 44.0
@@ -243,7 +231,7 @@ def _track(canvas: Canvas, track: Track) -> None:
     low, high = float(track.values[good].min()), float(track.values[good].max())
     xs = canvas.x(canvas.scale.positions(track.steps))
     ys = top + height * (high - track.values) / ((high - low) or 1.0)
-    canvas.path("curve", _line(xs, ys))
+    canvas.lines("curve", _stretches(xs, ys))
     middle = top + height / 2
     canvas.text(0, middle, truncate(track.title, layout.label_characters), "name", track.title)
     if track.units and not layout.narrow:
@@ -253,34 +241,34 @@ def _track(canvas: Canvas, track: Track) -> None:
     canvas.y = top + height + 4
 
 
-def _line(xs: np.ndarray, ys: np.ndarray) -> str:
-    """Return a polyline that is broken at missing values."""
-    path, pen = [], "M"
-    for x, y in zip(xs, ys, strict=True):
-        if not math.isfinite(y):
-            pen = "M"
-            continue
-        path.append(f"{pen}{x:.1f} {y:.1f}")
-        pen = "L"
-    return "".join(path)
+def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
+    """Return the stretches of a line without missing values."""
+    known = np.isfinite(ys)
+    starts = np.flatnonzero(np.diff(known.astype(int))) + 1
+    parts = zip(np.split(xs, starts), np.split(ys, starts), strict=True)
+    return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
 
 
 def _axis(canvas: Canvas) -> None:
     """Draw the step axis with its ticks and the break after step 0."""
     layout, y = canvas.layout, canvas.y + 8
     ticks = canvas.scale.ticks()
-    marks = "".join(
-        f"M{float(canvas.x(t.position)):.1f} {y:.1f}v{3 if t.rank == 9 else 5}" for t in ticks
-    )
-    canvas.path("axis", f"M{layout.left} {y:.1f}h{layout.plot_width}{marks}")
+    line = [(layout.left, y), (layout.left + layout.plot_width, y)]
+    marks = [
+        [(x, y), (x, y + (3 if tick.rank == 9 else 5))]
+        for tick in ticks
+        for x in [float(canvas.x(tick.position))]
+    ]
+    canvas.lines("axis", [line, *marks])
     base = y + 6 + layout.font
     length = layout.plot_width / (canvas.high - canvas.low)
     for tick in pick_ticks(ticks, length, 0.58 * layout.font):
         canvas.text(float(canvas.x(tick.position)), base, tick.label, "tick middle")
     if canvas.scale.breaks_at_zero:
         x = float(canvas.x(0.04))
-        canvas.path("break", f"M{x - 4:.1f} {y + 4:.1f}l4 -8h4l-4 8z")
-        canvas.path("axis", f"M{x - 4:.1f} {y + 4:.1f}l4 -8M{x:.1f} {y + 4:.1f}l4 -8")
+        left, right = [(x - 4, y + 4), (x, y - 4)], [(x, y + 4), (x + 4, y - 4)]
+        canvas.areas("break", [[*left, *right[::-1]]])
+        canvas.lines("axis", [left, right])
     name = "step" if layout.narrow else "training step"
     canvas.text(layout.left - 10, base, name, "tick end")
     canvas.y = y + 10 + layout.font
@@ -294,10 +282,10 @@ def _findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
             marked.setdefault(step, []).append(finding.message)
     if not marked:
         return
-    y = canvas.y + 4
+    y = canvas.y + 12
     for step, messages in sorted(marked.items()):
         x = canvas.x_of_step(step)
         title = f"Step {step:,}: {' '.join(messages)}"
-        canvas.path("finding", f"M{x - 5:.1f} {y + 8:.1f}h10l-5 -8z", title)
-    canvas.text(canvas.layout.left - 10, y + 8, "audit", "warn end")
-    canvas.y = y + 12
+        canvas.areas("finding", [[(x - 5, y), (x + 5, y), (x, y - 8)]], title)
+    canvas.text(canvas.layout.left - 10, y, "audit", "warn end")
+    canvas.y = y + 4

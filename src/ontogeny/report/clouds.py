@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ..figures import show_token
-from .fields import numbers, texts
+from .drawable import Drawable, Problem
+from .fields import check_dimensions, numbers, texts, with_texts
 from .formats import plain_text
-from .specs import FigureSpec, Problem
 
-__all__ = ["CLOUDS_SHOWN", "PLACE", "WORDS_SHOWN", "preorder", "read_words"]
+__all__ = ["COUNT", "WORDS_SHOWN", "preorder", "read_words"]
 
 CLOUDS_SHOWN = 200
 """Clouds of one figure that are shown."""
@@ -25,52 +24,47 @@ WORDS_SHOWN = 40
 PLACE = "place in cloud"
 """Dimension of the words that are shown, heaviest first."""
 
-_COUNT = "words in all"
+COUNT = "words in all"
+"""Name of the array of how many words every cloud has."""
 
 
-def read_words(spec: FigureSpec, raw: Mapping[str, Any]) -> FigureSpec:
+def read_words(drawable: Drawable) -> Drawable:
     """Read a figure of clouds: its words, cut to the heaviest and written as people read them."""
-    words = texts(spec, raw.get("words"))
-    weight = numbers(spec, raw.get("value"))
-    axes = {use: str(raw[use]) for use in ("groups", "rank") if raw.get(use)}
-    missing = [name for name in axes.values() if name not in words.dims]
-    if "rank" not in axes:
-        missing.append("rank")
-    if missing:
-        raise Problem(f"{words.name!r} has no dimension {missing[0]!r}.")
-    if extra := set(weight.dims) - set(words.dims):
-        raise Problem(f"{weight.name!r} has dimensions {sorted(map(str, extra))} beyond its words.")
+    figure = drawable.figure
+    words, weight = texts(drawable, figure.words), numbers(drawable, figure.value)
+    for name in filter(None, (figure.groups, figure.rank)):
+        if name not in words.dims:
+            raise Problem(f"{words.name!r} has no dimension {name!r}.")
+    check_dimensions(weight, words.dims, "its words")
     if words.size == 0:
         raise Problem(f"{words.name!r} holds no words.")
-    parts = {"words": str(words.name), "count": _COUNT}
-    own = _heaviest(words, weight, axes["rank"])
-    for role in ("heading", "context"):
-        if raw.get(role):
-            parts[role] = str(raw[role])
-            beside = _beside(texts(spec, raw[role]), words, axes["rank"], weight)
-            own.setdefault(parts[role], beside)  # the words themselves may be the context
-    groups = axes.get("groups")
-    shown = own[str(weight.name)]
-    known = np.abs(shown.values[np.isfinite(shown.values)])
-    tree = _tree(spec, raw.get("parent"), words, groups)
+    order, weights = _heaviest(words, weight, figure.rank)
+    own = {
+        figure.value: _taken(weights, order, figure.rank),
+        figure.words: with_texts(_taken(words, order, figure.rank), show_token),
+        COUNT: np.isfinite(weights).sum(figure.rank).rename(COUNT),
+    }
+    for name in filter(None, (figure.heading, figure.context)):
+        array = texts(drawable, name)
+        check_dimensions(array, words.dims, "its words")
+        if figure.rank in array.dims:
+            whole = array.broadcast_like(words).transpose(*words.dims)
+            array = _taken(whole, order, figure.rank)
+        own.setdefault(name, array)  # the words themselves may be the context
+    tree = _tree(drawable, words)
     more = f"The first {CLOUDS_SHOWN} of {len(tree):,} clouds shown."
     return replace(
-        spec,
-        value=str(weight.name),
-        axes={"groups": groups} if groups else {},
-        choose=[str(d) for d in words.dims if d not in axes.values()],
-        parts=parts,
+        drawable,
+        choose=[str(d) for d in words.dims if d not in (figure.groups, figure.rank)],
         own=own,
-        options={
-            "heaviest": float(known.max()) if known.size else 0.0,
-            "tree": tree[:CLOUDS_SHOWN],
-            "nested": bool(raw.get("parent")),
-        },
+        tree=tree[:CLOUDS_SHOWN],
         notice=more if len(tree) > CLOUDS_SHOWN else "",
     )
 
 
-def _order(words: xr.DataArray, weight: xr.DataArray, rank: str) -> tuple[Any, Any]:
+def _heaviest(
+    words: xr.DataArray, weight: xr.DataArray, rank: str
+) -> tuple[np.ndarray, xr.DataArray]:
     """Return the places of the heaviest words along `rank`, and the weights of all words.
 
     A word without text or weight comes last and has no weight.
@@ -84,59 +78,25 @@ def _order(words: xr.DataArray, weight: xr.DataArray, rank: str) -> tuple[Any, A
     return np.take(order, range(min(WORDS_SHOWN, order.shape[axis])), axis=axis), weights
 
 
-def _taken(array: xr.DataArray, order: np.ndarray, axis: int, rank: str) -> xr.DataArray:
-    dims = [PLACE if d == rank else d for d in array.dims]
-    coords = {d: array[d].values for d in array.dims if d in array.coords and d != rank}
-    return xr.DataArray(np.take_along_axis(array.values, order, axis), coords, dims, array.name)
+def _taken(array: xr.DataArray, order: np.ndarray, rank: str) -> xr.DataArray:
+    """Return an array in the order of the heaviest words."""
+    taken = np.take_along_axis(array.values, order, array.get_axis_num(rank))
+    return xr.DataArray(taken, dims=[PLACE if d == rank else d for d in array.dims])
 
 
-def _heaviest(words: xr.DataArray, weight: xr.DataArray, rank: str) -> dict[str, xr.DataArray]:
-    """Return words and weights, heaviest first, and how many words every group has in all."""
-    order, weights = _order(words, weight, rank)
-    axis = words.get_axis_num(rank)
-    own = _taken(words, order, axis, rank)
-    weights = weights.assign_coords({d: words[d] for d in words.dims if d in words.coords})
-    count = np.isfinite(weights).sum(rank)
-    return {
-        str(words.name): _shown(own),
-        str(weight.name): _taken(weights, order, axis, rank),
-        _COUNT: count.rename(_COUNT),
-    }
-
-
-def _beside(
-    array: xr.DataArray, words: xr.DataArray, rank: str, weight: xr.DataArray
-) -> xr.DataArray:
-    """Return texts that go with words in the words' order, those of whole groups as they are."""
-    if extra := set(array.dims) - set(words.dims):
-        raise Problem(f"{array.name!r} has dimensions {sorted(map(str, extra))} beyond its words.")
-    if rank not in array.dims:
-        return array
-    order, _ = _order(words, weight, rank)
-    whole = array.broadcast_like(words).transpose(*words.dims)
-    return _taken(whole, order, words.get_axis_num(rank), rank)
-
-
-def _shown(array: xr.DataArray) -> xr.DataArray:
-    plain = np.empty(array.shape, dtype=object)
-    plain.ravel()[:] = [show_token(text) for text in array.values.ravel().tolist()]
-    return array.copy(data=plain)
-
-
-def _tree(
-    spec: FigureSpec, parent: Any, words: xr.DataArray, groups: str | None
-) -> list[list[int]]:
+def _tree(drawable: Drawable, words: xr.DataArray) -> list[list[int]]:
     """Return the groups in the order of drawing, each with its depth in the tree."""
+    groups, parent = drawable.figure.groups, drawable.figure.parent
     if groups is None:
         return [[0, 0]]
     count = words.sizes[groups]
     if not parent:
         return [[i, 0] for i in range(count)]
-    above = texts(spec, parent)
+    above = texts(drawable, parent)
     if above.dims != (groups,):
         raise Problem(f"{parent!r} must have the dimension {groups!r} alone; it has {above.dims}.")
-    labels = words[groups].values if groups in words.coords else np.arange(count)
-    return preorder([plain_text(label) for label in labels], above.values.tolist())
+    labels = map(plain_text, words[groups].values)
+    return preorder(list(labels), above.values.tolist())
 
 
 def preorder(labels: Sequence[str], parents: Sequence[str]) -> list[list[int]]:

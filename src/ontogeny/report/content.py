@@ -1,4 +1,4 @@
-"""What a merged result says, read from its attributes once and checked at the door."""
+"""What a merged result says, read from its attributes once and checked as it is read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
+from ..figures import Curves, Figure
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
@@ -24,13 +25,13 @@ LAYER_DIMENSIONS = ("layer", "block")
 
 @dataclass(frozen=True)
 class Node:
-    """One observable: its words, its figures' specifications and its data."""
+    """One observable: its words, its data, and its figures, each with what is wrong with it."""
 
     id: str
     path: str
     title: str
     section: Mapping[str, str]
-    figures: Sequence[Mapping[str, Any]]
+    figures: Sequence[tuple[Figure, str]]
     statements: Sequence[str]
     role: str
     dataset: xr.Dataset
@@ -137,9 +138,9 @@ def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) ->
     """Return an attribute that holds JSON; what is already plain data is taken as it is."""
     value = attrs.get(name, default)
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        value = value.tolist()
     if not isinstance(value, str):
-        return value
+        return _plain(value)
     try:
         value = json.loads(value) if value else default
     except json.JSONDecodeError as error:
@@ -152,7 +153,16 @@ def _attribute(attrs: Mapping[Any, Any], name: str, default: Any, owner: str) ->
             f"attribute {name!r} of {owner} must be a JSON {type(default).__name__}; "
             f"got {type(value).__name__}."
         )
-    return value
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON data with all its texts plain; labels of a selection must stay as they are."""
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, Mapping):
+        return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -178,8 +188,9 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
 def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
     owner = f"node {path!r}"
     section = _attribute(dataset.attrs, "section", {}, owner)
-    title = plain_text(section.get("title") or path)
+    title = section.get("title") or path
     role = str(dataset.attrs.get("role", "development"))
+    figures = _attribute(dataset.attrs, "figures", [], owner)
     slug = "section-" + (re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "node")
     while slug in taken:
         slug += "-x"
@@ -187,13 +198,24 @@ def _read_node(path: str, dataset: xr.Dataset, taken: set[str]) -> Node:
         id=slug,
         path=path,
         title=title,
-        section={key: plain_text(text) for key, text in section.items()},
-        figures=_attribute(dataset.attrs, "figures", [], owner),
-        statements=[plain_text(s) for s in _attribute(dataset.attrs, "statements", [], owner)],
+        section=section,
+        figures=[_figure(*each) for each in enumerate(figures, start=1)],
+        statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
         rows=read_rows(dataset, title, slug, role),
     )
+
+
+def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
+    """Return a figure; one that cannot be read as a stand-in, with the reason."""
+    data = {**data, "id": str(data.get("id") or number)}
+    data["title"] = data.get("title") or data["id"]
+    try:
+        return Figure.from_dict(data), ""
+    except ArgumentError as error:
+        caption = str(data.get("caption", ""))
+        return Figure(data["id"], data["title"], value="", caption=caption), plain_text(error)
 
 
 def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ...]:
@@ -209,10 +231,10 @@ def _all_steps(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> tuple[int, ..
 def _finding(value: Any) -> Finding:
     data = _mapping(value)
     return Finding(
-        kind=plain_text(data.get("kind", "")),
-        certainty=plain_text(data.get("certainty", "")),
+        kind=data.get("kind", ""),
+        certainty=data.get("certainty", ""),
         steps=tuple(int(s) for s in data.get("steps") or ()),
-        message=plain_text(data.get("message") or data.get("name", "")),
+        message=data.get("message") or data.get("name", ""),
     )
 
 
@@ -239,19 +261,19 @@ def _mark(item: Mapping[str, Any]) -> RegimeMark | None:
     )
     if not math.isfinite(step):
         return None
-    return RegimeMark(step, low, high, plain_text(item.get("label") or RegimeMark.label))
+    return RegimeMark(step, low, high, item.get("label") or RegimeMark.label)
 
 
 def _shown_boundaries(node: Node) -> Iterator[dict[str, Any]]:
     """Give the boundaries that the curves of a node of regimes draw for all their lines."""
     if node.role != "regimes":
         return
-    for figure in node.figures:
-        for item in figure.get("boundaries") or ():
-            names = {end: item.get(end) for end in ("step", "low", "high")}
+    for figure, _ in node.figures:
+        for each in getattr(figure, "boundaries", ()):
+            names = {"step": each.step, "low": each.low, "high": each.high}
             known = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
             numbers = {e: a.item() for e, a in known.items() if a.ndim == 0}
-            yield {"label": item.get("label"), **numbers}
+            yield {"label": each.label, **numbers}
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:
@@ -285,9 +307,9 @@ def _track(nodes: Sequence[Node]) -> Track | None:
 
 def _track_candidates(node: Node) -> list[xr.DataArray]:
     drawn = [
-        node.dataset[f["value"]].sel(dict(f.get("select") or {}))
-        for f in node.figures
-        if f.get("kind") == "curves" and f.get("value") in node.dataset
+        node.dataset[figure.value].sel(dict(figure.select))
+        for figure, _ in node.figures
+        if isinstance(figure, Curves) and figure.value in node.dataset
     ]
     rest = [v for v in node.dataset.data_vars.values() if np.issubdtype(v.dtype, np.floating)]
     return [v for v in (*drawn, *rest) if np.issubdtype(v.dtype, np.number)]

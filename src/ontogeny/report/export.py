@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
 from .chart import draw_chart
 from .content import Content, read_content
+from .drawable import Drawable
 from .latex import latex_table
-from .readers import read_specs
+from .readers import read_drawables
 from .rows import Row
-from .scales import StepScale
-from .specs import FigureSpec
 from .style import chart_style
-from .table import NodeTable
 
 __all__ = ["FORMATS", "chart_svg", "check_formats", "write_figures"]
 
@@ -94,22 +91,21 @@ def write_figures(
     if kinds:
         written += _write_chart(content, target, kinds)
         captions.append(_entry("chart", f"Developmental chart: {content.title}", ""))
-    for node in content.nodes:
-        node_table = NodeTable(node, content, {"log": StepScale(content.steps)}, {})
-        for spec in read_specs(node):
-            if spec.problem:
-                continue
-            path = target / _unused_name(spec.file_stem, written)
-            write_table(spec, path)
-            written.append(path)
-            if spec.kind == "table":
-                written.append(path.with_suffix(".tex"))
-                written[-1].write_text(latex_table(spec.options["table"]), encoding="utf-8")
-                captions.append(_entry(path.stem, spec.title, spec.caption))
-            elif kinds:
-                pictures, caption = _write_pictures(spec, node_table, content, path, kinds)
-                written += pictures
-                captions.append(_entry(path.stem, spec.title, caption))
+    for each in read_drawables(content):
+        if each.problem:
+            continue
+        path = target / _unused_name(each.file_stem, written)
+        written.append(path)
+        _write_data(each, path)
+        caption = each.figure.caption
+        if each.table is not None:
+            written.append(path.with_suffix(".tex"))
+            written[-1].write_text(latex_table(each.table), encoding="utf-8")
+        elif kinds:
+            pictures, caption = _write_pictures(each, content, path, kinds)
+            written += pictures
+        if kinds or each.table is not None:
+            captions.append(_entry(path.stem, each.figure.title, caption))
     if kinds:
         written.append(target / "captions.txt")
         written[-1].write_text("\n".join(captions), encoding="utf-8")
@@ -154,50 +150,45 @@ def _write_chart(content: Content, target: Path, kinds: Sequence[str]) -> list[P
 
 
 def _write_pictures(
-    spec: FigureSpec, table: NodeTable, content: Content, beside: Path, kinds: Sequence[str]
+    drawable: Drawable, content: Content, beside: Path, kinds: Sequence[str]
 ) -> tuple[list[Path], str]:
     """Write one figure in every format; return the paths and the caption."""
     from .paper import draw_figure, save, style
 
     paths = [beside.with_suffix(f".{kind}") for kind in kinds]
     with style():
-        figure, chosen = draw_figure(table.figure(spec), table, content)
-        caption = " ".join(filter(None, [spec.caption, *chosen]))
+        picture, notes = draw_figure(drawable, content)
+        caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
         for path in paths:
-            save(figure, path, spec.title, caption)
+            save(picture, path, drawable.figure.title, caption)
     return paths, caption
 
 
-def write_table(spec: FigureSpec, path: Path) -> None:
+def _write_data(drawable: Drawable, path: Path) -> None:
     """Write a figure's data as CSV in long form: a row for each point, dimensions first.
 
     A table is written as it is read, with its lines under it.
     """
-    if spec.kind == "table":
-        path.write_text(spec.options["table"].csv, encoding="utf-8")
+    if drawable.table is not None:
+        path.write_text(drawable.table.csv, encoding="utf-8")
         return
-    data = spec.dataset()
+    names = drawable.stored
+    data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
     order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
-    table = data.to_dataframe(dim_order=order)
-    table.reset_index()[[*order, *spec.stored]].to_csv(path, index=False)
+    rows = data.to_dataframe(dim_order=order).reset_index()
+    rows[[*order, *names]].to_csv(path, index=False)
 
 
 def _write_rows(rows: Sequence[Row], path: Path) -> None:
     """Write the chart's rows in long form: a line for each row and step."""
-    names = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("row", "step", "progress", "distinct", "developed", *names))
-        for row in rows:
-            common = [_cell(getattr(row, name)) for name in names]
-            for step, share, distinct in zip(row.steps, row.progress, row.distinct, strict=True):
-                flags = (bool(distinct), row.developed)
-                writer.writerow((row.label or row.quantity, step, _cell(share), *flags, *common))
-
-
-def _cell(value: float) -> str:
-    """Return a number as the shortest text that reads back as it, or nothing for NaN."""
-    return repr(float(value)) if math.isfinite(value) else ""
+    numbers = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
+    heads = ("row", "step", "progress", "distinct", "developed", *numbers)
+    lines = [
+        (row.label or row.quantity, *point, row.developed, *(getattr(row, n) for n in numbers))
+        for row in rows
+        for point in zip(row.steps, row.progress, row.distinct, strict=True)
+    ]
+    pd.DataFrame(lines, columns=list(heads)).to_csv(path, index=False)
 
 
 def _unused_name(stem: str, written: list[Path]) -> str:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from .drawable import Drawable, Problem
 from .formats import plain_text
-from .specs import FigureSpec, Problem, select
 
-__all__ = ["is_text", "numbers", "texts", "variable", "within"]
+__all__ = ["check_dimensions", "is_text", "numbers", "texts", "variable", "with_texts"]
 
 
-def variable(spec: FigureSpec, name: Any) -> xr.DataArray:
+def variable(drawable: Drawable, name: Any) -> xr.DataArray:
     """Return a variable of the figure's node, with the figure's selection made."""
-    if name not in spec.node.dataset.variables:
+    if name not in drawable.node.dataset.variables:
         raise Problem(f"The result has no variable {name!r}.")
-    return select(spec.node.dataset[name], spec.select)
+    return drawable.selected(name)
 
 
 def is_text(array: xr.DataArray) -> bool:
@@ -26,31 +26,30 @@ def is_text(array: xr.DataArray) -> bool:
     return array.dtype.kind in "OUST"
 
 
-def numbers(spec: FigureSpec, name: Any) -> xr.DataArray:
+def numbers(drawable: Drawable, name: Any) -> xr.DataArray:
     """Return a variable that must hold numbers or truth values."""
-    array = variable(spec, name)
+    array = variable(drawable, name)
     if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise Problem(f"{name!r} holds no numbers.")
     return array
 
 
-def texts(spec: FigureSpec, name: Any) -> xr.DataArray:
+def texts(drawable: Drawable, name: Any) -> xr.DataArray:
     """Return a variable that must hold texts, as plain text; what is missing is empty."""
-    array = variable(spec, name)
+    array = variable(drawable, name)
     if not is_text(array):
         raise Problem(f"{name!r} holds no texts.")
-    words = [plain_text(v) if isinstance(v, str) else "" for v in array.values.ravel().tolist()]
-    plain = np.empty(array.shape, dtype=object)
-    plain.ravel()[:] = words
-    return array.copy(data=plain)
+    return with_texts(array, lambda text: plain_text(text) if isinstance(text, str) else "")
 
 
-def within(spec: FigureSpec, names: Sequence[str], value: xr.DataArray) -> tuple[str, ...]:
-    """Check numbers that are drawn with `value`, so may have no dimensions but its own."""
-    for name in names:
-        extra = set(numbers(spec, name).dims) - set(value.dims)
-        if extra:
-            raise Problem(
-                f"{name!r} has dimensions {sorted(map(str, extra))} beyond {value.name!r}."
-            )
-    return tuple(map(str, names))
+def with_texts(array: xr.DataArray, change: Callable[[Any], str]) -> xr.DataArray:
+    """Return an array of texts with each of them changed."""
+    changed = np.empty(array.shape, dtype=object)
+    changed.ravel()[:] = [change(text) for text in array.values.ravel().tolist()]
+    return array.copy(data=changed)
+
+
+def check_dimensions(array: xr.DataArray, allowed: Sequence[Any], whose: str) -> None:
+    """Check that an array has no dimensions but those of what it is drawn with."""
+    if extra := sorted({str(d) for d in array.dims} - {str(d) for d in allowed}):
+        raise Problem(f"{array.name!r} has dimensions {extra} beyond {whose}.")

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["count", "interval_text", "number", "p_value", "plain_text", "plural", "step_text"]
+__all__ = [
+    "count",
+    "interval_text",
+    "number",
+    "p_value",
+    "plain_text",
+    "plural",
+    "step_text",
+    "with_interval",
+]
 
 # XML 1.0 allows no other control characters, and a lone surrogate cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -60,6 +69,18 @@ def interval_text(low: float, high: float) -> str:
         return ""
     ends = step_text(low), step_text(high)
     return "" if ends[0] == ends[1] else "–".join(ends)
+
+
+def with_interval(step: float, low: float, high: float) -> str:
+    """Return a training step, with its interval in brackets where there is one.
+
+    Examples
+    --------
+    >>> with_interval(410, 350.2, 480.0), with_interval(410, float("nan"), float("nan"))
+    ('410 (350–480)', '410')
+    """
+    spread = interval_text(low, high)
+    return f"{step_text(step)} ({spread})" if spread else step_text(step)
 
 
 def p_value(p: float) -> str:

@@ -2,8 +2,7 @@ r"""Tables as LaTeX: ``tabular`` with the rules of booktabs, everything escaped.
 
 from __future__ import annotations
 
-from .cells import Cell
-from .tabular import DataTable, Line
+from .cells import Cell, DataTable, Line
 
 __all__ = ["escaped", "latex_table"]
 

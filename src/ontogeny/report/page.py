@@ -15,15 +15,15 @@ from markupsafe import Markup
 from .canvas import NARROW, WIDE
 from .chart import draw_chart
 from .content import Content, Node
-from .formats import interval_text, p_value, plain_text, plural, step_text
+from .drawable import Drawable
+from .formats import interval_text, p_value, plain_text, step_text
 from .payload import build_payload, json_script
-from .readers import read_specs
-from .rows import Row, judged
-from .sentences import claims_sentence, section_sentences, studied, verdict
-from .specs import FigureSpec
+from .readers import read_drawables
+from .rows import Row
+from .sentences import mark, row_state, section_sentences, studied, verdict
 from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
-from .thinning import BUDGET
+from .thinning import BUDGET, thinned
 
 __all__ = ["render_page"]
 
@@ -36,11 +36,9 @@ SCRIPTS = (
 
 def render_page(content: Content, budget: int = BUDGET) -> str:
     """Return the page as HTML."""
-    specs = [spec for node in content.nodes for spec in read_specs(node)]
+    drawables = thinned(read_drawables(content), budget)
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
-    payload = build_payload(content, specs, charts, budget)
-    notices = {figure["id"]: figure["notice"] for figure in payload["figures"]}
     scripts = [_plotly(), _own_script()]
     return (
         _environment()
@@ -56,11 +54,11 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
                 {"id": name} | _table_row(row)
                 for name, row in zip(content.row_ids, content.rows, strict=True)
             ],
-            sections=[_section(node, content, specs, notices) for node in content.nodes],
+            sections=[_section(node, content, drawables) for node in content.nodes],
             rows_shown=ROWS_SHOWN,
             policy=_policy(scripts),
             style=Markup(page_style()),
-            data=Markup(json_script(payload)),
+            data=Markup(json_script(build_payload(content, drawables, charts))),
             scripts=[Markup(script) for script in scripts],
         )
     )
@@ -144,7 +142,7 @@ def _table_row(row: Row) -> dict[str, Any]:
     return {
         "label": row.label or row.quantity,
         "section": row.section,
-        "state": _row_state(row),
+        "state": row_state(row),
         "half": step_text(row.half_step) if row.developed else "",
         "half_sort": row.half_step if row.developed else "",
         "interval": interval_text(row.half_step_low, row.half_step_high) if row.developed else "",
@@ -155,20 +153,12 @@ def _table_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _row_state(row: Row) -> str:
-    if row.role == "motion":
-        return "motion"
-    return "developed" if row.developed else "not told apart"
-
-
-def _section(
-    node: Node, content: Content, specs: Sequence[FigureSpec], notices: Mapping[str, str]
-) -> dict[str, Any]:
-    mark, mark_words = _mark(node)
+def _section(node: Node, content: Content, drawables: Sequence[Drawable]) -> dict[str, Any]:
+    shape, words = mark(node)
     return {
         "node": node,
-        "mark": mark,
-        "mark_words": mark_words,
+        "mark": shape,
+        "mark_words": words,
         "sentences": section_sentences(node, content),
         "notes": [
             (heading, node.section.get(key, ""))
@@ -183,56 +173,35 @@ def _section(
         ],
         "figures": [
             {
-                "spec": spec,
-                "notice": notices.get(spec.id, spec.notice),
-                "code": "" if spec.problem else _snippet(spec),
-                "definition": [] if spec.problem else _definition(spec),
-                "table": spec.options.get("table"),
+                "drawable": each,
+                "code": "" if each.problem else _snippet(each),
+                "definition": [] if each.problem else _definition(each),
             }
-            for spec in specs
-            if spec.node is node
+            for each in drawables
+            if each.node is node
         ],
     }
 
 
-def _mark(node: Node) -> tuple[str, str]:
-    """How a node stands in the verdict: a mark for the rail and its meaning in words."""
-    rows = judged(node.rows)
-    if node.role == "motion":
-        return "motion", "motion of the weights"
-    if node.role == "claims":
-        return "untested", claims_sentence(node)
-    if not rows:
-        return "untested", "not tested for development"
-    developed = sum(row.developed for row in rows)
-    words = f"{developed:,} of {plural(len(rows), 'row')} developed"
-    if developed == 0:
-        return "none", words
-    return ("all" if developed == len(rows) else "some"), words
-
-
-def _snippet(spec: FigureSpec) -> str:
+def _snippet(drawable: Drawable) -> str:
     """Python that gives the figure's data from the merged result."""
-    chosen = f".sel({dict(spec.select)!r})" if spec.select else ""
-    names = repr(spec.value) if spec.value else repr(spec.stored)
-    whole = ".to_dataset()" if not spec.value else ""
+    figure = drawable.figure
+    chosen = f".sel({dict(figure.select)!r})" if figure.select else ""
+    names = repr(figure.value) if figure.value else f"{drawable.stored!r}"
+    whole = "" if figure.value else ".to_dataset()"
+    variable = figure.value if figure.value.isidentifier() else "values"
     return plain_text(
         "import xarray as xr\n\n"
         'tree = xr.open_datatree("result.zarr", engine="zarr")\n'
-        f"{_name(spec.value)} = tree[{spec.node.path!r}]{whole}[{names}]{chosen}"
+        f"{variable} = tree[{drawable.node.path!r}]{whole}[{names}]{chosen}"
     )
 
 
-def _name(variable: str) -> str:
-    return variable if variable.isidentifier() else "values"
-
-
-def _definition(spec: FigureSpec) -> list[tuple[str, str]]:
+def _definition(drawable: Drawable) -> list[tuple[str, str]]:
     """Return what each drawn variable is, with its symbol and unit."""
     lines = []
-    for name in spec.stored:
-        attrs = spec.node.dataset[name].attrs
-        words = plain_text(attrs.get("long_name", name))
-        extra = [str(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
-        lines.append((plain_text(name), plain_text(", ".join([words, *extra]))))
+    for name in drawable.stored:
+        attrs = drawable.node.dataset[name].attrs
+        extra = [plain_text(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
+        lines.append((plain_text(name), ", ".join([drawable.label(name), *extra])))
     return lines

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
+from .axes import Axis
 from .colours import palettes
 from .content import Content, RegimeMark
+from .drawable import Drawable
+from .fields import is_text
+from .formats import plain_text
 from .latex import latex_table
+from .rows import Row
 from .scales import StepScale
-from .specs import FigureSpec
-from .table import NodeTable, encode, rounded
-from .thinning import BUDGET, thinning
 
 __all__ = ["build_payload", "json_script"]
+
+Scales = Mapping[str, StepScale]
 
 
 def json_script(data: Any) -> str:
@@ -31,26 +39,21 @@ def json_script(data: Any) -> str:
 
 
 def build_payload(
-    content: Content,
-    specs: Sequence[FigureSpec],
-    charts: Mapping[str, Any],
-    budget: int = BUDGET,
+    content: Content, drawables: Sequence[Drawable], charts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return everything that the page's scripts read."""
     scales = {kind: StepScale(content.steps, kind) for kind in ("log", "linear")}
-    nodes, figures = {}, []
-    keep = thinning(specs, budget)
-    for node in content.nodes:
-        own = [s for s in specs if s.node is node and not s.problem and s.kind != "table"]
-        if not own:
-            continue
-        table = NodeTable(node, content, scales, keep[node.id])
-        figures += [table.figure(spec) for spec in own]
-        nodes[node.id] = table.result()
+    nodes: dict[str, _NodeData] = {}
+    figures = []
+    for each in drawables:
+        if not each.problem and each.table is None:
+            if each.node.id not in nodes:
+                nodes[each.node.id] = _NodeData(each, scales)
+            figures.append(_figure(each, nodes[each.node.id]))
     return {
         "title": content.title,
         "steps": list(content.steps),
-        "scales": {kind: _scale(scale, content.steps) for kind, scale in scales.items()},
+        "scales": {kind: _scale(scale) for kind, scale in scales.items()},
         "layers": list(content.groups.labels),
         "palettes": palettes(len(content.groups.labels)),
         "track": _track(content),
@@ -64,21 +67,137 @@ def build_payload(
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "charts": dict(charts),
-        "nodes": nodes,
+        "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
-        "tables": {spec.id: _files(spec) for spec in specs if "table" in spec.options},
+        "tables": {
+            each.id: {"file": each.file_stem, "csv": each.table.csv, "tex": latex_table(each.table)}
+            for each in drawables
+            if each.table is not None
+        },
     }
 
 
-def _files(spec: FigureSpec) -> dict[str, str]:
-    """Return a table as files: it is drawn as HTML, so the scripts need nothing else."""
-    table = spec.options["table"]
-    return {"file": spec.file_stem, "csv": table.csv, "tex": latex_table(table)}
+class _NodeData:
+    """Arrays and axes of one node, each stored once however many figures draw it."""
+
+    def __init__(self, drawable: Drawable, scales: Scales) -> None:
+        self.scales = scales
+        self.places: dict[tuple[str, str], int] = {}
+        self.result: dict[str, Any] = {
+            "path": drawable.node.path,
+            "arrays": [],
+            "axes": {},
+            "status": _status(drawable),
+        }
+
+    def add(self, name: str, drawable: Drawable) -> int:
+        """Store a variable and return its place."""
+        return self.store(drawable.array_key(name), drawable.array(name).rename(name), drawable)
+
+    def store(self, key: tuple[str, str], array: xr.DataArray, drawable: Drawable) -> int:
+        """Store an array under a key that tells it from others of its name."""
+        if key in self.places:
+            return self.places[key]
+        axes, arrays = self.result["axes"], self.result["arrays"]
+        for dimension in map(str, array.dims):
+            if len(axes.get(dimension, {"values": ()})["values"]) < array.sizes[dimension]:
+                axes[dimension] = _axis(drawable.axis(dimension), self.scales)
+        data = _encoded_texts(array.values) if is_text(array) else _encoded(array.values)
+        head = {"name": array.name, "dims": list(array.dims), "shape": list(array.shape)}
+        self.places[key] = len(arrays)
+        arrays.append(head | data)
+        return self.places[key]
+
+    def place(self, name: str, drawable: Drawable) -> dict[str, int]:
+        """Store steps as places on every kind of axis."""
+        steps = drawable.array(name).astype(float)
+        places = {}
+        for kind, scale in self.scales.items():
+            key = (f"{name} on the {kind} axis", drawable.array_key(name)[1])
+            placed = steps.copy(data=scale.positions(steps.values)).rename(key[0])
+            places[kind] = self.store(key, placed, drawable)
+        return places
 
 
-def _scale(scale: StepScale, steps: Sequence[int]) -> dict[str, Any]:
+def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
+    """Return a figure as it was declared, with the places of its arrays in the node's data."""
+    figure = drawable.figure
+    arrays = {
+        name: [node.add(name, drawable), node.add(relative, drawable) if relative else None]
+        for name in drawable.variables
+        for relative in [drawable.relative_name(name)]
+    }
+    steps = [n for b in getattr(figure, "boundaries", ()) for n in (b.step, b.low, b.high) if n]
+    return figure.to_dict() | {
+        "id": drawable.id,
+        "node": drawable.node.id,
+        "file": drawable.file_stem,
+        "relative_label": figure.relative_label or "relative",
+        "arrays": arrays,
+        "placed": {name: node.place(name, drawable) for name in steps},
+        "value_label": drawable.label(figure.value),
+        "units": drawable.units(figure.value),
+        "named": {name: drawable.words(name) for name in drawable.stored},
+        "axes": drawable.axes,
+        "choose": list(drawable.choose),
+        "points": list(drawable.points),
+        "colour_dimension": drawable.colour_dimension,
+        "panels": drawable.panels,
+        "drawn": drawable.drawn,
+        "tree": drawable.tree,
+        "heaviest": drawable.heaviest,
+        "notice": drawable.notices,
+    }
+
+
+def _encoded(values: np.ndarray) -> dict[str, str]:
+    """Return an array as plotly.js writes it: a type and base64 of little-endian bytes."""
+    if values.dtype == bool or (values.dtype.kind in "iu" and values.dtype.itemsize < 4):
+        values = values.astype("<i4")
+    kind = {"f": "f8", "i": "i4", "u": "f8"}.get(values.dtype.kind, "f8")
+    if values.dtype == np.float32:
+        kind = "f4"
+    elif values.dtype.kind == "i" and values.size and np.abs(values).max() >= 2**31:
+        kind = "f8"
+    raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
+    return {"dtype": kind, "bdata": base64.b64encode(raw).decode("ascii")}
+
+
+def _encoded_texts(values: np.ndarray) -> dict[str, Any]:
+    """Return an array of texts: each text once, and for every cell the place of its text."""
+    texts, places = np.unique(values.astype(str), return_inverse=True)
+    return {"texts": texts.tolist()} | _encoded(places.astype("<i4"))
+
+
+def _axis(axis: Axis, scales: Scales) -> dict[str, Any]:
+    """Return the labels of a dimension; steps with their places and cells on all kinds of axis."""
+    data: dict[str, Any] = {"kind": axis.kind, "values": axis.values}
+    if axis.kind == "category":
+        data["short"] = axis.short
+    if axis.group is not None:
+        data["group"] = axis.group
+    if axis.kind == "step":
+        for kind, scale in scales.items():
+            at, edges = axis.places(scale).tolist(), axis.edges(scale).tolist()
+            data[kind] = {"at": at, "edges": edges}
+    return data
+
+
+def _status(drawable: Drawable) -> dict[str, Any] | None:
+    """Return every cell that is not done, with its reason."""
+    if "status" not in drawable.node.dataset:
+        return None
+    status = drawable.node.dataset["status"]
+    status = status.isel({d: i for d, i in drawable.kept.items() if d in status.dims})
+    texts = np.asarray(status.values, dtype=object)
+    places = np.argwhere(texts != "done")
+    cells = {",".join(map(str, place)): plain_text(texts[tuple(place)]) for place in places}
+    return {"dims": list(status.dims), "cells": cells}
+
+
+def _scale(scale: StepScale) -> dict[str, Any]:
     return {
-        "at": rounded(scale.positions(steps)),
+        "at": scale.positions(scale.steps).round(5).tolist(),
         "ticks": [[round(t.position, 5), t.label, t.rank] for t in scale.ticks()],
         "broken": scale.breaks_at_zero,
     }
@@ -105,12 +224,12 @@ def _track(content: Content) -> dict[str, Any] | None:
     }
 
 
-def _row(row: Any, content: Content) -> dict[str, Any]:
+def _row(row: Row, content: Content) -> dict[str, Any]:
     return {
         "label": row.label or row.quantity,
         "group": content.groups.of(row.layer),
         "steps": row.steps.tolist(),
-        "progress": {"dims": ["step"], "shape": [len(row.steps)]} | encode(row.progress),
+        "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),
         "distinct": "".join("1" if d else "0" for d in row.distinct),
         "developed": row.developed,
         "half": [_finite(v) for v in (row.half_step, row.half_step_low, row.half_step_high)],

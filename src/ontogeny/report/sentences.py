@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, interval_text, plain_text, plural, step_text
+from .formats import count, plain_text, plural, step_text, with_interval
 from .labels import with_short_layers
 from .rows import Row, judged
 
@@ -15,8 +15,11 @@ __all__ = [
     "ALPHA",
     "MIN_STEPS",
     "Verdict",
-    "claims_sentence",
+    "mark",
+    "row_state",
     "section_sentences",
+    "sentence_start",
+    "spoken",
     "studied",
     "verdict",
 ]
@@ -76,6 +79,37 @@ def claims_sentence(node: Node) -> str:
     return f"{held} of {plural(len(answers), 'claim')} {'reproduces' if held == 1 else 'reproduce'}"
 
 
+def mark(node: Node) -> tuple[str, str]:
+    """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
+    rows = judged(node.rows)
+    if node.role == "motion":
+        return "motion", "weight change"
+    if node.role == "claims":
+        return "untested", claims_sentence(node)
+    if not rows:
+        return "untested", "not tested for development"
+    developed = sum(row.developed for row in rows)
+    words = f"{developed:,} of {plural(len(rows), 'row')} developed"
+    if developed == 0:
+        return "none", words
+    return ("all" if developed == len(rows) else "some"), words
+
+
+def row_state(row: Row) -> str:
+    """Say how a row stands in the table of all rows."""
+    if row.role == "motion":
+        return "weight change"
+    return "developed" if row.developed else "not distinguishable"
+
+
+def spoken(row: Row) -> str:
+    """Say for a screen reader what a row of the chart shows."""
+    name = row.label or row.quantity
+    if not row.developed:
+        return f"{name}: not distinguishable from chance and noise"
+    return f"{name}: half-change step {step_text(row.half_step)}"
+
+
 def section_sentences(node: Node, content: Content) -> list[str]:
     """Return what a section says of its rows: its own statements, else what its rows support."""
     if node.statements:
@@ -85,7 +119,10 @@ def section_sentences(node: Node, content: Content) -> list[str]:
         return [with_short_layers(text, sorted(paths)) for text in node.statements]
     if len(content.steps) < MIN_STEPS:
         return []
-    return [_quantity_sentence(group) for group in _by_quantity(judged(node.rows))]
+    groups: dict[str, list[Row]] = {}
+    for row in judged(node.rows):
+        groups.setdefault(row.quantity, []).append(row)
+    return [_quantity_sentence(group) for group in groups.values()]
 
 
 def _basis(rows: Sequence[Row]) -> list[str]:
@@ -146,13 +183,6 @@ def _timed(rows: Sequence[Row]) -> list[Row]:
     return sorted((r for r in rows if math.isfinite(r.half_step)), key=lambda r: r.half_step)
 
 
-def _by_quantity(rows: Sequence[Row]) -> list[list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.section, row.quantity), []).append(row)
-    return list(groups.values())
-
-
 def _quantity_sentence(rows: Sequence[Row]) -> str:
     """Say of one quantity in how many layers it developed, first, last, and when it settled."""
     name = sentence_start(rows[0].quantity)
@@ -193,8 +223,7 @@ def _reach(timed: Sequence[Row]) -> str:
 
 
 def _by(row: Row) -> str:
-    spread = interval_text(row.half_step_low, row.half_step_high)
-    return f"by step {step_text(row.half_step)}" + (f" ({spread})" if spread else "")
+    return f"by step {with_interval(row.half_step, row.half_step_low, row.half_step_high)}"
 
 
 def _place(row: Row) -> str:

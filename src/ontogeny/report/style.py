@@ -43,13 +43,15 @@ def chart_style() -> str:
 
 
 def chart_rules() -> dict[str, dict[str, str]]:
-    """Return the chart's style sheet on paper as data: properties of each selector, in order."""
+    """Return the chart's style sheet on paper: properties by class, or by two nested classes."""
     sheet = static_text("chart.css") + _chart_rules(palettes(1)["light"])
     rules: dict[str, dict[str, str]] = {}
     for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", sheet):
         pairs = (part.split(":", 1) for part in body.split(";") if ":" in part)
         rule = {name.strip(): value.strip() for name, value in pairs}
-        rules.setdefault(selector.strip(), {}).update(rule)
+        for one in selector.split(","):
+            name = one.strip().removeprefix(".chart ").replace(".", "")
+            rules.setdefault(name, {}).update(rule)
     return rules
 
 

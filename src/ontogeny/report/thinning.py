@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 
-from .specs import FigureSpec, is_step
+from .axes import is_step
+from .drawable import Drawable
 
-__all__ = ["BUDGET", "Kept", "thinning"]
+__all__ = ["BUDGET", "thinned"]
 
 BUDGET = 600_000
 """Numbers that a page may hold, about 6 MB."""
@@ -17,36 +19,42 @@ BUDGET = 600_000
 MIN_KEPT = 24
 """Thinning by steps stops here; then other dimensions are thinned, the longest first."""
 
-Kept = dict[str, np.ndarray]
 
+def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
+    """Return figures whose arrays hold no more than `budget` numbers together.
 
-def thinning(specs: Sequence[FigureSpec], budget: int) -> dict[str, Kept]:
-    """Return for every node the indices kept along the dimensions that must be thinned.
-
-    Small nodes keep all; the large ones share what is left evenly.
+    Those of small nodes stay whole; those of large ones share what is left evenly. Tables and
+    figures that cannot be drawn hold no arrays.
     """
-    needs: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
+    arrays: dict[str, dict[tuple[str, str], xr.DataArray]] = {}
     whole: dict[str, set[str]] = {}
-    for spec in specs:
-        if not spec.problem and spec.kind != "table":
-            arrays = needs.setdefault(spec.node.id, {})
-            arrays.update({spec.array_key(name): spec.array(name) for name in spec.variables})
-            whole.setdefault(spec.node.id, set()).update(spec.whole)
-    sizes = {node: sum(a.size for a in arrays.values()) for node, arrays in needs.items()}
+    for each in drawables:
+        if each.problem or each.table is not None:
+            continue
+        own = {each.array_key(name): each.array(name) for name in each.variables}
+        arrays.setdefault(each.node.id, {}).update(own)
+        whole.setdefault(each.node.id, set()).update(each.whole)
+    sizes = {node: sum(a.size for a in own.values()) for node, own in arrays.items()}
     left, kept = budget, {}
     for i, (node, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
         share = min(size, left // (len(sizes) - i))
         left -= share
-        lengths: dict[str, int] = {}
-        for array in needs[node].values():
-            lengths.update({str(d): n for d, n in array.sizes.items() if d not in whole[node]})
+        lengths = {
+            str(d): n
+            for array in arrays[node].values()
+            for d, n in array.sizes.items()
+            if d not in whole[node]
+        }
         kept[node] = _kept(lengths, share / size if size else 1.0)
-    return kept
+    return [
+        each if each.problem or each.table is not None else replace(each, kept=kept[each.node.id])
+        for each in drawables
+    ]
 
 
-def _kept(lengths: Mapping[str, int], share: float) -> Kept:
+def _kept(lengths: Mapping[str, int], share: float) -> dict[str, np.ndarray]:
     """Thin dimensions until `share` of the numbers is left: those over steps alike, then others."""
-    kept: Kept = {}
+    kept: dict[str, np.ndarray] = {}
     order = sorted(lengths, key=lambda d: (not is_step(d), -lengths[d]))
     over_steps = sum(map(is_step, lengths))
     for place, dimension in enumerate(order):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..observables.readout_attention import settling_step
+from ..observables.attention.readout import settling_step
 from ..semantics import first_crossing, learning_order
 from .evidence import LEVEL, Found, agreed, listed, spread, told
 from .verdicts import Verdict

@@ -14,10 +14,10 @@ from ..observables import (
     SaeProbe,
     WeightRank,
 )
-from ..tasks import MarkerTask
-from ..training import MarkerRun, OptimizerSettings
 from . import attention_judges, comparison_judges, judges, update_judges
 from .marker_recipe import MarkerRecipe, Scale
+from .tasks import MarkerTask
+from .training import MarkerRun, OptimizerSettings
 
 __all__ = ["RECIPES"]
 

@@ -101,7 +101,7 @@ RANKS = View(
 
 
 def _accuracies(data: xr.Dataset) -> xr.Dataset:
-    return data[["accuracy", "loss", "majority"]]
+    return data[["accuracy", "loss", "accuracy_majority"]].rename(accuracy_majority="majority")
 
 
 def _say_accuracies(data: xr.Dataset) -> list[str]:
@@ -148,7 +148,9 @@ ACCURACY = View(
 
 def _attention(data: xr.Dataset) -> xr.Dataset:
     last = data.layer_entropy.isel(layer=-1, drop=True)
-    return xr.Dataset({"entropy": last, "uniform": data.uniform, "layers": data.layer_entropy})
+    return xr.Dataset(
+        {"entropy": last, "uniform": data.layer_entropy_uniform, "layers": data.layer_entropy}
+    )
 
 
 def _say_attention(data: xr.Dataset) -> list[str]:

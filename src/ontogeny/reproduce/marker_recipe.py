@@ -17,12 +17,12 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..study import Progress, Study
 from ..study.progress import Silent
-from ..tasks import MarkerTask
-from ..training import MarkerRun, record_marker_runs
+from ..summary import over_seeds
 from ..trajectory import Trajectory
-from .averages import over_seeds
 from .evidence import Found
 from .pages import check_own, publish
+from .tasks import MarkerTask
+from .training import MarkerRun, record_marker_runs
 from .verdicts import Verdict, verdict_view
 from .views import VIEWS
 

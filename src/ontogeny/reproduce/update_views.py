@@ -130,8 +130,8 @@ def _latents(data: xr.Dataset) -> xr.Dataset:
     return data[names].assign(
         chance=data.count_null,
         none=0.0,
-        random_from=data.random_low,
-        random_to=data.random_high,
+        random_from=data.accuracy_lost_random_latents_low,
+        random_to=data.accuracy_lost_random_latents_high,
         before_minus_reconstruction=data.accuracy_lost.sel(ablation="reconstruction", drop=True),
     )
 

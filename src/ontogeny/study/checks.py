@@ -1,8 +1,9 @@
-"""What a study is made of, checked at the door."""
+"""Validation of what a study is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError
 from typing import Any
 
 from ..errors import ArgumentError, suggestion
@@ -10,6 +11,7 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..observables.arguments import check_node
 from ..trajectory import Trajectory
+from .build import generations
 
 __all__ = ["check_observables", "check_trajectory", "named_inputs"]
 
@@ -50,6 +52,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                 f"two observables are called {observable.name!r}; give one of them label=."
             )
         names.add(observable.name)
+    by_name = {o.name: o for o in observables}
     for observable in observables:
         sources = [] if observable.source is None else [observable.source.node]
         for other in [*observable.depends_on, *sources]:
@@ -58,8 +61,22 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                     f"{observable.name} depends on {other!r}, which the study does not have."
                     f"{suggestion(other, names)}"
                 )
-        _check_source(observable, {o.name: o for o in observables})
+        _check_source(observable, by_name)
+        observable.check_nodes(by_name)
+    _check_order(observables)
     return tuple(observables)
+
+
+def _check_order(observables: Sequence[Observable]) -> None:
+    """Refuse observables that depend on themselves, directly or through others."""
+    edges = {
+        o.name: [*o.depends_on, *([] if o.source is None else [o.source.node])] for o in observables
+    }
+    try:
+        generations(edges)
+    except CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise ArgumentError(f"observables must not depend on themselves: {circle}.") from None
 
 
 def _check_source(observable: Observable, by_name: Mapping[str, Observable]) -> None:

@@ -2,7 +2,7 @@
 
 A claim is a small file that is made only if it is not there yet. Shared file systems do that as one
 step, also where their locks hold within one machine only. Its holder touches it while it works; the
-claim of a dead process, or one that was not touched for two minutes, is taken over. Nothing but
+claim of a process that has ended, or one that was not touched for two minutes, is taken over. Only
 work depends on it: two processes that compute the same cell write the same bits.
 """
 
@@ -25,7 +25,7 @@ from .layout import claim_path
 __all__ = ["claimed", "held", "holder", "sweep_claims"]
 
 _BEAT = 20.0  # seconds between two touches
-_DEAD = 120.0  # seconds without a touch; more than clocks of one cluster differ
+_STALE = 120.0  # seconds without a touch; more than clocks of one cluster differ
 _UNWRITTEN = 10.0  # seconds in which a claim that has been made is written
 _POLL = 0.2  # seconds
 
@@ -70,18 +70,18 @@ def held(folder: Path, task: str) -> Iterator[None]:
 
 
 def holder(folder: Path, task: str) -> str:
-    """Return who holds the claim on a task, or an empty string where nobody alive does."""
+    """Return who holds the claim on a task; empty where no running process does."""
     path = claim_path(folder, task)
     claim = _read(path)
     return f"process {claim['process']} on {claim['machine']}" if claim and _alive(claim) else ""
 
 
 def sweep_claims(folder: Path) -> None:
-    """Take away the claims of the dead."""
+    """Remove the claims of processes that have ended."""
     for path in claim_path(folder, "").parent.glob("*.json"):
         claim = _read(path)
         if claim and not _alive(claim):
-            _bury(path)
+            _remove_stale(path)
 
 
 def _take(path: Path, token: str) -> bool:
@@ -93,8 +93,8 @@ def _take(path: Path, token: str) -> bool:
             claim = _read(path)
             if _alive(claim):
                 return False
-            if claim:  # else its holder has just let it go
-                _bury(path)
+            if claim:  # else its holder has just released it
+                _remove_stale(path)
             continue
         with os.fdopen(file, "w") as writing:
             writing.write(json.dumps(_claim(token)))
@@ -112,7 +112,7 @@ def _claim(token: str) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return a claim with the seconds since it was touched; nothing where there is none."""
+    """Return a claim with the seconds since it was touched; empty where there is none."""
     try:
         with path.open() as file:  # opened, as network file systems then look again
             text, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
@@ -120,25 +120,25 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         return {**json.loads(text), "age": age}
-    except (ValueError, TypeError):  # just made, or its maker died before it was written
+    except (ValueError, TypeError):  # just made, or its maker ended before it was written
         return {"age": age, "process": "?", "machine": "another machine"}
 
 
 def _alive(claim: dict[str, Any]) -> bool:
     if "writer" not in claim:
         return bool(claim) and claim["age"] < _UNWRITTEN
-    return claim["age"] < _DEAD and not is_gone(claim["writer"])
+    return claim["age"] < _STALE and not is_gone(claim["writer"])
 
 
-def _bury(path: Path) -> None:
-    """Delete the claim of a dead process, unless another one has just taken it over."""
-    grave = temporary(path)
+def _remove_stale(path: Path) -> None:
+    """Delete the claim of a process that has ended, unless another one has just taken it."""
+    aside = temporary(path)
     try:
-        path.rename(grave)
-        if _alive(_read(grave)):
-            grave.rename(path)
+        path.rename(aside)
+        if _alive(_read(aside)):
+            aside.rename(path)
         else:
-            grave.unlink()
+            aside.unlink()
     except FileNotFoundError:
         return
 
@@ -147,7 +147,7 @@ def _touch(path: Path, done: threading.Event) -> None:
     while not done.wait(_BEAT):
         try:
             os.utime(path)
-        except FileNotFoundError:  # taken over: this process was thought dead
+        except FileNotFoundError:  # taken over: this process was thought to have ended
             return
         except OSError:  # a file system that does not answer may do so again
             continue

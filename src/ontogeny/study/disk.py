@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
-from .tasks import StateTask, StepTask, Task
+from .run import Task
 
 __all__ = ["Revisions"]
 
@@ -69,9 +69,9 @@ class Revisions:
         That of a step is on disk meanwhile, wherever the task runs, and its blocks are retained.
         A task that may read any checkpoints fetches each when it reads it.
         """
-        if self._prefetch is None or not isinstance(task, StepTask | StateTask):
+        if self._prefetch is None or task.step is None:
             yield task
-        elif isinstance(task, StateTask):
+        elif task.any_step:
             yield replace(task, trajectory=self._prefetch.trajectory)
         else:
             with self._prefetch.use(task.step) as checkpoint:

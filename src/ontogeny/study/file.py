@@ -76,7 +76,7 @@ def read_study(path: str | Path) -> Study:
 def read_sources(path: str | Path) -> tuple[Trajectory, dict[str, Inputs]]:
     """Return the checkpoints and input sets of a study file, on a machine that cannot run it.
 
-    Neither models nor devices are looked at; data sets and the tokenizer are fetched.
+    Neither models nor devices are opened; data sets and the tokenizer are fetched.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
         return build(content, path.parent)
     except OntogenyError as error:
         raise type(error)(f"{path}: {error}") from error
-    except (TypeError, ValueError) as error:  # a value of a kind that no door has thought of
+    except (TypeError, ValueError) as error:  # a value of a kind that no validation expects
         raise ArgumentError(f"{path}: a value is of the wrong kind: {error}") from error
 
 

@@ -1,4 +1,9 @@
-"""A finished or half-finished study on disk."""
+"""A finished or half-finished study on disk, and its result while it is open.
+
+Zarr opens chunks by path when their values are used. After a run has merged into the folder again,
+the same path is that of another result, or of nothing, which Zarr reads as fill values: NaN. An
+open result therefore never mixes with the result of a later run.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,71 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
+from zarr.storage import LocalStore
 
 from ..errors import StoreError
+from .checksums import check_chunk, check_files, identity
 from .layout import result_path, settings_path
-from .seal import check_seal, identity
 
-__all__ = ["StudyFolder", "open_study"]
+__all__ = ["OpenResult", "StudyFolder", "open_study"]
 
-_LOOKS = 50
+_TRIES = 50
+
+
+class OpenResult(LocalStore):
+    """The files of one merged result; reading raises once another has taken its place.
+
+    Files that are missing or cut short, and changed metadata, are found when it is opened; the
+    content of a chunk is checked when it is read for the first time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from .checksums import write_checksums
+    >>> path = Path(tempfile.mkdtemp())
+    >>> write_checksums(path)
+    >>> OpenResult(path).check()
+    """
+
+    def __init__(self, root: Path | str, *, read_only: bool = True) -> None:
+        super().__init__(root, read_only=read_only)
+        self.identity = identity(Path(root))
+        self._unchecked = dict(check_files(Path(root), chunks=False))
+
+    async def get(self, key: str, *args: Any, **options: Any) -> Any:
+        """Return what is stored under a key, or None."""
+        value = await super().get(key, *args, **options)
+        self._check_read(key)
+        return value
+
+    def get_sync(self, key: str, *args: Any, **options: Any) -> Any:
+        """Return what is stored under a key, or None: the same without waiting in between."""
+        value = super().get_sync(key, *args, **options)
+        self._check_read(key)
+        return value
+
+    def _check_read(self, key: str) -> None:
+        self.check()  # afterwards: what was there until now was there while it was read
+        if key in self._unchecked:
+            check_chunk(Path(self.root), key, self._unchecked[key])
+            self._unchecked.pop(key, None)
+
+    def check(self) -> None:
+        """Check that the result is still the one that was opened.
+
+        Raises
+        ------
+        StoreError
+            If a run has merged another one meanwhile, or the folder is gone.
+        """
+        if self.identity is None or identity(Path(self.root)) != self.identity:
+            raise StoreError(
+                f"{self.root} is no longer the result that was opened: a run has merged into its "
+                "folder, or it was deleted. Open it again, or load() it before."
+            )
 
 
 @dataclass(frozen=True)
@@ -28,29 +88,28 @@ class StudyFolder:
     def result(self) -> xr.DataTree:
         """The merged result, read lazily; ``xarray.open_datatree(folder / "result.zarr")``.
 
-        Its files are checked first: xarray alone reads a missing chunk as NaN. A run that merges
-        something else into the folder replaces them: what is read after that raises a StoreError.
-        Open the result again then, or ``load()`` it beforehand.
+        xarray alone reads a missing or damaged chunk as NaN or as data; here it is a StoreError,
+        when the result is opened or when the chunk is read. A run that merges something else into
+        the folder replaces the files: what is read after that raises a StoreError. Open the
+        result again then, or ``load()`` it beforehand.
 
         Raises
         ------
         StoreError
             If a file of the result is missing, truncated or changed.
         """
-        from .opened import OpenResult
-
         path = result_path(self.folder)
         while True:
-            _settle(self.folder)
-            store = OpenResult(path)
+            _wait_for_result(self.folder)
+            opened = identity(path)
             try:
-                check_seal(path)
+                store = OpenResult(path)
                 tree = xr.open_datatree(store, engine="zarr")
                 store.check()
                 return tree
             except StoreError:
-                if identity(path) == store.identity:
-                    raise  # else a run has just merged: that result is looked at instead
+                if identity(path) == opened:
+                    raise  # else a run has just merged, and that result is opened instead
 
     def report(self, path: str | Path) -> Path:
         """Write the page, one HTML file that opens without a network, and return its path."""
@@ -67,19 +126,20 @@ def open_study(folder: str | Path) -> StudyFolder:
     StoreError
         If `folder` is no study, or has no merged result yet.
     """
-    place = Path(folder)
-    if not settings_path(place).exists():
-        raise StoreError(f"{place} is no study folder (it has no {settings_path(place).name}).")
-    _settle(place)
-    if not result_path(place).is_dir():
-        raise StoreError(f"{place} has no merged result yet; run the study again to finish it.")
-    return StudyFolder(place)
+    folder = Path(folder)
+    settings = settings_path(folder)
+    if not settings.exists():
+        raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
+    _wait_for_result(folder)
+    if not result_path(folder).is_dir():
+        raise StoreError(f"{folder} has no merged result yet; run the study again to finish it.")
+    return StudyFolder(folder)
 
 
-def _settle(folder: Path) -> None:
+def _wait_for_result(folder: Path) -> None:
     """Wait while a run may be between its two renames: for a moment there is no result."""
     path = result_path(folder)
-    for _ in range(_LOOKS):
+    for _ in range(_TRIES):
         if path.is_dir() or not any(folder.glob(f".{path.name}.*.tmp")):
             return
         time.sleep(0.01)

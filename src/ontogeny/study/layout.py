@@ -12,13 +12,22 @@ __all__ = [
     "WRITTEN",
     "cell_path",
     "claim_path",
+    "digests_path",
     "reference_path",
     "result_path",
     "settings_path",
     "state_path",
+    "summary_path",
 ]
 
-WRITTEN = (".*.tmp", "cells/*/.*.tmp", "states/.*.tmp", "retained/.*.tmp", ".claims/.*.tmp")
+WRITTEN = (
+    ".*.tmp",
+    "cells/*/.*.tmp",
+    "states/.*.tmp",
+    "summaries/.*.tmp",
+    "retained/.*.tmp",
+    ".claims/.*.tmp",
+)
 """Globs of the temporary files of what is written whole."""
 
 
@@ -42,6 +51,16 @@ def reference_path(folder: Path, need: Reference) -> Path:
     """Return the file of what `need` gave at the reference step."""
     digest = hashlib.blake2b(repr(need).encode(), digest_size=8).hexdigest()
     return folder / "states" / f"reference-{digest}.safetensors"
+
+
+def summary_path(folder: Path, node: str) -> Path:
+    """Return the file of the summary of an observable."""
+    return folder / "summaries" / f"{_safe(node)}.safetensors"
+
+
+def digests_path(folder: Path) -> Path:
+    """Return the file of the digests of weights."""
+    return folder / "digests.json"
 
 
 def claim_path(folder: Path, task: str) -> Path:

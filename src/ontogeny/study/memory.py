@@ -1,4 +1,4 @@
-"""Whether what a study holds at once fits into this machine: said before anything is computed."""
+"""Whether what a study holds at once fits into this machine, checked before it computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells to one labelled result: stacked, summarised, swapped in whole."""
+"""From cells to one labelled result: stacked, summarised, put in place whole."""
 
 from __future__ import annotations
 
@@ -20,41 +20,37 @@ import xarray as xr
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
-from ..observables.attributes import named
-from ..store import Cell, read_cell, temporary
-from .layout import cell_path, result_path
-from .seal import same_content, seal
+from ..store import Cell, temporary
+from .checksums import same_content, write_checksums
+from .layout import cell_path, result_path, summary_path
 
-__all__ = ["merge", "provenance", "stack", "write_result"]
+__all__ = ["merge", "provenance", "stack", "summarised", "summary_data", "write_result"]
 
 log = logging.getLogger("ontogeny.study")
 
 
 def merge(
-    folder: Path,
-    observables: Sequence[Observable],
-    keys: Mapping[str, Sequence[int | str]],
-    attributes: Mapping[str, Any],
-    read: Callable[[Path], Cell] = read_cell,
+    folder: Path, nodes: Sequence[str], attributes: Mapping[str, Any], read: Callable[[Path], Cell]
 ) -> xr.DataTree:
-    """Stack every observable's cells, summarise them, and return the tree."""
-    nodes: dict[str, xr.Dataset] = {}
-    for observable in _ordered(observables):
-        stacked = stack(folder, observable, keys[observable.name], read)
-        stacked.attrs["reference_step"] = attributes["reference_step"]
-        others = {name: nodes[name] for name in observable.depends_on}
-        summarised = _summarised(observable, stacked, others)
-        nodes[observable.name] = named(summarised, observable.variables)
-    ordered = {o.name: nodes[o.name] for o in observables}
-    root = xr.Dataset(attrs={**attributes, **provenance()})
-    return xr.DataTree.from_dict({"/": root, **ordered})
+    """Return the tree of all summaries."""
+    log.debug("phase=merging")
+    data = {node: summary_data(read(summary_path(folder, node))) for node in nodes}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={**attributes, **provenance()}), **data})
+
+
+def summary_data(cell: Cell) -> xr.Dataset:
+    """Return what a summary holds, with NumPy's own strings where it had them."""
+    data = cell.data
+    for name in cell.provenance["texts"]:
+        data[name] = data[name].astype(str)
+    return data
 
 
 def stack(
     folder: Path,
     observable: Observable,
     keys: Sequence[int | str],
-    read: Callable[[Path], Cell] = read_cell,
+    read: Callable[[Path], Cell],
 ) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason."""
     dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
@@ -91,11 +87,10 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     One that says the same as the old result is not swapped in: that may be open somewhere.
     """
     path = result_path(folder)
-    log.debug("phase=merging")
     new = temporary(path)
     try:
         tree.to_zarr(new, zarr_format=2, consolidated=True)
-        seal(new)
+        write_checksums(new)
         if not same_content(new, path):
             _swap(new, path)
     finally:
@@ -119,23 +114,10 @@ def _swap(new: Path, path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _ordered(observables: Sequence[Observable]) -> list[Observable]:
-    """Return the observables so that each comes after those it depends on."""
-    waiting, done, ordered = list(observables), set[str](), list[Observable]()
-    while waiting:
-        ready = [o for o in waiting if set(o.depends_on) <= done]
-        if not ready:
-            names = ", ".join(o.name for o in waiting)
-            raise StoreError(f"observables depend on nodes that the study lacks: {names}")
-        ordered += ready
-        done |= {o.name for o in ready}
-        waiting = [o for o in waiting if o not in ready]
-    return ordered
-
-
-def _summarised(
+def summarised(
     observable: Observable, data: xr.Dataset, others: Mapping[str, xr.Dataset]
 ) -> xr.Dataset:
+    """Return the stacked cells with their summary; ``failed`` holds why it could not be made."""
     if observable.needs() and not set(data.data_vars) - {"status"}:
         return data.assign_attrs(failed="no cell of this observable could be computed")
     try:

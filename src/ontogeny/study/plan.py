@@ -1,27 +1,44 @@
-"""What a run will do: which cells are done, which are not and why, and what it costs."""
+"""What a run will do: which cells are done, which are not and why, and what they cost."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from ..needs import Reference
+from ..inputs import Inputs
+from ..needs import Need
+from ..observables import Observable
+from ..store import Cell
+from ..trajectory import Trajectory
+from .cache import DigestCache
+from .graph import BlockCell, StateCell, StepCell, StudyCell, header_of
+from .probe import Probe
 
-__all__ = ["Entry", "Plan"]
+__all__ = ["Entry", "Plan", "make_plan", "price"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell, state or reference: whether it stands, and if not, why."""
+    """One cell: whether it stands, and if not, why."""
 
-    node: str
-    key: int | str
-    fingerprint: Mapping[str, Any]
+    cell: StudyCell
     outcome: str
     """``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed)."""
     why: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str:
+        """Name of its observable."""
+        return self.cell.node
+
+    @property
+    def key(self) -> int | str:
+        """Its step, block or layer."""
+        return self.cell.key
 
     @property
     def to_do(self) -> bool:
@@ -34,8 +51,9 @@ class Plan:
     """Everything that a run reads, computes and stores; ``print`` it."""
 
     entries: list[Entry] = field(default_factory=list)
-    states: list[Entry] = field(default_factory=list)
-    references: dict[Reference, Entry] = field(default_factory=dict)
+    """The cells of observables."""
+    prepared: list[Entry] = field(default_factory=list)
+    """References and states, which are computed before them."""
     steps: tuple[int, ...] = ()
     forwards: int = 0
     """Passes over an input set that are still to be run."""
@@ -62,12 +80,12 @@ class Plan:
     @property
     def checkpoints(self) -> int:
         """Checkpoints that will be read for cells of their own."""
-        return len({e.key for e in self.entries if e.to_do and isinstance(e.key, int)})
+        return len({e.key for e in self.entries if e.to_do and isinstance(e.cell, StepCell)})
 
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
         reasons = Counter(
-            line for e in [*self.states, *self.entries] if e.outcome == "stale" for line in e.why
+            line for e in [*self.prepared, *self.entries] if e.outcome == "stale" for line in e.why
         )
         return [f"{line} ({n} cell{'s' * (n != 1)})" for line, n in reasons.most_common()]
 
@@ -99,3 +117,61 @@ def _bytes(count: int) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:.3g} TB"
+
+
+def make_plan(
+    cells: Sequence[StudyCell],
+    folder: Path | None,
+    trajectory: Trajectory,
+    digests: DigestCache,
+    read: Callable[[Path], Cell],
+) -> Plan:
+    """Compare what a folder holds with the cells of a study, which come in their order.
+
+    A cell that reads one that is still to be computed is to be computed as well; whether that
+    changes anything is found out when it is its turn.
+    """
+    plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
+    outcomes: dict[Path, str] = {}
+    header = None if folder is None else cache(header_of(folder))
+    for cell in cells:
+        before = {outcomes[place] for place in cell.reads}
+        known = None if before & {"new", "stale"} else header
+        outcome, why = cell.check(folder, trajectory, digests.whole, known, read)
+        if outcome == "done" and "retry" in before:
+            outcome, why = "retry", ("what it reads had failed and is tried again",)
+        outcomes[cell.place] = outcome
+        (plan.entries if cell.observed else plan.prepared).append(Entry(cell, outcome, why))
+    return plan
+
+
+def price(
+    plan: Plan,
+    probe: Probe,
+    inputs: Mapping[str, Inputs],
+    by_name: Mapping[str, Observable],
+    batch_size: int,
+    others: Sequence[Sequence[Need]] = (),
+) -> None:
+    """Write into a plan what its cells cost.
+
+    `others` are the needs that states read of further checkpoints, as far as that is known.
+    """
+    entries = [e for e in [*plan.prepared, *plan.entries] if e.to_do]
+    groups: dict[Any, list[Need]] = {}
+    for entry in entries:
+        needs = entry.cell.needs(by_name)
+        if needs or isinstance(entry.cell, StepCell | StateCell):
+            group = entry.key if entry.cell.observed else "prepared"
+            groups.setdefault(group, []).extend(needs)
+    readings: list[Sequence[Need]] = [*groups.values(), *others]
+    for reading in readings:
+        keys = {probe.passes[need] for need in reading if need in probe.passes}
+        plan.forwards += len(keys)
+        plan.batches += sum(-(-len(inputs[key.on]) // batch_size) for key in keys)
+        held = sum(probe.bytes.get(need, 0) for need in set(reading))
+        plan.activation_bytes = max(plan.activation_bytes, held)
+    blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)
+    plan.retained_bytes = sum(probe.block_bytes.values()) * len(plan.steps) * blocks
+    read = len(readings) + len(plan.steps) * blocks
+    plan.weight_bytes = probe.parameters * 4 * read

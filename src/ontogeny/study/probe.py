@@ -1,4 +1,4 @@
-"""The look at one checkpoint before a study starts: what matches, what is read, what it costs.
+"""One checkpoint is examined before a study starts: what matches, what is read, what it costs.
 
 It also refuses a model whose result for a text depends on what the text is batched with.
 """
@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-
-from torch import nn
+from typing import Any
 
 from .. import capture
 from ..errors import ArgumentError, CheckpointError, NonFiniteError, suggestion
 from ..inputs import Inputs
-from ..needs import Activations, Gradients, InputSet, Model, Need, Reference, Series, Weights
+from ..needs import Need, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .readings import vocabulary_size
@@ -30,26 +29,22 @@ log = logging.getLogger("ontogeny.study")
 
 @dataclass(frozen=True)
 class Probe:
-    """What one checkpoint told: see the fields."""
+    """What was found at one checkpoint: see the fields."""
 
     reads: Mapping[Need, frozenset[str] | None]
-    """Tensor names that each need depends on; None where they cannot be told apart: all."""
+    """Tensor names that each need depends on; None means all."""
+    passes: Mapping[Need, capture.PassKey]
+    """The forward pass of each need that shares passes."""
+    bytes: Mapping[Need, int]
+    """Bytes that the value of each need holds."""
+    layers: Mapping[Need, tuple[str, ...]]
+    """Labels of the layers in the value of each need."""
     blocks: Mapping[str, tuple[str, ...]]
     """Weight blocks of each observable that is mapped over blocks, by node name."""
     weight_blocks: Mapping[str, capture.WeightBlock]
     """How each weight block is read, by its name; the same at every checkpoint."""
     block_bytes: Mapping[str, int]
     """Size in float32 of the stored tensors that weight blocks are read from."""
-    bytes: Mapping[Activations, int]
-    """Size of each activation reading in float32."""
-    layers: Mapping[Activations, tuple[str, ...]]
-    """Module paths of each activation reading."""
-
-    def layers_of(self, observable: Observable) -> tuple[str, ...]:
-        """Return the module paths that an observable's activations are read from."""
-        needs = (need for need in observable.needs() if isinstance(need, Activations))
-        return tuple(dict.fromkeys(path for need in needs for path in self.layers[need]))
-
     positions: str
     """How position ids are given so that batches do not matter."""
     batch_difference: float
@@ -59,6 +54,11 @@ class Probe:
     """Attention implementation of the model, as transformers names it; empty elsewhere."""
     parameters: int
 
+    def layers_of(self, observable: Observable) -> tuple[str, ...]:
+        """Return the labels of the layers that an observable reads of a checkpoint."""
+        labels = (self.layers[need] for need in observable.needs() if need in self.layers)
+        return tuple(dict.fromkeys(label for each in labels for label in each))
+
 
 def probe(
     trajectory: Trajectory,
@@ -67,7 +67,7 @@ def probe(
     settings: Settings,
     hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
 ) -> Probe:
-    """Look at the first checkpoint, or at another where that one cannot be read.
+    """Examine the first checkpoint, or another where that one cannot be read.
 
     `hold` gives a context with a trajectory that is read within the bound on disk.
 
@@ -78,7 +78,7 @@ def probe(
     CheckpointError, NonFiniteError
         If none of three checkpoints can be read: what was wrong with the first.
     """
-    _check_names([_plain(n) for o in observables for n in o.needs()], inputs)
+    _check_names([n.at_step for o in observables for n in o.needs()], inputs)
     for observable in observables:
         observable.check_inputs(inputs)
     steps = [int(s) for s in trajectory.steps]
@@ -88,7 +88,7 @@ def probe(
             with hold(trajectory.select(steps=[step])) as present:
                 return _probe_at(present, inputs, observables, settings)
         except (CheckpointError, NonFiniteError) as error:
-            log.debug("step %d cannot be looked at: %s", step, error)
+            log.debug("step %d cannot be read: %s", step, error)
             first = first or error
     assert first is not None
     raise first
@@ -103,54 +103,43 @@ def _probe_at(
     (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
     model = skeleton.load(checkpoint)
-    needs = list(dict.fromkeys(_plain(n) for o in observables for n in o.needs()))
-    forward = [
-        n for n in needs if not isinstance(n, Weights | Model | Gradients | InputSet | Series)
-    ]
-    differentiated = [n for n in needs if isinstance(n, Gradients)]
-    for need in differentiated:
-        capture.gradients(model, need, inputs)  # an unknown loss is said now, not hours later
-    layers = {
-        n: tuple(capture.match_layers(model, n.patterns))
-        for n in forward
-        if isinstance(n, Activations)
-    }
+    needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
+    of_steps = [need for need in needs if need.over == "step"]
+    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    layers: dict[Need, tuple[str, ...]] = {}
+    for need, source in found.items():
+        need.check(source)  # what does not fit is refused now, not hours later
+        if labels := need.labels(source):
+            layers[need] = labels
     positions, difference = "auto", 0.0
-    if forward or differentiated:
-        watched = sorted({path for paths in layers.values() for path in paths})
-        found = [
+    if any(need.runs_model for need in found):
+        watched = sorted({label for labels in layers.values() for label in labels})
+        checks = [
             capture.check_batch_invariance(model, each, watched or None) for each in inputs.values()
         ]
-        difference = max(f.difference for f in found)
-        positions = max((f.positions for f in found), key=("model", "mask", "right").index)
+        difference = max(check.difference for check in checks)
+        positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
     settings = dataclasses.replace(settings, positions=positions)
-    sizes = {n: _size(model, n, inputs) for n in layers}
+    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    keys = {need: need.pass_key(source) for need, source in found.items()}
     with checkpoint.open() as reader:
-        names = list(reader.names())
-        tensor_bytes = {name: 4 * math.prod(reader.shape(name)) for name in names}
-        blocks = {
-            o.name: tuple(
-                block
-                for need in o.needs()
-                if isinstance(need, Weights)
-                for block in capture.match_blocks(reader, need.patterns)
-            )
-            for o in observables
-            if o.over_blocks
-        }
+        stored = set(reader.names())
+        tensor_bytes = {name: 4 * math.prod(reader.shape(name)) for name in stored}
+        blocks = {o.name: _blocks(reader, o) for o in observables if o.over_blocks}
         configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
         weight_blocks = {
             name: capture.weight_block(reader, name, configuration, tokens)
             for name in {name for each in blocks.values() for name in each}
         }
+    names = skeleton.file_names()
     return Probe(
-        reads=_reads(model, forward, inputs, settings, skeleton.file_names(), set(names))
-        | {need: frozenset() for need in needs if isinstance(need, InputSet)},
+        reads={n: _stored(n.tensors(source), names, stored) for n, source in found.items()},
+        passes={need: key for need, key in keys.items() if isinstance(key, capture.PassKey)},
+        bytes={need: need.size(source) for need, source in found.items()},
+        layers=layers,
         blocks=blocks,
         weight_blocks=weight_blocks,
         block_bytes={b.tensor: tensor_bytes[b.tensor] for b in weight_blocks.values()},
-        bytes=sizes,
-        layers=layers,
         positions=positions,
         batch_difference=difference,
         model_class=type(model).__name__,
@@ -159,8 +148,10 @@ def _probe_at(
     )
 
 
-def _plain(need: Need) -> Need:
-    return need.need if isinstance(need, Reference) else need
+def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
+    """Return the weight blocks that an observable is mapped over."""
+    patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
+    return tuple(name for each in patterns for name in capture.match_blocks(reader, each))
 
 
 def _check_names(needs: Sequence[Need], inputs: Mapping[str, Inputs]) -> None:
@@ -174,32 +165,12 @@ def _check_names(needs: Sequence[Need], inputs: Mapping[str, Inputs]) -> None:
             )
 
 
-def _inputs_of(need: Need, inputs: Mapping[str, Inputs]) -> Inputs:
-    name = getattr(need, "on", None)
-    return inputs[name] if name is not None else next(iter(inputs.values()))
-
-
-def _size(model: nn.Module, need: Activations, inputs: Mapping[str, Inputs]) -> int:
-    rows = len(_inputs_of(need, inputs).sample(need.tokens, need.max_tokens, need.random_state))
-    shapes = [info.shape for info in capture.list_layers(model, need.patterns)]
-    return rows * 4 * sum(int(shape[-1]) for shape in shapes if shape)
-
-
-def _reads(
-    model: nn.Module,
-    needs: Sequence[Need],
-    inputs: Mapping[str, Inputs],
-    settings: Settings,
-    file_names: Mapping[str, str],
-    stored: set[str],
-) -> dict[Need, frozenset[str] | None]:
-    """Return the stored tensors behind each need; None where a name cannot be traced."""
-    reading = capture.ReadingSettings(
-        batch_size=settings.batch_size, device=settings.device, positions=settings.positions
-    )
-    reads: dict[Need, frozenset[str] | None] = {}
-    for need, names in capture.modules_read(model, needs, inputs, reading).items():
-        traced = {file_names.get(name) for name in names}
-        known = frozenset(name for name in traced if name is not None and name in stored)
-        reads[need] = known if None not in traced and len(known) == len(traced) else None
-    return reads
+def _stored(
+    tensors: set[str] | None, file_names: Mapping[str, str], stored: set[str]
+) -> frozenset[str] | None:
+    """Return tensors under the names that files give them; None where one cannot be traced."""
+    if tensors is None:
+        return None
+    traced = {file_names.get(name) for name in tensors}
+    known = frozenset(name for name in traced if name is not None and name in stored)
+    return known if None not in traced and len(known) == len(traced) else None

@@ -1,4 +1,4 @@
-"""How a run tells what it does; the command shows it, a notebook may ignore it."""
+"""How a run reports what it does; the command shows it, a notebook may ignore it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Progress(Protocol):
     """Receives what happens in a run, in order, in the process that started it."""
 
     def note(self, text: str) -> None:
-        """Say one line, such as what has changed since the last run."""
+        """Show one line, such as what has changed since the last run."""
         ...
 
     def start(self, tasks: int, cells: int) -> None:
-        """Begin: so many tasks with so many cells are to do."""
+        """Begin: `tasks` tasks with `cells` cells are to do."""
         ...
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Says nothing.
+    """Shows nothing.
 
     Examples
     --------

@@ -1,37 +1,149 @@
-"""The concrete readings that observables are given (see `ontogeny.observables.Reading`)."""
+"""What observables are given (see `ontogeny.observables.Reading`), and how a checkpoint is read.
+
+These functions run in any process or thread.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ..capture import WeightBlock
-from ..errors import ArgumentError, suggestion
+from .. import capture
+from ..errors import ArgumentError, CheckpointError, StoreError, suggestion
+from ..inputs import Inputs
 from ..needs import Need, Reference, Series
 from ..observables import Observable
 from ..store import read_cell
 from ..trajectory import Trajectory
-from .digests import whole_digest
-from .layout import cell_path
-
-if TYPE_CHECKING:
-    from .tasks import Job
+from .cache import DigestCache
+from .layout import cell_path, digests_path, reference_path, state_path
+from .settings import Settings
 
 __all__ = [
+    "Job",
     "ReadBlock",
     "ReadSeries",
     "ReadStep",
     "RunView",
-    "restore_reference",
+    "Values",
+    "load_state",
+    "own_needs",
+    "read_needs",
+    "release_skeleton",
+    "restored",
     "store_reference",
     "vocabulary_size",
 ]
 
+log = logging.getLogger("ontogeny.study")
+_local = threading.local()
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of one run share, as picklable values."""
+
+    token: str
+    folder: Path
+    observables: tuple[Observable, ...]
+    inputs: Mapping[str, Inputs]
+    settings: Settings
+
+    @cached_property
+    def by_name(self) -> dict[str, Observable]:
+        """The observables by their node names."""
+        return {o.name: o for o in self.observables}
+
+    @cached_property
+    def digests(self) -> DigestCache:
+        """The digests of weights that the run has noted in its folder."""
+        return DigestCache(digests_path(self.folder))
+
+
+def own_needs(observable: Observable) -> list[Need]:
+    """Return the needs that are read of every checkpoint itself."""
+    return [n for n in observable.needs() if n.at_step is n]
+
+
+def read_needs(
+    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
+) -> dict[Need, Any]:
+    """Load one checkpoint into this thread's skeleton and read all `needs` of it."""
+    log.debug("phase=loading step=%d", step)
+    model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
+    log.debug("phase=capturing step=%d", step)
+    return capture.read(model, needs, job.inputs, job.settings.reading_settings())
+
+
+class Values(Mapping[Need, Any]):
+    """The values of needs at one checkpoint; asking for one that cannot be read raises why."""
+
+    def __init__(self, job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]) -> None:
+        self._values: dict[Need, Any] = {}
+        self._errors: dict[Need, Exception] = {}
+        needs = list(dict.fromkeys(needs))
+        try:
+            self._values = read_needs(job, trajectory, step, needs) if needs else {}
+        except CheckpointError as error:
+            self._errors = dict.fromkeys(needs, error)
+        except Exception as error:  # a need that cannot be read must not cost the others theirs
+            log.debug("reading together failed (%s); reading one by one", error)
+            for need in needs:
+                try:
+                    self._values |= read_needs(job, trajectory, step, [need])
+                except Exception as own:
+                    self._errors[need] = own
+
+    @classmethod
+    def failed(cls, needs: Sequence[Need], error: Exception) -> Values:
+        """Return the values of a checkpoint that cannot be read."""
+        found = cls.__new__(cls)
+        found._values, found._errors = {}, dict.fromkeys(needs, error)
+        return found
+
+    def __getitem__(self, need: Need) -> Any:
+        if need in self._errors:
+            raise self._errors[need]
+        return self._values[need]
+
+    def __contains__(self, need: object) -> bool:
+        return need in self._values
+
+    def __iter__(self) -> Iterator[Need]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _skeleton(job: Job, trajectory: Trajectory) -> Any:
+    """Return this thread's one model skeleton of the run."""
+    if getattr(_local, "token", None) != job.token:
+        settings = job.settings
+        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
+        _local.token = job.token
+    return _local.skeleton
+
+
+def release_skeleton() -> None:
+    """Drop this thread's model."""
+    _local.token = _local.skeleton = _local.model = None
+
+
+def restored(observable: Observable) -> AbstractContextManager[Any]:
+    """Return a context after which this thread's model is as it was, if `observable` gets it."""
+    exclusive = any(need.exclusive for need in observable.needs())
+    return capture.untouched(_local.model) if exclusive else nullcontext()
 
 
 class ReadStep:
@@ -54,32 +166,39 @@ class ReadStep:
         return self.step in self._job.settings.noise_steps
 
     def __getitem__(self, need: Need) -> Any:
+        self._check_declared(need)
+        if isinstance(need, Reference):
+            return _load_reference(self._job, need)
+        return self._values[need]
+
+    def units(self, need: Need) -> np.ndarray:
+        """Return the index of the text that each row of a need's value belongs to."""
+        self._check_declared(need)
+        read = need.at_step
+        return read.units(self._job.inputs[read.on or next(iter(self._job.inputs))])
+
+    def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
             declared = ", ".join(map(repr, self._observable.needs()))
             raise ArgumentError(
                 f"{self._observable.name} asked for {need!r}, which its needs() does not declare; "
                 f"it declares {declared}."
             )
-        if isinstance(need, Reference):
-            from .work import load_reference
-
-            return load_reference(self._job, need)
-        return self._values[need]
 
 
 class RunView:
-    """The study as `prepare` sees it; it notes what was looked at, for the state's fingerprint."""
+    """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
 
     def __init__(
         self,
         job: Job,
         trajectory: Trajectory,
         observable: Observable,
-        cache: Mapping[int, Mapping[Need, Any]],
+        values: Mapping[Need, Any],
     ) -> None:
         self.reference_step = job.settings.reference_step
         self._job, self._trajectory, self._observable = job, trajectory, observable
-        self._cache = cache
+        self._at_reference = values
         self._read: set[int] = set()
         self._saw_steps = False
 
@@ -91,32 +210,31 @@ class RunView:
 
     def reading(self, step: int) -> ReadStep:
         """Read one checkpoint for the observable's needs."""
-        from .work import own_needs, read_needs
-
         self._read.add(int(step))
         own = own_needs(self._observable)
-        values = self._cache.get(step)
-        if values is None or any(need not in values for need in own):
+        values = self._at_reference if step == self.reference_step else {}
+        if any(need not in values for need in own):
             values = read_needs(self._job, self._trajectory, step, own)
         return ReadStep(self._job, self._observable, step, values)
 
-    def components(self) -> dict[str, Any]:
+    def observed_dependencies(self) -> dict[str, Any]:
         """Return what the state depends on beside the reference step, for its fingerprint."""
         others = sorted(self._read - {self.reference_step})
-        components: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         if others:
-            components["other_weights"] = {
-                str(step): whole_digest(self._trajectory[step]) for step in others
-            }
+            digest = self._job.digests.whole
+            found["other_weights"] = {str(s): digest(self._trajectory[s]) for s in others}
         if self._saw_steps:
-            components["steps"] = [int(s) for s in self._trajectory.steps]
-        return components
+            found["steps"] = [int(s) for s in self._trajectory.steps]
+        return found
 
 
 class ReadBlock:
     """One weight matrix over all steps, read in chunks from memory-mapped files."""
 
-    def __init__(self, trajectory: Trajectory, block: WeightBlock, reference_step: int) -> None:
+    def __init__(
+        self, trajectory: Trajectory, block: capture.WeightBlock, reference_step: int
+    ) -> None:
         self.name = block.name
         self.steps = trajectory.steps
         self.reference_step = reference_step
@@ -190,10 +308,28 @@ def store_reference(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
-def restore_reference(data: xr.Dataset) -> Any:
-    """Return the value that `store_reference` was given; tensors share the file's memory map."""
-    if data.attrs["reference"] == "dataset":
-        return data
+def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
+    """Return the stored state of an observable, memory-mapped, or None."""
+    path = state_path(job.folder, observable.name)
+    if type(observable).prepare is Observable.prepare:
+        return None
+    data = read_cell(path, verify=False).data
+    return None if "empty" in data.attrs else data
+
+
+def _load_reference(job: Job, need: Reference) -> Any:
+    """Return what `need` gave at the reference step; tensors share the file's memory map.
+
+    Raises
+    ------
+    StoreError
+        If it could not be read there.
+    """
+    cell = read_cell(reference_path(job.folder, need), verify=False)
+    if cell.status != "done":
+        raise StoreError(f"reference step {job.settings.reference_step} {cell.status}")
+    if cell.data.attrs["reference"] == "dataset":
+        return cell.data
     import torch
 
-    return {str(path): torch.from_numpy(v.values) for path, v in data.data_vars.items()}
+    return {str(path): torch.from_numpy(v.values) for path, v in cell.data.data_vars.items()}

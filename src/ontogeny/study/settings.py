@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, check_choice, check_whole
+
+if TYPE_CHECKING:
+    from ..capture import ReadingSettings
 
 __all__ = ["Settings", "noise_steps", "resolve_device", "resolve_reference"]
 
@@ -42,6 +45,12 @@ class Settings:
             "threads": self.threads,
             "positions": self.positions,
         }
+
+    def reading_settings(self) -> ReadingSettings:
+        """Return how models are read."""
+        from ..capture import ReadingSettings
+
+        return ReadingSettings(self.batch_size, self.device, self.positions)
 
     def torch_dtype(self) -> Any:
         """Return the dtype of the weights as PyTorch's."""

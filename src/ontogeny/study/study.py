@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import uuid
@@ -19,21 +20,21 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..store import sweep, write_json
 from ..trajectory import Prefetch, Trajectory
+from .build import Graph
+from .cache import DigestCache, VerifiedCellCache
 from .checks import check_observables, check_trajectory, named_inputs
 from .claims import held, sweep_claims
-from .digests import DigestCache, whole_digest
-from .execution import compute
-from .layout import WRITTEN, settings_path
+from .graph import StateCell, observed_steps
+from .layout import WRITTEN, digests_path, settings_path
 from .memory import too_large, workers_here
 from .merge import merge, write_result
-from .plan import Plan
-from .planner import Planner
+from .plan import Plan, make_plan, price
 from .probe import Probe, probe
 from .progress import Progress, Silent
+from .readings import Job, release_skeleton
+from .schedule import compute, summarise
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
-from .tasks import Job
 from .threads import pinned
-from .work import release_skeleton
 
 __all__ = ["Study"]
 
@@ -95,7 +96,7 @@ class Study:
             "threads": threads,
         }
         self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
-        self._settings({})  # a wrong option is said here and not after the first download
+        self._settings({})  # refuses a wrong option now and not after the first download
 
     @property
     def device(self) -> str:
@@ -104,11 +105,22 @@ class Study:
 
     def plan(self, folder: str | Path | None = None) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written."""
-        place = None if folder is None else Path(folder)
-        settings = self._settings(_frozen(place))
-        plan = self._planner(place, settings, DigestCache(_digest_path(place))).plan()
+        path = None if folder is None else Path(folder)
+        graph = self._graph(self._settings(_frozen(path)), _digests(path))
+        plan = self._plan(graph, path, VerifiedCellCache())
         problem = too_large(plan.activation_bytes)
         plan.notes += [f"too large: {problem}"] if problem else []
+        return plan
+
+    def _plan(self, graph: Graph, folder: Path | None, read: VerifiedCellCache) -> Plan:
+        plan = make_plan(graph.cells(), folder, self.trajectory, graph.digests, read)
+        others = [
+            entry.cell.needs(graph.by_name)
+            for entry in plan.prepared
+            if entry.to_do and folder is not None and isinstance(entry.cell, StateCell)
+            for _ in observed_steps(folder / entry.cell.place).get("other_weights", ())
+        ]
+        price(plan, self._probe, self.inputs, graph.by_name, graph.settings.batch_size, others)
         return plan
 
     def run(
@@ -125,7 +137,7 @@ class Study:
         ----------
         folder
             The study's folder; a run that was stopped goes on where it was. Several runs of the
-            same study, also on other machines, share its work: each takes what no other is at.
+            same study, also on other machines, share its work: each takes what no other works on.
         executor
             Any ``concurrent.futures.Executor``; ``None`` computes here, one task after another.
         progress
@@ -148,13 +160,13 @@ class Study:
         StoreError
             If the folder is not usable, or worker processes died; finished cells are kept.
         """
-        place, progress = Path(folder), progress or Silent()
-        settings = self._prepare_folder(place)
+        path, progress = Path(folder), progress or Silent()
+        settings = self._prepare_folder(path)
         if max_revisions is not None:
             self._hold = self._one_revision
-        digests = DigestCache(_digest_path(place))
-        planner = self._planner(place, settings, digests)
-        plan = planner.plan()
+        digests, read = _digests(path), VerifiedCellCache()
+        graph = self._graph(settings, digests)
+        plan = self._plan(graph, path, read)
         digests.save()
         at_once = min(workers_here(executor), plan.checkpoints)
         if problem := too_large(plan.activation_bytes, at_once):
@@ -162,10 +174,14 @@ class Study:
         for line in plan.changes():
             progress.note(f"changed: {line}")
         job = Job(
-            uuid.uuid4().hex, place.resolve(), self.observables, self.inputs, planner.settings
+            uuid.uuid4().hex,
+            path.resolve(),
+            self.observables,
+            self.inputs,
+            graph.settings,
         )
         try:
-            problems = compute(job, planner, plan, executor, progress, max_revisions)
+            problems = compute(job, self.trajectory, plan, executor, progress, max_revisions)
         finally:
             progress.finish()
             digests.save()
@@ -174,27 +190,21 @@ class Study:
             progress.note(line)
         if len(problems) > _SHOWN:
             progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
-        tree = self._merge(place, planner, problems)
-        for finding in json.loads(tree.attrs["findings"]):
-            progress.note(f"audit: {finding['message']}")
-        return tree
-
-    def _merge(self, place: Path, planner: Planner, problems: Sequence[str]) -> xr.DataTree:
-        keys = {o.name: planner.keys(o) for o in self.observables}
-        tree = merge(
-            place, self.observables, keys, self._attributes(planner, problems), planner.read
-        )
+        summarise(job, self.trajectory, graph.summaries(), read, progress.note)
+        tree = merge(job.folder, list(graph.by_name), self._attributes(graph), read)
         failed = [
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]
         tree.attrs["problems"] = json.dumps([*problems, *failed])
-        write_result(place, tree)
+        write_result(path, tree)
+        for finding in json.loads(tree.attrs["findings"]):
+            progress.note(f"audit: {finding['message']}")
         return tree
 
-    def _attributes(self, planner: Planner, problems: Sequence[str]) -> dict[str, Any]:
+    def _attributes(self, graph: Graph) -> dict[str, Any]:
         found = self._probe
         settings = {
-            **planner.settings.to_dict(),
+            **graph.settings.to_dict(),
             "reference": self._reference,
             "batch_difference": found.batch_difference,
             "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in self.observables},
@@ -208,17 +218,16 @@ class Study:
             "nodes": json.dumps([o.name for o in self.observables]),
             "settings": json.dumps(settings),
             "steps": json.dumps([int(s) for s in self.trajectory.steps]),
-            "reference_step": planner.settings.reference_step,
+            "reference_step": graph.settings.reference_step,
             "findings": json.dumps(self.trajectory.audit().to_records()),
             "inputs": json.dumps(inputs),
-            "trajectory": json.dumps(self._source(planner.digests)),
+            "trajectory": json.dumps(self._source(graph.digests)),
             "model": json.dumps({"class": found.model_class, "parameters": found.parameters}),
-            "problems": json.dumps(list(problems)),
         }
 
     def _source(self, digests: DigestCache) -> dict[str, Any]:
         """Return where the checkpoints come from, and a digest of the weights of each."""
-        found = {str(c.step): whole_digest(c, digests) for c in self.trajectory}
+        found = {str(c.step): digests.whole(c) for c in self.trajectory}
         return {**self.trajectory.provenance(), "digests": found}
 
     @cached_property
@@ -233,19 +242,9 @@ class Study:
         with Prefetch(trajectory, max_revisions=1) as prefetch:
             yield prefetch.trajectory
 
-    def _planner(self, place: Path | None, settings: Settings, digests: DigestCache) -> Planner:
-        found = self._probe
-        values = {**settings.to_dict(), "positions": found.positions}
-        values["noise_steps"] = settings.noise_steps
-        return Planner(
-            self.trajectory,
-            self.inputs,
-            self.observables,
-            Settings(**values),
-            found,
-            place,
-            digests,
-        )
+    def _graph(self, settings: Settings, digests: DigestCache) -> Graph:
+        settings = dataclasses.replace(settings, positions=self._probe.positions)
+        return Graph(self.trajectory, self.inputs, self.observables, settings, self._probe, digests)
 
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
@@ -259,17 +258,17 @@ class Study:
             **self._options,
         )
 
-    def _prepare_folder(self, place: Path) -> Settings:
+    def _prepare_folder(self, folder: Path) -> Settings:
         # Listed before it is read: another process may be making the same folder at this moment.
-        others = place.is_dir() and any(p.name[0] != "." for p in place.iterdir())
-        if others and not _frozen(place):
+        others = folder.is_dir() and any(p.name[0] != "." for p in folder.iterdir())
+        if others and not _frozen(folder):
             raise StoreError(
-                f"{place} holds files that are no study; give an empty or a new folder."
+                f"{folder} holds files that are no study; give an empty or a new folder."
             )
-        with held(place, "settings"):  # the first of several processes freezes them for all
-            settings = self._settings(_frozen(place))
+        with held(folder, "settings"):  # the first of several processes freezes them for all
+            settings = self._settings(_frozen(folder))
             write_json(
-                settings_path(place),
+                settings_path(folder),
                 {
                     "format": "ontogeny-study-1",
                     "title": self.title,
@@ -280,22 +279,22 @@ class Study:
                     "steps": [int(s) for s in self.trajectory.steps],
                 },
             )
-        sweep_claims(place)
-        sweep(place, *WRITTEN)  # what killed workers left half-written
+        sweep_claims(folder)
+        sweep(folder, *WRITTEN)  # what killed workers left half-written
         return settings
 
 
-def _frozen(place: Path | None) -> dict[str, Any]:
-    if place is None or not settings_path(place).exists():
+def _frozen(folder: Path | None) -> dict[str, Any]:
+    if folder is None or not settings_path(folder).exists():
         return {}
     try:
-        frozen = json.loads(settings_path(place).read_text())
+        frozen = json.loads(settings_path(folder).read_text())
     except ValueError as error:
-        raise StoreError(f"{settings_path(place)} is damaged: {error}") from error
+        raise StoreError(f"{settings_path(folder)} is damaged: {error}") from error
     if not isinstance(frozen, dict) or not frozen:
-        raise StoreError(f"{settings_path(place)} is damaged: it holds no settings.")
+        raise StoreError(f"{settings_path(folder)} is damaged: it holds no settings.")
     return frozen
 
 
-def _digest_path(place: Path | None) -> Path | None:
-    return None if place is None else place / "digests.json"
+def _digests(folder: Path | None) -> DigestCache:
+    return DigestCache(None if folder is None else digests_path(folder))

@@ -1,4 +1,6 @@
-"""Data of the small training runs: texts and tokenizers, tasks with known structure.
+"""Texts, labelled texts and tokenizers, and runs with a planted development.
+
+The tasks of the papers (markers, organisms, digits) are in `ontogeny.reproduce.tasks`.
 
 Examples
 --------
@@ -10,14 +12,13 @@ Examples
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..deprecation import moved_name
 from .corpus import python_documentation, split_texts
-from .digits import ImbalancedDigits, imbalanced_digits
 from .files import text_files
 from .hub_texts import DATASETS, load_texts
 from .labelled import LabelledTexts
-from .marker_stream import MarkerStream
-from .markers import MarkerBatch, MarkerTask
-from .organisms import OrganismWorld, organism_world
 from .planted import PLANTED, Planted, PlantedModel, planted
 from .tables import read_labelled
 from .tokenizer import train_tokenizer
@@ -25,17 +26,10 @@ from .tokenizer import train_tokenizer
 __all__ = [
     "DATASETS",
     "PLANTED",
-    "ImbalancedDigits",
     "LabelledTexts",
-    "MarkerBatch",
-    "MarkerStream",
-    "MarkerTask",
-    "OrganismWorld",
     "Planted",
     "PlantedModel",
-    "imbalanced_digits",
     "load_texts",
-    "organism_world",
     "planted",
     "python_documentation",
     "read_labelled",
@@ -43,3 +37,17 @@ __all__ = [
     "text_files",
     "train_tokenizer",
 ]
+
+_MOVED = (
+    "ImbalancedDigits",
+    "MarkerBatch",
+    "MarkerStream",
+    "MarkerTask",
+    "OrganismWorld",
+    "imbalanced_digits",
+    "organism_world",
+)
+
+
+def __getattr__(name: str) -> Any:
+    return moved_name(name, _MOVED, __name__, "ontogeny.reproduce.tasks")

@@ -1,4 +1,6 @@
-"""The one small training loop, its tasks, and the recorded runs of demo and reproductions.
+"""The one small training loop, and the recorded run of the demo.
+
+What the papers train is in `ontogeny.reproduce.training`.
 
 ::
 
@@ -7,45 +9,47 @@
     next_token_modelling        random crops of a text, and the loss of every next token
     demo_model                  a small EuroBERT
     record_training_run         all of it on texts, with checkpoints: a folder to study
-    train_seeds                 many seeds of one training, recorded, resumable
-    record_marker_runs          that on the marker task (MarkerRun holds the settings)
-    record_logits               a network's logits while it learns a ContextTask or a DigitTask
 """
 
 from __future__ import annotations
 
-from .contexts import ContextTask, context_model, record_logits
-from .digits import DigitTask, digit_network
+from typing import Any
+
+from ..deprecation import moved_name
 from .loop import TrainingLog, adamw_one_cycle, train
-from .marker_run import MarkerRun, readout_loss, record_marker_runs
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
 from .models import demo_model
 from .next_token import NextTokenModelling, next_token_modelling
 from .run import RunSettings, record_training_run
-from .seeds import train_seeds
-from .stacked import OptimizerSettings, StackedModels
 
 __all__ = [
-    "ContextTask",
-    "DigitTask",
-    "MarkerRun",
     "MaskedBatch",
     "MaskedLanguageModelling",
     "NextTokenModelling",
-    "OptimizerSettings",
     "RunSettings",
-    "StackedModels",
     "TrainingLog",
     "adamw_one_cycle",
-    "context_model",
     "demo_model",
-    "digit_network",
     "masked_language_modelling",
     "next_token_modelling",
+    "record_training_run",
+    "train",
+]
+
+_MOVED = (
+    "ContextTask",
+    "DigitTask",
+    "MarkerRun",
+    "OptimizerSettings",
+    "StackedModels",
+    "context_model",
+    "digit_network",
     "readout_loss",
     "record_logits",
     "record_marker_runs",
-    "record_training_run",
-    "train",
     "train_seeds",
-]
+)
+
+
+def __getattr__(name: str) -> Any:
+    return moved_name(name, _MOVED, __name__, "ontogeny.reproduce.training")

@@ -1,6 +1,6 @@
 """Figures for papers: the page's figures as PDF, SVG and PNG, drawn without a browser.
 
-Every module here draws what :mod:`ontogeny.report.table` read; matplotlib is imported with it.
+Every module here draws what :mod:`ontogeny.report.readers` read; matplotlib is imported with it.
 """
 
 from __future__ import annotations

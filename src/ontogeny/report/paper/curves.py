@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..labels import truncate
-from .frame import Frame, dimension_places, set_dimension_axis, set_log_ticks
+from .frame import Frame, set_dimension_axis, set_log_ticks
 from .regimes import draw_regimes
 from .save import FONT
 from .view import FigureView, Panel, span_of
@@ -31,10 +31,10 @@ _BAND_ALPHAS = (0.32, 0.18)
 
 def draw_curves(view: FigureView) -> Figure:
     """Return the figure."""
-    panels = view.panels()
+    panels = view.panels
     names = [truncate(name, 18) for name in view.labels("series")]
     frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, most=3)
-    logarithmic = view.figure["yScale"] == "log"
+    logarithmic = view.figure.y_scale == "log"
     lines = [_lines(view, panel) for panel in panels]
     theories = [_theory(view, panel) for panel in panels]
     bands = [_bands(view, panel) for panel in panels]
@@ -50,16 +50,11 @@ def draw_curves(view: FigureView) -> Figure:
         set_dimension_axis(axes, view, "x", frame.panel_width)
         if direct and i in frame.last_in_rows:
             _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
-    frame.name_axes(_x_words(view), view.value_words)
+    frame.name_axes(view.axis_words("x"), view.value_words)
     frame.legend(_legend(view, frame.axes[0]))
     if view.dimension("series") is not None and not direct:
         _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
     return frame.figure
-
-
-def _x_words(view: FigureView) -> str:
-    axis, dimension = view.axis("x"), view.dimension("x")
-    return "training step" if axis and axis["kind"] == "step" else str(dimension)
 
 
 def _by_series(view: FigureView, array: np.ndarray) -> np.ndarray:
@@ -71,20 +66,18 @@ def _lines(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return values and, where there are intervals, their two ends, each of shape (series, x)."""
     uses = ("series", "x")
     arrays = [view.values(panel, *uses)]
-    arrays += [view.paired(pair, panel, *uses) for pair in view.figure["interval"]]
+    arrays += [view.companion(name, panel, *uses) for name in view.figure.interval or ()]
     return [_by_series(view, array) for array in arrays]
 
 
 def _theory(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return the reference as (series, x), where there is one."""
-    pair = view.figure["parts"].get("reference")
-    return [_by_series(view, view.paired(pair, panel, "series", "x"))] if pair else []
+    name = view.figure.reference
+    return [_by_series(view, view.companion(name, panel, "series", "x"))] if name else []
 
 
 def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None:
-    axis = view.axis("x")
-    assert axis is not None
-    places = dimension_places(axis)
+    places = view.axis("x").places(view.scale)
     for values in theory:
         for line, (colour, _) in zip(values, view.looks("series"), strict=True):
             axes.plot(places, line, color=colour, linewidth=0.9, linestyle=_DASHED)
@@ -93,10 +86,10 @@ def _draw_theory(axes: Axes, view: FigureView, theory: list[np.ndarray]) -> None
 def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     """Return every band as (2, x): where it differs between series, the widest."""
     found = []
-    for band in view.figure["bands"]:
+    for band in view.figure.bands:
         lower, upper = (
-            _by_series(view, view.paired(band[end], panel, "series", "x"))
-            for end in ("lower", "upper")
+            _by_series(view, view.companion(name, panel, "series", "x"))
+            for name in (band.lower, band.upper)
         )
         known = np.isfinite(lower) & np.isfinite(upper)
         low = np.where(known, lower, np.inf).min(axis=0)
@@ -108,9 +101,7 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
 def _draw_panel(
     axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
 ) -> None:
-    axis = view.axis("x")
-    assert axis is not None
-    places = dimension_places(axis)
+    places = view.axis("x").places(view.scale)
     grey = view.base["null"]
     for k, (low, high) in enumerate(bands):
         axes.fill_between(places, low, high, color=grey, alpha=_BAND_ALPHAS[k % 2], linewidth=0)
@@ -149,12 +140,13 @@ def _label_ends(
     height: float,
 ) -> None:
     """Name every line at its right end, names moved apart, in the line's colour."""
-    low, high = np.log(span) if view.figure["yScale"] == "log" else span
+    logarithmic = view.figure.y_scale == "log"
+    low, high = np.log(span) if logarithmic else span
     ends = []
     for line, name, (colour, dash) in zip(values, names, view.looks("series"), strict=True):
         known = line[np.isfinite(line)]
-        if known.size and not (view.figure["yScale"] == "log" and known[-1] <= 0):
-            last = np.log(known[-1]) if view.figure["yScale"] == "log" else known[-1]
+        if known.size and not (logarithmic and known[-1] <= 0):
+            last = np.log(known[-1]) if logarithmic else known[-1]
             ends.append((float((last - low) / (high - low)), name, colour, dash))
     ends.sort(key=lambda end: end[0])
     gap = 1.25 * FONT / 72 / height
@@ -184,12 +176,12 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 def _legend(view: FigureView, axes: Axes) -> list[Any]:
     """Name the bands and the marks that stand in the first panel."""
     handles: list[Any] = [
-        Patch(color=view.base["null"], alpha=_BAND_ALPHAS[k % 2], linewidth=0, label=band["label"])
-        for k, band in enumerate(view.figure["bands"])
-        if band["label"]
+        Patch(color=view.base["null"], alpha=_BAND_ALPHAS[k % 2], linewidth=0, label=band.label)
+        for k, band in enumerate(view.figure.bands)
+        if band.label
     ]
-    if "reference" in view.figure["parts"]:
-        words = view.figure["options"]["referenceLabel"]
+    if view.figure.reference:
+        words = view.figure.reference_label
         ink = view.base["ink"]
         handles.append(Line2D([], [], color=ink, linewidth=0.9, linestyle=_DASHED, label=words))
     return handles + [

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from matplotlib.figure import Figure
 
 from ..content import Content
-from ..table import NodeTable
+from ..drawable import Drawable
 from .curves import draw_curves
 from .heatmap import draw_heatmap
 from .nulls import draw_nulls
@@ -27,25 +24,18 @@ _KINDS = {
 }
 
 
-def draw_figure(
-    figure: Mapping[str, Any], table: NodeTable, content: Content
-) -> tuple[Figure, list[str]]:
+def draw_figure(drawable: Drawable, content: Content) -> tuple[Figure, list[str]]:
     """Return the figure, and in words what it does not show: all that its caption must say."""
-    view = FigureView(figure, table, content)
+    view = FigureView(drawable, content)
     notes = [f"Shown: {view.chosen}."] if view.chosen else []
-    if figure["notice"]:
-        notes.append(str(figure["notice"]))
-    if figure["kind"] == "words":
+    if drawable.notices:
+        notes.append(drawable.notices)
+    if drawable.figure.kind == "words":
         notes += words_without_glyphs(view)
-    drawn = _KINDS[view.figure["kind"]](view)
-    _settle(drawn)
+    drawn = _KINDS[drawable.figure.kind](view)
+    if drawn.get_layout_engine() is not None:
+        # Every further drawing would move the parts of a figure a little, so its layout is fixed.
+        for _ in range(2):
+            drawn.draw_without_rendering()
+        drawn.set_layout_engine("none")
     return drawn, notes
-
-
-def _settle(figure: Figure) -> None:
-    """Lay a figure out and keep it so: every further drawing would move its parts a little."""
-    if figure.get_layout_engine() is None:
-        return
-    for _ in range(2):
-        figure.draw_without_rendering()
-    figure.set_layout_engine("none")

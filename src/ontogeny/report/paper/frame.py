@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from ..labels import truncate
-from ..scales import StepScale, pick_ticks
+from ..scales import pick_ticks
 from .save import FONT
 from .view import FigureView, Panel
 
-__all__ = ["COLUMN", "PAGE", "TALLEST", "Frame", "dimension_places", "set_dimension_axis"]
+__all__ = ["COLUMN", "PAGE", "TALLEST", "Frame", "set_dimension_axis", "set_log_ticks"]
 
 COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
 """Widths of one and of two columns and the height of a page, in inches."""
@@ -88,15 +88,6 @@ class Frame:
         )
 
 
-def dimension_places(axis: Mapping[str, Any]) -> np.ndarray:
-    """Return where the labels of a dimension lie on its axis."""
-    if axis["kind"] == "step":
-        return np.asarray(axis["log"]["at"], dtype=float)
-    if axis["kind"] == "number":
-        return np.asarray(axis["values"], dtype=float)
-    return np.arange(len(axis["values"]), dtype=float)
-
-
 def set_dimension_axis(
     axes: Axes, view: FigureView, use: str, length: float, letter: str = "x", cells: bool = False
 ) -> None:
@@ -104,14 +95,13 @@ def set_dimension_axis(
 
     `cells` says that labels lie side by side, as in a heatmap, also where they are numbers.
     """
-    axis, dimension = view.axis(use), view.dimension(use)
-    assert axis is not None and dimension is not None
+    axis = view.axis(use)
     target = axes.xaxis if letter == "x" else axes.yaxis
-    if axis["kind"] == "number" and not cells:
+    if axis.kind == "number" and not cells:
         target.set_major_locator(MaxNLocator(max(int(length * 2), 2)))
         return
-    if axis["kind"] == "step":
-        ticks = view.table.scales["log"].ticks()
+    if axis.kind == "step":
+        ticks = view.scale.ticks()
         character = FONT * 0.62 if letter == "x" else FONT * 0.5
         labelled = pick_ticks(ticks, length * 72, character)
         target.set_ticks([t.position for t in labelled], [t.label for t in labelled])
@@ -119,16 +109,17 @@ def set_dimension_axis(
         target.set_ticks([t.position for t in ticks if t.position not in named], minor=True)
         if letter == "x":
             axes.set_xlim(-0.03, 1.03)
-            _mark_steps(axes, view, view.table.scales["log"])
+            _mark_steps(axes, view)
         return
-    names = [truncate(view.label(dimension, i), 16) for i in range(len(axis["values"]))]
+    names = [truncate(name, 16) for name in view.labels(use)]
     room = max(map(len, names)) * 0.6 + 1 if letter == "x" else 1.25
     every = math.ceil(len(names) * room * FONT / 72 / length)
     target.set_ticks(range(0, len(names), every), names[::every])
 
 
-def _mark_steps(axes: Axes, view: FigureView, scale: StepScale) -> None:
+def _mark_steps(axes: Axes, view: FigureView) -> None:
     """Draw regime boundaries, the audit's findings, and the break after step 0."""
+    scale = view.scale
     across = axes.get_xaxis_transform()
     for place in scale.positions([mark.step for mark in view.content.boundaries]):
         axes.axvline(float(place), color=view.base["ink-3"], linewidth=0.6, linestyle=":")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..labels import truncate
 from .frame import Frame, set_dimension_axis
 from .save import FONT
-from .view import FigureView
+from .view import FigureView, norm_of
 
 __all__ = ["draw_heatmap"]
 
@@ -25,19 +24,18 @@ _MOST_CELLS = 20_000
 
 def draw_heatmap(view: FigureView) -> Figure:
     """Return the figure."""
-    panels = view.panels()
+    panels = view.panels
     x, y = view.axis("x"), view.axis("y")
-    assert x is not None and y is not None
-    downward = y["kind"] == "category"
-    count = len(y["values"])
+    downward = y.kind == "category"
+    count = len(y)
     height = max(count * 0.13, 0.6) if downward else max(count * 0.06, 1.6)
     frame = Frame(panels, min(height, 2.2 if len(panels) < 4 else 1.2), most=4)
-    if view.figure["options"].get("square"):
+    if view.figure.square:
         for axes in frame.axes:
             axes.set_aspect("equal")
     grids = [view.values(panel, "y", "x") for panel in panels]
     colours = _colours(view, grids)
-    edges = _edges(x), _edges(y)
+    edges = x.edges(view.scale), y.edges(view.scale)
     for axes, grid in zip(frame.axes, grids, strict=True):
         _draw_cells(axes, view, grid, edges, colours, view.main.size > _MOST_CELLS)
         axes.spines[:].set_visible(False)
@@ -47,7 +45,7 @@ def draw_heatmap(view: FigureView) -> Figure:
         axes.set_xlim(edges[0][0, 0], edges[0][-1, 1])
     ends = (edges[1][0, 0], edges[1][-1, 1])
     frame.axes[0].set_ylim(*(ends[::-1] if downward else ends))
-    frame.name_axes(_words(view, "x"), _words(view, "y"))
+    frame.name_axes(view.axis_words("x"), view.axis_words("y"))
     frame.legend([h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"])
     if not any(np.isfinite(grid).any() for grid in grids):
         return frame.figure
@@ -57,26 +55,10 @@ def draw_heatmap(view: FigureView) -> Figure:
     return frame.figure
 
 
-def _words(view: FigureView, use: str) -> str:
-    axis = view.axis(use)
-    return "training step" if axis and axis["kind"] == "step" else str(view.dimension(use))
-
-
-def _edges(axis: Mapping[str, Any]) -> np.ndarray:
-    """Return the left and right edge of every cell, shape (n, 2)."""
-    if axis["kind"] == "step":
-        return np.asarray(axis["log"]["edges"], dtype=float)
-    middles = np.arange(len(axis["values"]), dtype=float)
-    return np.stack([middles - 0.5, middles + 0.5], axis=1)
-
-
 def _colours(view: FigureView, grids: Sequence[np.ndarray]) -> ScalarMappable:
     """Return the scale of all panels; one value alone lies in its middle."""
-    known = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    room = 0.5 if low == high else 0.0
-    ramp = LinearSegmentedColormap.from_list("values", view.ramp)
-    return ScalarMappable(Normalize(low - room, high + room), ramp)
+    values = np.concatenate([grid.ravel() for grid in grids])
+    return ScalarMappable(norm_of(values), LinearSegmentedColormap.from_list("values", view.ramp))
 
 
 def _touching(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

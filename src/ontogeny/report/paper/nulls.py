@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,13 +19,13 @@ _BAND_ALPHAS = (0.9, 0.45)
 
 def draw_nulls(view: FigureView) -> Figure:
     """Return the figure."""
-    panels = view.panels()
+    panels = view.panels
     count = len(view.labels("rows"))
     frame = Frame(panels, min(count * 0.15 + 0.2, TALLEST - 0.9), most=3)
     values = [view.values(panel, "rows") for panel in panels]
-    ends = [_ends(view, view.figure["interval"], panel) for panel in panels]
+    ends = [_ends(view, view.figure.interval or (), panel) for panel in panels]
     bands = [
-        [_ends(view, [b["lower"], b["upper"]], panel) for b in view.figure["bands"]]
+        [_ends(view, (band.lower, band.upper), panel) for band in view.figure.bands]
         for panel in panels
     ]
     everything = [*values, *ends, *(band for own in bands for band in own)]
@@ -42,9 +42,9 @@ def draw_nulls(view: FigureView) -> Figure:
     return frame.figure
 
 
-def _ends(view: FigureView, pairs: Any, panel: Panel) -> np.ndarray:
+def _ends(view: FigureView, names: Sequence[str], panel: Panel) -> np.ndarray:
     """Return lower and upper ends, shape (2, rows), or (0, rows) where there are none."""
-    found = [view.paired(pair, panel, "rows") for pair in pairs]
+    found = [view.companion(name, panel, "rows") for name in names]
     return np.stack(found) if found else np.empty((0, len(view.labels("rows"))))
 
 
@@ -73,8 +73,7 @@ def _draw_dots(
     outside = np.isfinite(values)
     for low, high in bands:
         outside &= (values < low) | (values > high)
-    axis = view.axis("rows")
-    grouped = axis is not None and "group" in axis
+    grouped = view.axis("rows").group is not None
     colours = [colour if grouped else view.base["ink"] for colour, _ in view.looks("rows")]
     filled = [c if far else view.base["paper"] for c, far in zip(colours, outside, strict=True)]
     axes.scatter(
@@ -85,11 +84,11 @@ def _draw_dots(
 def _legend(view: FigureView) -> list[Line2D]:
     bands = [
         Line2D([], [], color=view.base["null"], alpha=_BAND_ALPHAS[b % 2], linewidth=4,
-               label=band["label"])
-        for b, band in enumerate(view.figure["bands"])
-        if band["label"]
+               label=band.label)
+        for b, band in enumerate(view.figure.bands)
+        if band.label
     ]  # fmt: skip
-    if not view.figure["bands"]:
+    if not view.figure.bands:
         return bands
     ink, paper = view.base["ink"], view.base["paper"]
     dots = [

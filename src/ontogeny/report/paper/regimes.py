@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
+from ...figures import Boundary
 from .view import FigureView, Panel
 
 __all__ = ["draw_regimes"]
@@ -19,28 +17,27 @@ _SIDE, _INTERVAL = 0.14, 0.3
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
     """Draw the boundaries of one panel: one for all lines, or one for each line."""
-    for regime in view.figure["regimes"]:
-        at, low, high = (_read(view, panel, regime["log"].get(e)) for e in ("step", "low", "high"))
+    for regime in view.figure.boundaries:
+        steps = (_read(view, panel, name) for name in (regime.step, regime.low, regime.high))
+        at, low, high = map(view.scale.positions, steps)
         if len(at) > 1:
             _draw_own(axes, view, at, low, high)
         elif np.isfinite(at[0]):
-            ratio = _read(view, panel, regime["ratio"])[0]
+            ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, regime, (at[0], low[0], high[0]), ratio)
 
 
-def _read(view: FigureView, panel: Panel, place: int | None) -> np.ndarray:
+def _read(view: FigureView, panel: Panel, name: str | None) -> np.ndarray:
     """Return one number, or one for each line; NaN where there is none."""
-    if place is None:
+    if name is None:
         return np.full(len(view.labels("series")), np.nan)
-    array = view.table.arrays[place]
-    chosen = {d: i for d, i in {**view.fixed, **panel[1]}.items() if d in array.dims}
-    return np.atleast_1d(array.isel(chosen).values.astype(float))
+    return np.atleast_1d(view.at(name, panel).values.astype(float))
 
 
 def _draw_shared(
     axes: Axes,
     view: FigureView,
-    regime: Mapping[str, Any],
+    regime: Boundary,
     places: tuple[float, float, float],
     ratio: float,
 ) -> None:
@@ -54,7 +51,7 @@ def _draw_shared(
     axes.axvline(at, color=ink, linewidth=0.8, zorder=1)
     right = at > 0.6
     axes.annotate(
-        str(regime["label"]), xy=(at, 1), xycoords=axes.get_xaxis_transform(),
+        regime.label, xy=(at, 1), xycoords=axes.get_xaxis_transform(),
         xytext=(-2 if right else 2, -1), textcoords="offset points", color=ink,
         ha="right" if right else "left", va="top",
     )  # fmt: skip

@@ -20,7 +20,7 @@ from ..labels import truncate
 from ..scales import pick_ticks
 from .frame import PAGE, Frame, set_log_ticks
 from .save import FONT
-from .view import FigureView, Panel, span_of
+from .view import FigureView, Panel, norm_of, span_of
 
 __all__ = ["draw_scatter"]
 
@@ -47,10 +47,11 @@ class _Paint:
 
 def draw_scatter(view: FigureView) -> Figure:
     """Return the figure."""
-    panels = view.panels()
-    space = "z" in view.figure["parts"]
-    uses = ("x", "y", "z") if space else ("x", "y")
-    clouds = [np.stack([_along(view, panel, use) for use in uses]) for panel in panels]
+    panels = view.panels
+    figure = view.figure
+    names = [name for name in (figure.x, figure.y, figure.z) if name]
+    space = len(names) == 3
+    clouds = [np.stack([_along(view, panel, name) for name in names]) for panel in panels]
     paints = [_paint(view, panel) for panel in panels]
     frame: Any = _SpaceFrame(panels) if space else Frame(panels, 2.4, most=3)
     for axes, panel, cloud, paint in zip(frame.axes, panels, clouds, paints, strict=True):
@@ -61,12 +62,12 @@ def draw_scatter(view: FigureView) -> Figure:
         _draw_points(axes, cloud[:, good], paint, good)
         _name_points(axes, view, panel, cloud, good)
         if not good.any():
-            axes.text(*([0.5] * len(uses)), "not measured", ha="center", transform=axes.transAxes)
-    names = [view.value_words, *(view.figure["partWords"][use] for use in uses[1:])]
+            axes.text(*([0.5] * len(names)), "not measured", ha="center", transform=axes.transAxes)
+    words = [view.drawable.words(name) for name in names]
     if space:
-        _set_space(frame.axes, clouds, names)
+        _set_space(frame.axes, clouds, words)
     else:
-        frame.name_axes(*names)
+        frame.name_axes(*words)
     _explain(frame, view, paints[0])
     return frame.figure
 
@@ -92,60 +93,57 @@ class _SpaceFrame:
             self.figure.legend(handles=handles, loc="center right", frameon=False)
 
 
-def _along(view: FigureView, panel: Panel, use: str) -> np.ndarray:
+def _along(view: FigureView, panel: Panel, name: str) -> np.ndarray:
     """Return an array of the points that are drawn, in their order."""
-    place = view.figure["value"] if use == "x" else view.figure["parts"][use][0]
-    array = view.table.arrays[place]
-    dims = view.figure["options"]["points"]
-    chosen = {d: i for d, i in {**view.fixed, **panel[1]}.items() if d in array.dims}
-    sizes = {d: len(view.table.axes[d]["values"]) for d in dims if d not in array.dims}
-    flat = array.isel(chosen).expand_dims(sizes).transpose(*dims).values.ravel()
-    flat = flat if flat.dtype == object else flat.astype(float)
-    drawn = view.figure["drawn"]
-    return flat if drawn is None else flat[np.asarray(drawn)]
+    array = view.at(name, panel)
+    sizes = {d: n for d, n in _sizes(view).items() if d not in array.dims}
+    flat = array.expand_dims(sizes).transpose(*view.figure.points).values.ravel()
+    return _drawn(view, flat if flat.dtype == object else flat.astype(float))
 
 
-def _places(view: FigureView, dimension: str) -> np.ndarray:
-    """Return for every point that is drawn its place along one dimension."""
-    dims = view.figure["options"]["points"]
-    shape = [len(view.table.axes[d]["values"]) for d in dims]
-    places = np.indices(shape)[dims.index(dimension)].ravel()
-    drawn = view.figure["drawn"]
-    return places if drawn is None else places[np.asarray(drawn)]
+def _sizes(view: FigureView) -> dict[str, int]:
+    return {d: len(view.axis_of(d)) for d in view.figure.points}
+
+
+def _drawn(view: FigureView, points: np.ndarray) -> np.ndarray:
+    drawn = view.drawable.drawn
+    return points if drawn is None else points[np.asarray(drawn)]
 
 
 def _paint(view: FigureView, panel: Panel) -> _Paint:
-    dims = view.figure["options"]["points"]
-    dimension = view.figure["options"]["colourDimension"]
-    ramp = LinearSegmentedColormap.from_list("values", view.ramp[4:])
-    axis = view.table.axes[dimension] if dimension else None
-    if axis and dimension not in dims:
+    name = view.figure.colour
+    if name is None or (view.drawable.colour_dimension and name not in view.figure.points):
         return _alike(view, panel)
-    if axis and axis["kind"] == "step":
-        at = np.asarray(axis["log"]["at"])[_places(view, dimension)]
-        ticks = pick_ticks(view.table.scales["log"].ticks(), 150, FONT * 0.62)
-        marks = [(tick.position, tick.label) for tick in ticks]
-        return _numbered(at, ScalarMappable(Normalize(0, 1), ramp), marks)
-    if axis and axis["kind"] == "category":
-        own = [colour for colour, _ in view.looks_of(axis)] if "group" in axis else None
-        return _kinds(view, axis["short"], _places(view, dimension), own)
-    if axis:
-        values = np.asarray(axis["values"], dtype=float)[_places(view, dimension)]
-    elif "colour" not in view.figure["parts"]:
-        return _alike(view, panel)
-    else:
-        values = _along(view, panel, "colour")
+    if view.drawable.colour_dimension:
+        return _painted_along(view, name)
+    values = _along(view, panel, name)
     if values.dtype == object:
         names, places = np.unique(values.astype(str), return_inverse=True)
         return _kinds(view, names.tolist(), places, None)
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    room = 0.5 if low == high else 0.0
-    return _numbered(values, ScalarMappable(Normalize(low - room, high + room), ramp), ())
+    return _numbered(values, ScalarMappable(norm_of(values), _ramp(view)), ())
+
+
+def _painted_along(view: FigureView, dimension: str) -> _Paint:
+    """Colour points by their label along one of their dimensions."""
+    axis, sizes = view.axis_of(dimension), _sizes(view)
+    places = _drawn(view, np.indices(tuple(sizes.values()))[list(sizes).index(dimension)].ravel())
+    if axis.kind == "category":
+        own = [colour for colour, _ in view.looks_of(axis)] if axis.group is not None else None
+        return _kinds(view, axis.short, places, own)
+    values = axis.places(view.scale)[places]
+    if axis.kind == "number":
+        return _numbered(values, ScalarMappable(norm_of(values), _ramp(view)), ())
+    ticks = pick_ticks(view.scale.ticks(), 150, FONT * 0.62)
+    marks = [(tick.position, tick.label) for tick in ticks]
+    return _numbered(values, ScalarMappable(Normalize(0, 1), _ramp(view)), marks)
+
+
+def _ramp(view: FigureView) -> LinearSegmentedColormap:
+    return LinearSegmentedColormap.from_list("values", view.ramp[4:])
 
 
 def _alike(view: FigureView, panel: Panel) -> _Paint:
-    count = len(_along(view, panel, "x"))
+    count = len(_along(view, panel, view.figure.x))
     return _Paint([view.base["ink"]] * count, ["o"] * count)
 
 
@@ -175,9 +173,9 @@ def _kinds(
 
 def _on_axes(view: FigureView, cloud: np.ndarray) -> np.ndarray:
     """Points that a logarithmic axis can show."""
-    options = view.figure["options"]
+    scales = (view.figure.x_scale, view.figure.y_scale)
     good = np.ones(cloud.shape[1], dtype=bool)
-    for values, scale in zip(cloud, (options["xScale"], options["yScale"]), strict=True):
+    for values, scale in zip(cloud, scales, strict=True):
         if scale == "log":
             good &= values > 0
     return good
@@ -185,9 +183,9 @@ def _on_axes(view: FigureView, cloud: np.ndarray) -> np.ndarray:
 
 def _set_scales(axes: Axes, view: FigureView, clouds: list[np.ndarray]) -> None:
     """Give both axes the span of all panels."""
-    options = view.figure["options"]
-    for letter, k in (("x", 0), ("y", 1)):
-        logarithmic = options[f"{letter}Scale"] == "log"
+    scales = {"x": view.figure.x_scale, "y": view.figure.y_scale}
+    for k, (letter, scale) in enumerate(scales.items()):
+        logarithmic = scale == "log"
         if logarithmic:
             set_log_ticks(axes, letter)
         span = span_of([cloud[k] for cloud in clouds], logarithmic)
@@ -211,9 +209,9 @@ def _name_points(
     axes: Any, view: FigureView, panel: Panel, cloud: np.ndarray, good: np.ndarray
 ) -> None:
     """Write names beside the points where they are few."""
-    if "label" not in view.figure["parts"] or good.sum() > _NAMED:
+    if not view.figure.label or good.sum() > _NAMED:
         return
-    names = _along(view, panel, "label")
+    names = _along(view, panel, view.figure.label)
     for i in np.flatnonzero(good):
         name = truncate(str(names[i]), 18)
         if len(cloud) == 3:
@@ -252,6 +250,6 @@ def _explain(frame: Any, view: FigureView, paint: _Paint) -> None:
     bar = frame.figure.colorbar(paint.bar, ax=frame.axes, aspect=30, pad=0.1, fraction=0.04)
     if paint.ticks:
         bar.set_ticks([at for at, _ in paint.ticks], labels=[words for _, words in paint.ticks])
-    title = view.figure["options"]["colourDimension"] or view.figure["partWords"].get("colour", "")
-    bar.set_label(truncate(str(title), 40))
+    title = view.drawable.colour_dimension or view.drawable.words(view.figure.colour)
+    bar.set_label(truncate(title, 40))
     bar.outline.set_visible(False)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.colors import Normalize
 
+from ..axes import Axis
 from ..colours import palettes, ramp_at
 from ..content import Content
-from ..table import NodeTable
+from ..drawable import Drawable
+from ..scales import StepScale
 
-__all__ = ["FigureView", "Panel", "span_of"]
+__all__ = ["FigureView", "Panel", "norm_of", "span_of"]
 
 DASHES = ("-", "--", ":", "-.")
 Panel = tuple[str, dict[str, int]]
@@ -26,120 +29,128 @@ class FigureView:
     last step or the first label is taken; ``chosen`` says so in words.
     """
 
-    def __init__(self, figure: Mapping[str, Any], table: NodeTable, content: Content) -> None:
-        self.figure = figure
-        self.table = table
+    def __init__(self, drawable: Drawable, content: Content) -> None:
+        self.drawable = drawable
+        self.figure: Any = drawable.figure
         self.content = content
+        self.scale = StepScale(content.steps)
         palette = palettes(len(content.groups.labels))["light"]
         self.base: Any = palette["base"]
         self.layers: Any = palette["layers"]
         self.ramp: Any = palette["values"]
-        self.relative = figure["relative"] is not None
-        self.absolute = table.arrays[figure["value"]]
-        self.main = table.arrays[figure["relative"]] if self.relative else self.absolute
+        self.absolute = self._array(self.figure.value)
+        self.main = self._array(self.figure.relative or self.figure.value)
+        self._axes: dict[str, Axis] = {}
         self.fixed = {
-            d: self.main.sizes[d] - 1 if table.axes[d]["kind"] == "step" else 0
-            for d in figure["choose"]
+            d: self.main.sizes[d] - 1 if self.axis_of(d).kind == "step" else 0
+            for d in drawable.choose
         }
 
     @property
     def chosen(self) -> str:
         """What was taken along dimensions that the figure does not use."""
-        return ", ".join(f"{d} {self.label(d, i)}" for d, i in self.fixed.items())
-
-    @property
-    def unit(self) -> str:
-        """Unit of what is drawn; empty where it has none."""
-        if self.relative:
-            return str(self.figure["relativeLabel"])
-        return "" if self.figure["units"] == "1" else str(self.figure["units"])
+        return ", ".join(f"{d} {self.axis_of(d).label(i)}" for d, i in self.fixed.items())
 
     @property
     def value_words(self) -> str:
         """What is drawn, with its unit."""
-        label = str(self.figure["label"])
-        return f"{label} ({self.unit})" if self.unit else label
+        if not self.figure.relative:
+            return self.drawable.words(self.figure.value)
+        unit = self.figure.relative_label or "relative"
+        return f"{self.drawable.label(self.figure.value)} ({unit})"
+
+    def axis_of(self, dimension: str) -> Axis:
+        """Labels along a dimension."""
+        if dimension not in self._axes:
+            self._axes[dimension] = self.drawable.axis(dimension)
+        return self._axes[dimension]
 
     def dimension(self, use: str) -> str | None:
         """Dimension used as x, y, series, rows or facet."""
-        return self.figure["axes"].get(use)
+        return self.drawable.axes.get(use)
 
-    def axis(self, use: str) -> Mapping[str, Any] | None:
-        """Labels of the dimension used as `use`."""
-        dimension = self.dimension(use)
-        return self.table.axes[dimension] if dimension else None
+    def axis(self, use: str) -> Axis:
+        """Labels of the dimension used as `use`, which the figure must have."""
+        return self.axis_of(self.drawable.axes[use])
 
-    def label(self, dimension: str, i: int) -> str:
-        """Name of one place along a dimension, short."""
-        axis = self.table.axes[dimension]
-        if axis["kind"] == "category":
-            return str(axis["short"][i])
-        value = axis["values"][i]
-        return f"{value:,}" if axis["kind"] == "step" else str(value)
+    def axis_words(self, use: str) -> str:
+        """Name of the dimension used as `use`."""
+        return "training step" if self.axis(use).kind == "step" else self.drawable.axes[use]
 
     def labels(self, use: str) -> list[str]:
-        """Names of all places along the dimension used as `use`."""
-        dimension = self.dimension(use)
-        return (
-            [self.label(dimension, i) for i in range(self.main.sizes[dimension])]
-            if dimension
-            else [""]
-        )
+        """Names of all places along the dimension used as `use`, one empty name without it."""
+        if self.dimension(use) is None:
+            return [""]
+        axis = self.axis(use)
+        return [axis.label(i) for i in range(len(axis))]
 
+    @cached_property
     def panels(self) -> list[Panel]:
-        """Return the small multiples."""
+        """The small multiples."""
         facet = self.dimension("facet")
         if facet is None:
             return [("", {})]
+        axis = self.axis_of(facet)
         names = {"step": "step ", "number": f"{facet.replace('_', ' ')} "}
-        what = names.get(self.table.axes[facet]["kind"], "")
-        shown = self.figure["panels"] or range(self.main.sizes[facet])
-        return [(what + self.label(facet, i), {facet: i}) for i in shown]
+        what = names.get(axis.kind, "")
+        shown = self.drawable.panels or range(len(axis))
+        return [(what + axis.label(i), {facet: i}) for i in shown]
 
     def values(self, panel: Panel, *uses: str) -> np.ndarray:
         """Return the values of one panel along the dimensions used as `uses`, in float64."""
         return self._along(self.main, panel, uses)
 
-    def paired(self, pair: list[int | None], panel: Panel, *uses: str) -> np.ndarray:
+    def companion(self, name: str, panel: Panel, *uses: str) -> np.ndarray:
         """Return one end of a band or interval in the form that is drawn, in the shape of values.
 
         In relative form it is the result's own relative variable, or else scaled as the value is.
         """
-        absolute, relative = pair
-        array = self.table.arrays[absolute or 0]
-        if relative is not None:
-            array = self.table.arrays[relative]
-        elif self.relative:
+        relative = self.drawable.relative_name(name)
+        array = self._array(relative or name)
+        if self.figure.relative and not relative:
             with np.errstate(divide="ignore", invalid="ignore"):
                 array = array * self.main / self.absolute
         return self._along(array.broadcast_like(self.main), panel, uses)
 
     def failed(self, panel: Panel, *uses: str) -> np.ndarray:
         """Return where a value is missing for a reason that the study recorded."""
-        status = self.table.node.dataset.get("status")
+        status = self.drawable.node.dataset.get("status")
         missing = ~np.isfinite(self.values(panel, *uses))
         if status is None or not set(status.dims) <= set(self.main.dims):
             return np.zeros_like(missing)
         bad = (status != "done").drop_vars(list(status.coords)).broadcast_like(self.main)
         return missing & self._along(bad, panel, uses).astype(bool)
 
+    def at(self, name: str, panel: Panel) -> xr.DataArray:
+        """Return a variable in one panel, at the labels taken of dimensions left over."""
+        return self._at(self._array(name), panel)
+
+    def _array(self, name: str) -> xr.DataArray:
+        """Return a variable without labels, so that arrays are joined by place."""
+        array = self.drawable.array(name)
+        return array.drop_vars(list(array.coords))
+
+    def _at(self, array: xr.DataArray, panel: Panel) -> xr.DataArray:
+        places = {**self.fixed, **panel[1]}
+        return array.isel({d: i for d, i in places.items() if d in array.dims})
+
     def _along(self, array: xr.DataArray, panel: Panel, uses: tuple[str, ...]) -> np.ndarray:
-        places = {d: i for d, i in {**self.fixed, **panel[1]}.items() if d in array.dims}
         order = [d for d in map(self.dimension, uses) if d is not None]
-        return np.asarray(array.isel(places).transpose(*order).values, dtype=float)
+        return np.asarray(self._at(array, panel).transpose(*order).values, dtype=float)
 
     def looks(self, use: str) -> list[tuple[str, str]]:
         """Colour and dash of every label of a dimension, as the page has them."""
-        axis = self.axis(use)
-        return [(self.base["ink"], "-")] if axis is None else self.looks_of(axis)
+        if self.dimension(use) is None:
+            return [(self.base["ink"], "-")]
+        return self.looks_of(self.axis(use))
 
-    def looks_of(self, axis: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def looks_of(self, axis: Axis) -> list[tuple[str, str]]:
         """Colour and dash of every label of an axis; with a reference, dashes are its own."""
-        count = len(axis["values"])
-        if "group" in axis:
+        count = len(axis)
+        if axis.group is not None:
             seen: dict[int, int] = {}
-            return [self._layer_look(group, seen) for group in axis["group"]]
-        if count <= len(DASHES) and "reference" not in self.figure["parts"]:
+            return [self._layer_look(group, seen) for group in axis.group]
+        if count <= len(DASHES) and not getattr(self.figure, "reference", None):
             return [(self.base["ink"], dash) for dash in DASHES[:count]]
         last = max(count - 1, 1)
         return [(ramp_at(self.ramp, 0.25 + 0.75 * i / last), "-") for i in range(count)]
@@ -149,6 +160,14 @@ class FigureView:
         seen[group] = seen.get(group, -1) + 1
         colour = self.layers[group] if group >= 0 else self.base["ink"]
         return colour, DASHES[seen[group] % len(DASHES)]
+
+
+def norm_of(values: np.ndarray) -> Normalize:
+    """Return the scale of colours over all values; one value alone lies in its middle."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = 0.5 if low == high else 0.0
+    return Normalize(low - room, high + room)
 
 
 def span_of(arrays: list[np.ndarray], logarithmic: bool = False) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import TextToPath
 
+from ..clouds import COUNT
 from ..labels import truncate
 from .frame import COLUMN, PAGE, TALLEST
 from .save import FONT
@@ -56,7 +57,7 @@ class _Placed:
 def draw_words(view: FigureView) -> Figure:
     """Return the figure."""
     clouds = _clouds(view)
-    nested = view.figure["options"]["nested"]
+    nested = view.figure.parent is not None
     columns = 1 if nested or len(clouds) == 1 else 2
     width = 72 * (PAGE if columns == 2 or nested else COLUMN)
     for limit in _LIMITS:
@@ -88,16 +89,14 @@ def words_without_glyphs(view: FigureView) -> list[str]:
 
 
 def _clouds(view: FigureView) -> list[_Cloud]:
-    return [_cloud(view, group, depth) for group, depth in view.figure["options"]["tree"]]
+    return [_cloud(view, group, depth) for group, depth in view.drawable.tree]
 
 
 def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
-    parts = {role: pair[0] for role, pair in view.figure["parts"].items()}
     weights, texts, count = (
-        _of_group(view, place, group)
-        for place in (view.figure["value"], parts["words"], parts["count"])
+        _of_group(view, name, group) for name in (view.figure.value, view.figure.words, COUNT)
     )
-    heaviest = view.figure["options"]["heaviest"] or 1.0
+    heaviest = view.drawable.heaviest or 1.0
     small, large = _SIZES
     words = [
         (str(text), small + (large - small) * (abs(float(weight)) / heaviest) ** 0.5)
@@ -105,8 +104,8 @@ def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
         if np.isfinite(weight) and text
     ]
     title = view.labels("groups")[group] if view.dimension("groups") else ""
-    if "heading" in parts:
-        title = str(_of_group(view, parts["heading"], group).item())
+    if view.figure.heading:
+        title = str(_of_group(view, view.figure.heading, group).item())
     return _Cloud(
         title=title,
         depth=depth,
@@ -116,10 +115,9 @@ def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
     )
 
 
-def _of_group(view: FigureView, place: int, group: int) -> np.ndarray:
-    array = view.table.arrays[place]
-    chosen = {**view.fixed, **({g: group} if (g := view.dimension("groups")) else {})}
-    return np.asarray(array.isel({d: i for d, i in chosen.items() if d in array.dims}).values)
+def _of_group(view: FigureView, name: str, group: int) -> np.ndarray:
+    groups = view.dimension("groups")
+    return np.asarray(view.at(name, ("", {groups: group} if groups else {})).values)
 
 
 @cache

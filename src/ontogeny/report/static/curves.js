@@ -23,7 +23,7 @@ class CurvesPicture extends Picture {
   looks() {
     const { series, palette } = this;
     if (!series) return [{ label: "", full: "", colour: palette.base.ink, dash: "solid" }];
-    const styles = seriesStyles(series, palette, !this.figure.parts.reference);
+    const styles = seriesStyles(series, palette, !this.figure.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: fullLabel(series, s),
@@ -42,12 +42,12 @@ class CurvesPicture extends Picture {
     const point = (i) => ({ ...index, [figure.axes.x]: i });
     const all = range(this.places.length).map(point);
     const ys = all.map((where) => view.value(where));
-    const ends = figure.interval.length
-      ? all.map((where) => figure.interval.map((pair) => view.paired(pair, where)))
+    const ends = figure.interval
+      ? all.map((where) => figure.interval.map((name) => view.companion(name, where)))
       : null;
     const reasons = ys.map((y, i) => (Number.isFinite(y) ? null : view.reason(point(i))));
-    const { reference } = figure.parts;
-    const theory = reference ? all.map((where) => view.paired(reference, where)) : null;
+    const { reference } = figure;
+    const theory = reference ? all.map((where) => view.companion(reference, where)) : null;
     return { ys, ends, theory, reasons, point };
   }
 
@@ -57,7 +57,7 @@ class CurvesPicture extends Picture {
     const widestAt = (i) => {
       const both = this.shown
         .map((s) => ({ ...this.index(panel, s), [figure.axes.x]: i }))
-        .map((where) => [view.paired(band.lower, where), view.paired(band.upper, where)])
+        .map((where) => [view.companion(band.lower, where), view.companion(band.upper, where)])
         .filter((ends) => ends.every(Number.isFinite));
       if (!both.length) return [NaN, NaN];
       return [Math.min(...both.map((ends) => ends[0])), Math.max(...both.map((ends) => ends[1]))];
@@ -67,7 +67,7 @@ class CurvesPicture extends Picture {
   }
 
   get logarithmic() {
-    return this.figure.yScale === "log";
+    return this.figure.y_scale === "log";
   }
 
   // The span of the value axis, the same in all panels; zero belongs to it where it is near.
@@ -107,11 +107,11 @@ class CurvesPicture extends Picture {
   }
 
   yLayout() {
-    return valueAxis(this.palette, this.span, this.figure.yScale);
+    return valueAxis(this.palette, this.span, this.figure.y_scale);
   }
 
   headWords() {
-    const theory = this.figure.parts.reference ? `╌╌ ${this.figure.options.referenceLabel}` : "";
+    const theory = this.figure.reference ? `╌╌ ${this.figure.reference_label}` : "";
     return [this.view.unitWords(), theory].filter(Boolean).join("   ");
   }
 
@@ -227,7 +227,7 @@ class CurvesPicture extends Picture {
     const told = this.view.describe(line.point(i), [panel.title, line.full], line.ys[i], line.ends?.[i]);
     const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
     const failures = others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
-    const theory = line.theory ? [`${this.figure.options.referenceLabel}: ${formatNumber(line.theory[i])}`] : [];
+    const theory = line.theory ? [`${this.figure.reference_label}: ${formatNumber(line.theory[i])}`] : [];
     const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
     return { ...told, rest: [...theory, ...told.rest, ...near, ...failures] };
   }

@@ -26,16 +26,8 @@ function csv(header, rows) {
 // A figure's data in long form: one row for each point, dimensions first.
 function figureCsv(data) {
   const node = DATA.nodes[data.node];
-  const main = node.arrays[data.value];
-  const places = [
-    data.value,
-    data.relative,
-    ...data.interval.map((p) => p[0]),
-    ...data.bands.flatMap((b) => [b.lower[0], b.upper[0]]),
-    ...Object.values(data.parts).map((pair) => pair[0]),
-    ...data.regimes.flatMap((regime) => [...Object.values(regime.steps), regime.ratio]),
-  ];
-  const arrays = [...new Set(places.filter((p) => p !== null))].map((p) => node.arrays[p]);
+  const arrays = Object.values(data.arrays).map(([place]) => node.arrays[place]);
+  const main = node.arrays[data.arrays[data.value][0]];
   const axes = main.dims.map((d) => node.axes[d]);
   const cell = (array, index) => (array.texts ? textAt(array, index) : shortest(at(array, index), array));
   const rows = range(values(main).length).map((flat) => {

@@ -18,7 +18,7 @@ class Figure {
     this.visible = false;
     this.stale = true;
     this.buildControls();
-    if (data.parts.z) startTurning(this);
+    if (data.kind === "scatter" && data.z) startTurning(this);
     this.plot.addEventListener("pointermove", (event) => this.hover(event));
     this.plot.addEventListener("pointerleave", hideTooltip);
     this.plot.addEventListener("click", (event) => this.pick(event));
@@ -60,7 +60,7 @@ class Figure {
 
   get followsStep() {
     const node = DATA.nodes[this.data.node];
-    const used = [...this.data.choose, ...(this.data.options.points ?? [])];
+    const used = [...this.data.choose, ...this.data.points];
     return used.some((d) => node.axes[d].kind === "step");
   }
 
@@ -173,7 +173,7 @@ class Figure {
   // What is left of a distance to itself after rounding is no number to read.
   sayValue(value, uncertainty) {
     const [low, high] = this.picture.layout.yaxis.range;
-    const tiny = this.data.yScale === "linear" && Math.abs(value) < 1e-9 * (high - low);
+    const tiny = this.data.y_scale === "linear" && Math.abs(value) < 1e-9 * (high - low);
     return tiny && value !== 0 ? "≈ 0" : formatNumber(value, uncertainty);
   }
 
@@ -223,7 +223,7 @@ class Figure {
     const told = this.told(event);
     const { axes } = DATA.nodes[this.data.node];
     const { x, facet } = this.data.axes;
-    const dimension = [x, facet, ...(this.data.options.points ?? [])].find((d) => axes[d]?.kind === "step");
+    const dimension = [x, facet, ...this.data.points].find((d) => axes[d]?.kind === "step");
     if (!told || !dimension) return;
     const step = axes[dimension].values[told.index[dimension]];
     setStep(indexOfStep.get(step));

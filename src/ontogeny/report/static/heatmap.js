@@ -27,7 +27,7 @@ class HeatmapPicture extends Picture {
       bottom: 42,
       between: 6,
       gap: 14,
-      minimum: this.figure.options.square ? 84 : 130,
+      minimum: this.figure.square ? 84 : 130,
       panel: this.upward ? Math.min(260, Math.max(96, count * cell)) : Math.max(40, count * cell),
     };
   }
@@ -35,7 +35,7 @@ class HeatmapPicture extends Picture {
   // Square cells take the height that the width gives them; where that is too high, less width.
   layFrame() {
     const frame = super.layFrame();
-    if (!this.figure.options.square) return frame;
+    if (!this.figure.square) return frame;
     const share = this.shown.length / this.xAxis.values.length;
     const height = Math.min(frame.boxes[0].width * share, 420);
     const square = layPanels(this.panels.length, this.view.width, { ...this.sizes(), panel: height });

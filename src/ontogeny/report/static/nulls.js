@@ -21,8 +21,8 @@ class NullPicture extends Picture {
   readRow(index) {
     const { figure, view } = this;
     const value = view.value(index);
-    const ends = figure.interval.length ? figure.interval.map((pair) => view.paired(pair, index)) : null;
-    const bands = figure.bands.map((b) => [view.paired(b.lower, index), view.paired(b.upper, index)]);
+    const ends = figure.interval ? figure.interval.map((name) => view.companion(name, index)) : null;
+    const bands = figure.bands.map((b) => [view.companion(b.lower, index), view.companion(b.upper, index)]);
     const outside = Number.isFinite(value) && bands.every(([low, high]) => !(value >= low && value <= high));
     return { index, value, ends, bands, outside };
   }

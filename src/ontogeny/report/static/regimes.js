@@ -3,23 +3,22 @@
 // The boundaries of one panel: one for all lines, or one for each line that is shown.
 function readRegimes(picture, panel) {
   const { figure, view, shown } = picture;
-  const { arrays } = view.node;
-  return figure.regimes.flatMap((regime) => {
-    const places = regime[state.scale];
-    const apart = arrays[places.step].dims.includes(figure.axes.series) && shown.length > 1;
+  return figure.boundaries.flatMap((regime) => {
+    const apart = view.array(regime.step).dims.includes(figure.axes.series) && shown.length > 1;
     return (apart ? shown : shown.slice(0, 1)).map((s, k) => {
       const index = picture.index(panel, s);
-      const read = (place) => (place === undefined || place === null ? NaN : at(arrays[place], index));
+      const read = (name) => (name ? at(view.array(name), index) : NaN);
+      const place = (name) => (name ? at(view.node.arrays[figure.placed[name][state.scale]], index) : NaN);
       return {
         label: regime.label,
         line: apart ? panel.lines[k] : null,
         row: k,
         rows: apart ? shown.length : 1,
-        ratio: read(regime.ratio),
-        ...Object.fromEntries(["step", "low", "high"].map((end) => [end, read(regime.steps[end])])),
-        at: read(places.step),
-        from: read(places.low),
-        to: read(places.high),
+        ratio: read(regime.noise_ratio),
+        ...Object.fromEntries(["step", "low", "high"].map((end) => [end, read(regime[end])])),
+        at: place(regime.step),
+        from: place(regime.low),
+        to: place(regime.high),
       };
     });
   }).filter((regime) => Number.isFinite(regime.at));

@@ -6,11 +6,11 @@ const SYMBOLS = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
 class ScatterPicture extends Picture {
   read() {
     const { figure, view } = this;
-    const { arrays, axes } = view.node;
-    const part = (role) => (figure.parts[role] ? arrays[figure.parts[role][0]] : null);
-    [this.y, this.z, this.label, this.colour] = ["y", "z", "label", "colour"].map(part);
+    const { axes } = view.node;
+    [this.y, this.z, this.label] = ["y", "z", "label"].map((role) => view.array(figure[role]));
+    this.colour = figure.colour_dimension ? null : view.array(figure.colour);
     this.space = this.z !== null;
-    this.dims = figure.options.points;
+    this.dims = figure.points;
     const lengths = this.dims.map((d) => axes[d].values.length);
     const all = figure.drawn ?? range(lengths.reduce((a, b) => a * b, 1));
     const places = all.map((flat) => this.indexOf(flat, lengths));
@@ -35,7 +35,7 @@ class ScatterPicture extends Picture {
 
   // A point in the units of the axes: logarithms on a logarithmic one.
   readPoint(index) {
-    const { xScale, yScale } = this.figure.options;
+    const { x_scale: xScale, y_scale: yScale } = this.figure;
     const values = [this.view.value(index), at(this.y, index)];
     if (this.space) values.push(at(this.z, index));
     const log = (value, scale) => (scale === "log" && !this.space ? Math.log10(value > 0 ? value : NaN) : value);
@@ -61,7 +61,7 @@ class ScatterPicture extends Picture {
   // What the colours say: places on the axis of steps, numbers, or kinds.
   readScale() {
     const { figure, palette, view } = this;
-    const dimension = figure.options.colourDimension;
+    const dimension = figure.colour_dimension;
     const axis = dimension ? view.node.axes[dimension] : null;
     const ramp = palette.values.slice(4);
     if (axis?.kind === "step")
@@ -115,7 +115,7 @@ class ScatterPicture extends Picture {
 
   xLayout(box) {
     if (this.space) return this.spaceLayout(box)[0];
-    const { xScale } = this.figure.options;
+    const { x_scale: xScale } = this.figure;
     const axis = valueAxis(this.palette, this.spans[0], xScale);
     return { ...axis, showticklabels: box.bottom, nticks: Math.max(2, Math.floor(box.width / 70)) };
   }
@@ -123,7 +123,7 @@ class ScatterPicture extends Picture {
   yLayout(box) {
     return this.space
       ? this.spaceLayout(box)[1]
-      : valueAxis(this.palette, this.spans[1], this.figure.options.yScale);
+      : valueAxis(this.palette, this.spans[1], this.figure.y_scale);
   }
 
   xWords() {
@@ -132,7 +132,7 @@ class ScatterPicture extends Picture {
 
   headWords() {
     const left = this.panels.reduce((sum, panel) => sum + panel.left, 0);
-    const words = [this.space ? "drag to turn" : this.figure.partWords.y];
+    const words = [this.space ? "drag to turn" : this.figure.named[this.figure.y]];
     if (left) words.push(`${left.toLocaleString("en-US")} not measured, not drawn`);
     return words.join("   ·   ");
   }
@@ -159,8 +159,8 @@ class ScatterPicture extends Picture {
     return {
       type: "scatter",
       mode: named ? "markers+text" : "markers",
-      x: points.map((point) => this.raw(point.u, this.figure.options.xScale)),
-      y: points.map((point) => this.raw(point.v, this.figure.options.yScale)),
+      x: points.map((point) => this.raw(point.u, this.figure.x_scale)),
+      y: points.map((point) => this.raw(point.v, this.figure.y_scale)),
       text: named ? points.map((point) => plotText(shortened(this.nameOf(point), 18))) : undefined,
       textposition: "top center",
       textfont: { size: 11, color: this.palette.base["ink-2"] },
@@ -202,8 +202,8 @@ class ScatterPicture extends Picture {
     return {
       type: "scatter",
       mode: "markers",
-      x: points.map((point) => this.raw(point.u, this.figure.options.xScale)),
-      y: points.map((point) => this.raw(point.v, this.figure.options.yScale)),
+      x: points.map((point) => this.raw(point.u, this.figure.x_scale)),
+      y: points.map((point) => this.raw(point.v, this.figure.y_scale)),
       meta: { part: "now" },
       marker: { symbol: "circle-open", size: 9, color: this.palette.base.accent, line: { width: 1.5 } },
     };
@@ -212,7 +212,7 @@ class ScatterPicture extends Picture {
   panelWords(panel, box, i) {
     const words = panel.points.length ? [] : [emptyNote(this.frame, box)];
     if (!this.space || !panel.points.length) return words;
-    const names = [this.view.axisWords(), this.figure.partWords.y, this.figure.partWords.z];
+    const names = [this.view.axisWords(), this.figure.named[this.figure.y], this.figure.named[this.figure.z]];
     return this.edges.map(({ to }, k) => ({
       text: plotText(shortened(names[k], 24)),
       x: to.u,
@@ -230,7 +230,7 @@ class ScatterPicture extends Picture {
     if (this.space) this.layout.dragmode = false;
     const { kind, names, looks, ramp, span } = this.scale;
     const { figure, frame, palette } = this;
-    const title = figure.options.colourDimension ?? figure.partWords.colour ?? "";
+    const title = figure.colour_dimension ?? figure.named[figure.colour] ?? "";
     if (kind === "kinds") {
       [this.barTitle, this.barFull] = [title, this.scale.full ?? names];
       this.traces.push(seriesBar(names, looks, frame, palette, shortened(title, 9)));
@@ -281,7 +281,7 @@ class ScatterPicture extends Picture {
     if (!panel.points.length || !xs) return null;
     const point = panel.points.reduce((a, b) => (gap(b) <= gap(a) ? b : a));
     if (gap(point) > 24) return null;
-    const names = [this.view.axisWords(), this.figure.partWords.y, this.figure.partWords.z];
+    const names = [this.view.axisWords(), this.figure.named[this.figure.y], this.figure.named[this.figure.z]];
     const told = this.view.describe(point.index, [panel.title, this.nameOf(point, fullLabel)], point.values[0], null);
     const rest = point.values.map((value, k) => `${names[k]}: ${formatNumber(value)}`);
     return { head: told.head, value: rest[0], rest: [...rest.slice(1), this.colourFact(point)], index: point.index };
@@ -289,9 +289,9 @@ class ScatterPicture extends Picture {
 
   colourFact(point) {
     const { kind, names } = this.scale;
-    if (kind === "kinds" && this.colour) return `${this.figure.partWords.colour}: ${names[point.paint]}`;
+    if (kind === "kinds" && this.colour) return `${this.figure.named[this.figure.colour]}: ${names[point.paint]}`;
     return kind === "number" && this.colour
-      ? `${this.figure.partWords.colour}: ${formatNumber(point.paint)}`
+      ? `${this.figure.named[this.figure.colour]}: ${formatNumber(point.paint)}`
       : null;
   }
 }

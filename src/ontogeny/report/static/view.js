@@ -9,8 +9,14 @@ class View {
     this.relative = relative;
     this.palette = colours();
     this.choices = choices;
-    this.main = this.node.arrays[relative ? figure.relative : figure.value];
-    this.absolute = this.node.arrays[figure.value];
+    this.main = this.array(relative ? figure.relative : figure.value);
+    this.absolute = this.array(figure.value);
+  }
+
+  // The array of one of the figure's variables; null where it has none.
+  array(name) {
+    const places = this.figure.arrays[name];
+    return places ? this.node.arrays[places[0]] : null;
   }
 
   // Indices that are the same for the whole figure; a step that is not an axis follows the slider.
@@ -49,27 +55,28 @@ class View {
   }
 
   // A band or interval in the form that is shown: its own relative variable, else in proportion.
-  paired([absolute, relative], index) {
-    const value = at(this.node.arrays[absolute], index);
+  companion(name, index) {
+    const relative = this.figure.arrays[name][1];
+    const value = at(this.array(name), index);
     if (!this.relative) return value;
     if (relative !== null) return at(this.node.arrays[relative], index);
     return (value * at(this.main, index)) / at(this.absolute, index);
   }
 
   unitWords() {
-    const { units, relativeLabel } = this.figure;
-    return this.relative ? relativeLabel : units === "1" ? "" : units;
+    const { units, relative_label: label } = this.figure;
+    return this.relative ? label : units === "1" ? "" : units;
   }
 
   axisWords() {
     const unit = this.unitWords();
-    return unit ? `${this.figure.label} (${unit})` : this.figure.label;
+    return unit ? `${this.figure.value_label} (${unit})` : this.figure.value_label;
   }
 
   // The words of the tooltip for one point.
   describe(index, names, value, ends) {
     const { figure, node } = this;
-    const used = [...figure.choose, ...Object.values(figure.axes), ...(figure.options.points ?? [])];
+    const used = [...figure.choose, ...Object.values(figure.axes), ...figure.points];
     const dimension = used.find((d) => node.axes[d]?.kind === "step");
     const step = dimension === undefined ? null : node.axes[dimension].values[index[dimension]];
     const known = step === null ? [] : [`step ${formatStep(step)}`];

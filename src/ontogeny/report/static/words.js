@@ -7,17 +7,12 @@ class WordsFigure extends Figure {
     const width = paper.printing ? paper.width : this.plot.clientWidth;
     if (!width) return;
     this.view = new View(this.data, width, this.choices, false);
-    const { nested, tree } = this.data.options;
-    const clouds = tree.map(([group, depth]) => this.cloud(group, depth));
+    const nested = this.data.parent !== null;
+    const clouds = this.data.tree.map(([group, depth]) => this.cloud(group, depth));
     this.plot.replaceChildren(make("div", { className: nested ? "clouds nested" : "clouds" }, ...clouds));
     this.stale = false;
     this.moveHairlines();
     this.element.dataset.drawn = "true";
-  }
-
-  part(role) {
-    const pair = this.data.parts[role];
-    return pair ? this.view.node.arrays[pair[0]] : null;
   }
 
   index(group) {
@@ -29,7 +24,7 @@ class WordsFigure extends Figure {
     const index = this.index(group);
     const words = this.words(index);
     const title = this.heading(group, index);
-    const all = at(this.part("count"), index);
+    const all = at(this.view.array("words in all"), index);
     const most = all > words.length ? `${words.length} of ${all.toLocaleString("en-US")} words` : "";
     const heads = title || most ? [make("h4", { dir: "auto" }, title, make("small", {}, most && ` ${most}`))] : [];
     const body = words.length
@@ -41,7 +36,7 @@ class WordsFigure extends Figure {
   }
 
   heading(group, index) {
-    const own = this.part("heading");
+    const own = this.view.array(this.data.heading);
     if (own) return textAt(own, index);
     const { groups } = this.data.axes;
     return groups ? formatLabel(this.view.node.axes[groups], group) : "";
@@ -49,7 +44,7 @@ class WordsFigure extends Figure {
 
   // The words of one cloud that have a weight, heaviest first as they are stored.
   words(index) {
-    const [texts, context] = [this.part("words"), this.part("context")];
+    const [texts, context] = [this.data.words, this.data.context].map((name) => this.view.array(name));
     const { main, figure } = this.view;
     const along = main.dims.find((d) => d !== figure.axes.groups && !figure.choose.includes(d));
     return range(main.shape[main.dims.indexOf(along)])
@@ -64,7 +59,7 @@ class WordsFigure extends Figure {
 
   word({ text, weight, context }, title) {
     const element = make("bdi", { textContent: text });
-    const share = Math.sqrt(Math.abs(weight) / (this.data.options.heaviest || 1));
+    const share = Math.sqrt(Math.abs(weight) / (this.data.heaviest || 1));
     const [small, large] = WORD_SIZES;
     element.style.fontSize = `${(small + (large - small) * share).toFixed(1)}px`;
     element.told = { head: title, value: text, rest: [`${this.view.axisWords()}: ${formatNumber(weight)}`, context] };

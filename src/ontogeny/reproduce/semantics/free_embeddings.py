@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ... import semantics, tasks
-from ...observables.semantics_views import ufm_view
+from ... import semantics
+from ...observables.semantics import ufm_view
+from ..tasks import organism_world
 from ..verdicts import Verdict
 from .recipe import Findings, Materials
 
@@ -150,7 +151,7 @@ def first_lead(one: np.ndarray, other: np.ndarray) -> int:
 
 def _proxy(controls: int) -> xr.Dataset:
     """Compare L^mm with S̃ where it can be solved: the organisms, and random supports beside."""
-    S = tasks.organism_world().S
+    S = organism_world().S
     logits = semantics.max_margin_logits(S).logits
     rng = np.random.default_rng(0)
     others = [_cosine(logits, rng.permuted(S, axis=0)) for _ in range(controls)]

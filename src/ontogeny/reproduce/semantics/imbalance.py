@@ -12,9 +12,10 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ... import semantics, tasks, training
+from ... import semantics
 from ...figures import Band, Curves, Section, attach
-from ..averages import over_seeds
+from ...summary import over_seeds
+from .. import tasks, training
 from ..verdicts import Verdict
 from ..view import curves
 from .recipe import Findings, Materials

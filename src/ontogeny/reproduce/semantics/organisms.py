@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import rankdata
 
-from ... import semantics, tasks, training
+from ... import semantics
 from ...figures import Section, attach
-from ...observables.semantics_views import concepts_view, confusion_view, tree_view
-from ..averages import over_seeds
+from ...observables.semantics import concepts_view, confusion_view, tree_view
+from ...summary import over_seeds
+from .. import tasks, training
 from ..verdicts import Verdict
 from ..view import curves
 from .recipe import Findings, Materials

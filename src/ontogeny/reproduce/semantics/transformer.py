@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from ... import semantics, training
+from ... import semantics
 from ...errors import ArgumentError
 from ...figures import Band, Scatter, Section, attach
-from ..averages import over_seeds
+from ...summary import over_seeds
+from .. import training
 from ..verdicts import Verdict
 from ..view import curves
 from .free_embeddings import first_lead

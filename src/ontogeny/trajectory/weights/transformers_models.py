@@ -28,7 +28,7 @@ logger = logging.getLogger("ontogeny.trajectory")
 # log level are process-wide as well.
 _PROCESS_WIDE = threading.RLock()
 
-_OWN = {"ReadoutTransformer": "ontogeny.training.readout_model"}
+_OWN = {"ReadoutTransformer": "ontogeny.reproduce.training.readout_model"}
 
 
 def is_pretrained(model: object) -> bool:

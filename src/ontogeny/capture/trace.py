@@ -1,0 +1,108 @@
+"""The order in which a model's modules run: which weights a reading depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import LayerMatchError
+from ..inputs import Inputs
+from .attention import attention_map
+from .forward import eager_attention, hooked, quiet, run
+from .layers import match_attention
+from .sites import INPUT, split_label
+
+__all__ = ["Trace"]
+
+
+class Trace:
+    """The order in which the modules of one full forward pass of one text start and end.
+
+    A reading depends on the weights of the modules that are called before its pass is stopped. A
+    module that this text never calls counts as read if the module that holds it is: an expert
+    that another text may be sent to, or weights that a parent uses without calling their module.
+    Tied weights appear under all of their names.
+    """
+
+    def __init__(self, model: nn.Module, inputs: Inputs, eager: bool, position_ids: bool) -> None:
+        self._model = model
+        self._starts: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._maps: dict[str, int] = {}
+        batch = inputs.subset([0]).batches(1)[0]
+        self._queries = torch.ones(batch.ids.shape, dtype=torch.bool)
+        self._clock = 0
+        self._last_map: torch.Tensor | None = None
+        modules = dict(model.named_modules())
+        with ExitStack() as stack:
+            stack.enter_context(quiet(model))
+            if eager:
+                stack.enter_context(eager_attention(model))
+            for path, module in modules.items():
+                stack.callback(module.register_forward_pre_hook(self._starter(path)).remove)
+            stack.enter_context(hooked(modules, self._ended))
+            run(model, batch, position_ids=position_ids)
+
+    def _starter(self, path: str) -> Any:
+        def started(_module: nn.Module, _args: Any) -> None:
+            self._clock += 1
+            self._starts.setdefault(path, self._clock)
+
+        return started
+
+    def _ended(self, path: str, output: Any) -> None:
+        self._clock += 1
+        self._ends.setdefault(path, self._clock)
+        weights = attention_map(output, self._queries)
+        if weights is not None and weights is not self._last_map:  # not a child's, handed on
+            self._last_map = weights
+            self._maps.setdefault(path, self._clock)
+
+    @property
+    def end(self) -> int:
+        """The time at which the whole pass ends."""
+        return self._clock
+
+    def end_of(self, labels: Sequence[str]) -> int:
+        """Return the time at which a pass is stopped that waits for these sites."""
+        return max(self._time_of(label) for label in labels)
+
+    def end_of_maps(self, patterns: str | Sequence[str]) -> int:
+        """Return the time at which a pass is stopped that waits for attention maps."""
+        paths = match_attention(self._model, patterns)
+        if not any(path in self._maps for path in paths):
+            raise LayerMatchError(
+                f"no module that matches {patterns!r} returned attention weights."
+            )
+        return max(self._maps.get(path, 0) for path in paths)
+
+    def _time_of(self, label: str) -> int:
+        path, part = split_label(label)
+        if part == INPUT:  # its module has not started yet
+            return self._starts.get(path, self._clock + 1) - 1
+        return self._ends.get(path, self._clock)
+
+    def names(self, end: int) -> set[str]:
+        """Return the stored tensors of the modules that started by `end`."""
+        stored = set(self._model.state_dict(keep_vars=True))
+        found: set[str] = set()
+        for path, module in self._model.named_modules(remove_duplicate=False):
+            if self._start(path) <= end:
+                own = [*module._parameters, *module._buffers]
+                found |= {f"{path}.{name}" if path else name for name in own}
+        return self._with_ties(found) & stored
+
+    def _start(self, path: str) -> int:
+        """Return when a module started, or the nearest of its parents that was called."""
+        while path and path not in self._starts:
+            path = path.rpartition(".")[0]
+        return self._starts.get(path, 0)
+
+    def _with_ties(self, names: set[str]) -> set[str]:
+        tensors = dict(self._model.named_parameters(remove_duplicate=False))
+        shared = {id(tensors[name]) for name in names if name in tensors}
+        return names | {name for name, tensor in tensors.items() if id(tensor) in shared}

@@ -1,0 +1,168 @@
+"""Where the answer looks: attention of the last token, and when it settles (row C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ...figures import Section
+from ...needs import Attention, Need
+from ...quantities import Measured, Quantity
+from ...summary import Names
+from ..arguments import check_names, check_wholes
+from ..base import Observable, dataset
+
+__all__ = ["ReadoutAttention", "settling_step"]
+
+
+@dataclass(frozen=True)
+class ReadoutAttention(Observable):
+    """Entropy and top-k mass of the attention of each text's last token, on each input set.
+
+    Works for any model that `AttentionEntropy` reads.
+
+    Parameters
+    ----------
+    on
+        Input sets, one panel each; the study's first by default.
+    top
+        Numbers k of strongest keys whose share of the attention is taken.
+    layers
+        Glob over attention modules; by default all that return attention weights.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> ReadoutAttention(("m=1", "m=2")).name
+    'readout-attention'
+    """
+
+    on: tuple[str, ...] = ()
+    top: tuple[int, ...] = (1, 2, 4)
+    layers: str | tuple[str, ...] = "*"
+    label: str | None = None
+
+    kind: ClassVar[str] = "readout-attention"
+    version: ClassVar[int] = 2
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "layer_entropy",
+            "attention entropy at the last token, mean over heads",
+            units="nats",
+            rows="{layer} · {set} · read-out entropy",
+            subject="Read-out attention in {layer}",
+            nulls={"uniform": "equal attention"},
+            caption="One panel a set, one line a layer; low is sharp.",
+        ),
+        Quantity(
+            "head_entropy",
+            "attention entropy at the last token, every head",
+            units="nats",
+            series="head",
+            facet="layer",
+            caption="One panel a layer; mean over the sets.",
+        ),
+        Quantity(
+            "layer_mass",
+            "attention on the strongest keys, mean over heads",
+            units="share",
+            series="k",
+            facet="layer",
+            caption="Share of the last token's attention on its k strongest keys; mean over the "
+            "sets.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "entropy": ("attention entropy at the last token", "nats"),
+        "top_mass": ("attention on the strongest keys", "share"),
+    }
+    section: ClassVar[Section] = Section(
+        title="Attention at the read-out",
+        definition="Entropy of the last token's attention, and the share that its k strongest keys "
+        "get; means over the texts of a set.",
+        symbol="H = −Σⱼ aᵢⱼ log aᵢⱼ, i the last token",
+        null="Equal attention to all visible tokens: the grey line. A change counts beyond 1.96 "
+        "standard errors over texts.",
+        care="Sharp attention is no proxy for a solved task, and the sharpest can come before it.",
+        source="Xu 2026, sec. 4.2, Fig. 2",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names("on", self.on, minimum=0)
+        check_wholes("top", self.top, fewest=1)
+        self.needs()
+
+    def needs(self) -> Sequence[Need]:
+        """Return the reduced maps of each input set."""
+        return [
+            Attention(self.layers, on, tokens="last", top=self.top) for on in self.on or (None,)
+        ]
+
+    def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
+        """Return means over texts: ``entropy(set, layer, head)``, ``top_mass(k, ...)``.
+
+        Also ``layer_entropy(set, layer)``, the mean over heads, with its value on every text, and
+        ``layer_entropy_uniform(set)``, the entropy of equal attention.
+        """
+        maps = [reading[need] for need in self.needs()]
+        pieces = [
+            _of_set(data).expand_dims(set=[name])
+            for name, data in zip(self.on or ("inputs",), maps, strict=True)
+        ]
+        return xr.concat(pieces, dim="set", data_vars="all", join="outer")
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add means over heads and sets."""
+        return data.assign(
+            layer_mass=data.top_mass.mean(("head", "set")), head_entropy=data.entropy.mean("set")
+        )
+
+
+def _of_set(maps: xr.Dataset) -> xr.Dataset:
+    of_text = maps.entropy.mean("head").astype(np.float64)
+    error = of_text.std("text", ddof=1) / np.sqrt(of_text.sizes["text"])
+    several = of_text.sizes["text"] > 1
+    return dataset(
+        {
+            "entropy": maps.entropy.mean("text"),
+            "top_mass": maps.top_mass.mean("text"),
+            "layer_entropy": Measured(
+                maps.entropy.mean("text").mean("head"),
+                stderr=error if several else None,
+                nulls={"uniform": maps.uniform.mean("text")},
+            ),
+        }
+    )
+
+
+def settling_step(steps: np.ndarray, values: np.ndarray, share: float = 0.9) -> float:
+    """Return the first step at which `share` of the fall to the lowest value is done.
+
+    Parameters
+    ----------
+    steps, values
+        A series, (n,) each.
+    share
+        Between 0 and 1.
+
+    Returns
+    -------
+    float
+        NaN where the series does not fall at all.
+
+    Examples
+    --------
+    >>> settling_step(np.arange(5), np.array([2.0, 1.0, 0.1, 0.0, 0.5]))
+    2.0
+    """
+    values = np.asarray(values, dtype=float)
+    drop = values[0] - np.nanmin(values)
+    if not drop > 0:
+        return float("nan")
+    return float(np.asarray(steps)[np.argmax(values[0] - values >= share * drop)])

@@ -1,0 +1,303 @@
+"""Intrinsic dimension of the concepts of two regimes, layer by layer (A12, Table 3)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ... import dynamics, geometry
+from ...distances import align
+from ...errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
+from ...figures import Column, Figure, Footer, Pair, Section, Table
+from ...quantities import Measured, Quantity
+from ...summary import Names
+from ..arguments import check_names
+from ..base import SeriesReading
+from .series import ConceptSeries, finished_dictionaries
+
+__all__ = ["IntrinsicDimension"]
+
+_WINDOWS: dict[str, Any] = {
+    "halves": None,
+    "found": None,
+    "table-2": ((20_000, 100_000), (380_000, 460_000)),
+    "table-3": ((10_000, 240_000), (250_000, 480_000)),
+}
+_AVERAGED = {
+    "aligned": "aligned, then averaged",
+    "unaligned": "averaged as returned",
+    "report-code": "as the report's code averages",
+}
+_CANDIDATES = (1, 2, 5, 10, 20, 50, 100, 200, 400, 800)
+
+
+@dataclass(frozen=True)
+class IntrinsicDimension(ConceptSeries):
+    """TwoNN on the dictionaries of a `Concepts` node, averaged over an early and a late window.
+
+    Each estimate stands beside its standard error, the same estimate on isotropic points of the
+    same shape, and the Gaussian dimensions that would look like it.
+
+    Parameters
+    ----------
+    of
+        Name of the `Concepts` node.
+    windows
+        ``"halves"`` of the checkpoints; ``"found"``: before and after the regime boundary of the
+        layer's concepts (halves where none is found); ``"table-2"`` and ``"table-3"``: the
+        report's; or two pairs of steps.
+    averages
+        See `ontogeny.dynamics.average_dictionary`.
+    methods
+        See `ontogeny.geometry.two_nn`.
+    discard
+        Share of the largest ratios left out.
+    draws
+        Draws of each null.
+    random_state
+        Seed of the nulls.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> IntrinsicDimension("concepts-ica").name
+    'concepts-ica-dimension'
+    """
+
+    windows: str | tuple[tuple[float, float], ...] = "halves"
+    averages: tuple[str, ...] = dynamics.AVERAGES
+    methods: tuple[str, ...] = ("regression", "likelihood")
+    discard: float = 0.0
+    draws: int = 20
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "intrinsic-dimension"
+    version: ClassVar[int] = 3
+    suffix: ClassVar[str] = "dimension"
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        *(
+            Quantity(
+                when,
+                f"{when} window",
+                "dimensions",
+                symbol="d",
+                nulls={"null": "isotropic points"},
+            )
+            for when in ("early", "late")
+        ),
+        Quantity("difference", "late - early", "dimensions"),
+        Quantity(
+            "step_dimension",
+            "TwoNN dimension of one checkpoint's concepts",
+            "dimensions",
+            heading="concepts of one checkpoint",
+            unit="concepts",
+            nulls={"null": "isotropic points"},
+            caption="TwoNN on the dictionary of each checkpoint by itself.",
+        ),
+    )
+    variables: ClassVar[Names] = {
+        "early_mean": ("early window, mean over layers", "dimensions"),
+        "late_mean": ("late window, mean over layers", "dimensions"),
+        "window_low": ("first step of the window", "steps"),
+        "window_high": ("last step of the window", "steps"),
+        "boundary_found": ("whether a regime boundary was found", "1"),
+        "looks_like": ("Gaussian dimension that would look like it", "dimensions"),
+    }
+    section: ClassVar[Section] = Section(
+        title="Intrinsic dimension of concepts ({of})",
+        definition="How many directions the cloud of concepts fills locally, from the distances "
+        "of each concept to its two nearest others (TwoNN).",
+        symbol="P(r₂/r₁ > t) = t⁻ᵈ",
+        null="Isotropic Gaussian points of the same number and length: with few points the "
+        "estimate stays far below the number of features.",
+        care="Compare with the null before reading a number as a dimension. One checkpoint's SVD "
+        "dictionary has orthogonal columns: its number describes the spectrum. PCA is undefined "
+        "and refused. Averaging without alignment mixes different concepts.",
+        source="Bernas 2025, Algorithm 4 and Table 3; Facco et al. 2017",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.windows, str):
+            check_choice("windows", self.windows, _WINDOWS)
+        else:
+            _check_windows(self.windows)
+        check_names("averages", self.averages, dynamics.AVERAGES)
+        check_names("methods", self.methods, ("regression", "origin", "likelihood"))
+        check_number("discard", self.discard, 0, 0.5, below=True)
+        check_whole("draws", self.draws, minimum=2)
+
+    def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return dimensions, errors and nulls of one layer: by window, and step by step."""
+        steps, _, W, at = finished_dictionaries(reading)
+        boundary = _boundary_index(steps, W, W[at]) if self.windows == "found" else None
+        windows = self._windows(steps, boundary)
+        inside = [dynamics.window_steps(steps, window) for window in windows]
+        result: dict[str, Any] = {}
+        like: list[tuple[float, float]] = []
+        for when, chosen in zip(("early", "late"), inside, strict=True):
+            table = [
+                [self._estimate(W[chosen], how, method, W[at]) for method in self.methods]
+                for how in self.averages
+            ]
+            parts = [
+                (("average", "estimator"), [[getattr(one, part) for one in row] for row in table])
+                for part in ("value", "stderr", "null")
+            ]
+            result |= Measured(parts[0], stderr=parts[1], nulls={"null": parts[2]}).variables(when)
+            like.append(self._looks_like(table[0][0]))
+        low, high = zip(*windows, strict=True)
+        return xr.Dataset(
+            {
+                **result,
+                "window_low": ("window", np.array(low, dtype=float)),
+                "window_high": ("window", np.array(high, dtype=float)),
+                "boundary_found": np.float64(boundary is not None),
+                "looks_like_low": ("window", [low for low, _ in like]),
+                "looks_like_high": ("window", [high for _, high in like]),
+                **self._by_step(W).variables("step_dimension"),
+            },
+            coords={
+                "average": list(self.averages),
+                "estimator": list(self.methods),
+                "window": ["early", "late"],
+                "step": steps,
+            },
+        )
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add differences and means over layers."""
+        return data.assign(
+            difference=data.late - data.early,
+            difference_stderr=np.hypot(data.early_stderr, data.late_stderr),
+            early_mean=data.early.mean("layer"),
+            late_mean=data.late.mean("layer"),
+        )
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return a table of both windows for every average and method."""
+        return [
+            Table(
+                f"windows-{how}-{method}",
+                f"Early and late, dictionaries {_AVERAGED[how]}, by {method}",
+                columns=[
+                    Column("early", "early", sd="early_stderr"),
+                    Column("late", "late", sd="late_stderr"),
+                    Column("difference", "late - early", sd="difference_stderr"),
+                    Column("early_null", "isotropic"),
+                ],
+                pairs=[Pair("early", "late", better="lower")],
+                footer=[Footer("mean over layers", {"early": "early_mean", "late": "late_mean"})],
+                select={"average": how, "estimator": method},
+                caption="In brackets the standard error; shaded the lower one, also where the "
+                "difference is within its error.",
+            )
+            for how in self.averages
+            for method in self.methods
+        ]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return in how many layers late and early differ by more than their errors."""
+        one = data.sel(average=self.averages[0], estimator=self.methods[0])
+        known = np.isfinite(one.difference.values)
+        if not known.any():
+            return ["The intrinsic dimension is undefined in all layers."]
+        far = np.abs(one.difference.values) > 1.96 * one.difference_stderr.values
+        lower = int((far & (one.difference.values < 0)).sum())
+        higher = int((far & (one.difference.values > 0)).sum())
+        like = int((one.early.values >= one.early_null.values * 0.75)[known].sum())
+        count = int(known.sum())
+        text = (
+            f"{self.of}: from the early to the late window the dimension falls by more than its "
+            f"error in {lower} of {count} layers and rises in {higher} (chance alone: about "
+            f"{0.025 * count:.1f} each). In {like} of {count} layers the early estimate is at "
+            "least three quarters of that of isotropic points."
+        )
+        if self.windows == "found":
+            text += (
+                f" A regime boundary was found in {int(data.boundary_found.values[known].sum())} "
+                f"of {count} layers; the others are cut in halves."
+            )
+        return [text]
+
+    def _windows(self, steps: np.ndarray, boundary: int | None) -> tuple[tuple[float, float], ...]:
+        """Return the early and the late window; a boundary is the index of the late one's start."""
+        if not isinstance(self.windows, str):
+            return self.windows
+        if _WINDOWS[self.windows] is not None:
+            return _WINDOWS[self.windows]
+        cut = len(steps) // 2 if boundary is None else boundary
+        return (steps[0], steps[cut - 1]), (steps[cut], steps[-1])
+
+    def _estimate(
+        self, W: np.ndarray, how: str, method: str, reference: np.ndarray
+    ) -> geometry.IntrinsicDimension:
+        group = min(24, len(W) * W.shape[2] // 8) if how == "report-code" else 24
+        cloud = dynamics.average_dictionary(W, how, reference=reference, group=max(group, 1))
+        return self._two_nn(cloud, method, self.draws)
+
+    def _two_nn(self, cloud: np.ndarray, method: str, draws: int) -> geometry.IntrinsicDimension:
+        with warnings.catch_warnings():
+            # Said once, in the section's words; SVD of one step is the case.
+            warnings.simplefilter("ignore", geometry.SpectrumOnlyWarning)
+            return geometry.two_nn(
+                cloud, method, discard=self.discard, n_null=draws, random_state=self.random_state
+            )
+
+    def _looks_like(self, found: geometry.IntrinsicDimension) -> tuple[float, float]:
+        """Return the smallest and largest Gaussian dimension that would look like an estimate."""
+        table = geometry.two_nn_calibrated(found, list(_CANDIDATES), random_state=self.random_state)
+        dims = table.dimension.values[table.compatible.values]
+        return (float(dims.min()), float(dims.max())) if len(dims) else (np.nan, np.nan)
+
+    def _by_step(self, W: np.ndarray) -> Measured:
+        """Return dimension, error and null of every checkpoint's concepts."""
+        value, error = np.array([self._of_step(w) for w in W]).T
+        if np.isnan(value).all():
+            self._two_nn(W[0].T, self.methods[0], 0)  # says why it is undefined
+        null = geometry.two_nn_null(
+            W.shape[2],
+            W.shape[1],
+            self.methods[0],
+            discard=self.discard,
+            n_draws=self.draws,
+            random_state=self.random_state,
+        )
+        return Measured(("step", value), stderr=("step", error), nulls={"null": ("draw", null)})
+
+    def _of_step(self, W: np.ndarray) -> tuple[float, float]:
+        """Return dimension and error of one checkpoint's concepts; NaN where undefined."""
+        try:
+            found = self._two_nn(W.T, self.methods[0], 0)
+        except (ArgumentError, NonFiniteError):
+            return np.nan, np.nan
+        return found.value, found.stderr
+
+
+def _boundary_index(steps: np.ndarray, W: np.ndarray, reference: np.ndarray) -> int | None:
+    """Return the first step after the regime boundary of the distances to the reference."""
+    base = np.broadcast_to(reference, W.shape)
+    moved = align(base, W, under="signed-permutation").aligned - base
+    curve = np.sqrt((moved**2).sum((1, 2)))
+    here = curve > 0  # the reference itself is at 0 by construction
+    boundary = dynamics.regimes(steps[here], curve[here]).boundary
+    if boundary is None:
+        return None
+    index = int(np.searchsorted(steps, boundary))
+    return index if 0 < index < len(steps) else None
+
+
+def _check_windows(windows: tuple[tuple[float, float], ...]) -> None:
+    if len(windows) != 2 or not all(-np.inf < low <= high < np.inf for low, high in windows):
+        raise ArgumentError(
+            f"windows must be one of {', '.join(_WINDOWS)} or two pairs of steps, first and last, "
+            f"such as [[0, 100], [200, 400]]; got {windows!r}."
+        )

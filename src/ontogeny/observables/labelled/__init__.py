@@ -1,0 +1,8 @@
+"""Observables of labelled concepts: their directions, and their influence."""
+
+from __future__ import annotations
+
+from .directions import ConceptDirections as ConceptDirections
+from .tcav import TCAV as TCAV
+
+__all__ = ["TCAV", "ConceptDirections"]

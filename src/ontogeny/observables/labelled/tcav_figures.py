@@ -1,0 +1,107 @@
+"""Section, maps and sentences of the observable `TCAV`."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ...figures import Figure, Heatmap, Section
+from .base import LEVEL
+
+__all__ = ["section", "significance_maps", "significant"]
+
+
+def significant(data: xr.Dataset) -> list[str]:
+    """Return what differs from shuffled labels, and from random concepts, concept by concept."""
+    words = []
+    for concept in data.concept.values:
+        here = data.sel(concept=concept)
+        if not np.isfinite(here.p_corrected).any():
+            words.append(f"{concept}: no layer has a score at any step.")
+            continue
+        scores, slopes = (_count(here[name]) for name in ("p_corrected", "derivative_p_corrected"))
+        random = here.random_score.values
+        random = random[np.isfinite(random)]
+        low, high = np.quantile(random, [0.025, 0.975])
+        words.append(
+            f"{concept}: {scores} scores and {slopes} mean derivatives "
+            "(layers and steps) differ from those of shuffled labels (two-sided, p ≤ "
+            f"{LEVEL:g}, corrected over concepts, layers and steps); 95 % of the shuffled scores "
+            f"lie between {low:.2f} and {high:.2f}."
+        )
+        extreme = float(np.isin(random, (0.0, 1.0)).mean())
+        if extreme > LEVEL:
+            words.append(
+                f"{concept}: {extreme:.0%} of the shuffled scores are 0 or 1, so that scores can "
+                "hardly differ; go by the mean derivative."
+            )
+        if "against_p_corrected" in here and np.isfinite(here.against_p_corrected).any():
+            words.append(
+                f"{concept} against random texts: {_count(here.against_p_corrected)} "
+                f"mean derivatives differ from those of {data.sizes['draw']} random concepts of "
+                f"{int(here.against_texts.max())} texts (two-sided, p ≤ {LEVEL:g}, corrected)."
+            )
+    return words
+
+
+def _count(p_values: xr.DataArray) -> str:
+    """Return how many p-values are significant, of those that are known."""
+    return f"{int((p_values <= LEVEL).sum())} of {int(np.isfinite(p_values).sum())}"
+
+
+def section(against: bool) -> Section:
+    """Return the section; `against` says whether there are random texts."""
+    return Section(
+        title="Labelled concepts: influence (TCAV)",
+        definition="Fraction of held-out texts of which the predicted tokens become more likely "
+        "when activations move along the concept's direction.",
+        symbol="TCAV = mean 1[∂f(x)/∂h · v > 0]",
+        null=_SHUFFLED + (_AGAINST if against else ""),
+        care="Gradients of different texts share directions, so most random directions score near "
+        "0 or 1: a score far from one half shows nothing by itself, and where many shuffles score "
+        "0 or 1 no score can differ from them. The mean derivative does not saturate.",
+        source="Bernas 2025, sec. 6.2, Fig. 10, Table 2; Kim et al. 2018",
+    )
+
+
+_SHUFFLED = (
+    "Directions for shuffled labels, the same shuffles at every step; two-sided, corrected over "
+    "concepts, layers and steps (largest standardised value of each shuffle)."
+)
+_AGAINST = (
+    " Random concepts: random texts separated from other random texts, of as many texts as the "
+    "concept, the same at every layer and step; tested by the mean derivative alike."
+)
+
+
+def significance_maps(against: bool) -> list[Figure]:
+    """Return the maps of p-values; `against` says whether there are random texts."""
+    found: list[Figure] = [
+        _map("significant", "score", "p_corrected", "further from one half than shuffled labels"),
+        _map(
+            "derivatives-significant",
+            "mean directional derivative",
+            "derivative_p_corrected",
+            "further from zero than shuffled labels",
+        ),
+    ]
+    if against:
+        found.append(
+            _map(
+                "against-significant",
+                "mean directional derivative against random texts",
+                "against_p_corrected",
+                "further from zero than random concepts",
+            )
+        )
+    return found
+
+
+def _map(name: str, what: str, p_value: str, meaning: str) -> Heatmap:
+    return Heatmap(
+        name,
+        f"Corrected p-value of the {what}",
+        value=p_value,
+        facet="concept",
+        caption=f"At most 0.05: {meaning} reach anywhere.",
+    )

@@ -1,0 +1,7 @@
+"""Observables of what a model predicts."""
+
+from __future__ import annotations
+
+from .loss import Loss as Loss
+
+__all__ = ["Loss"]

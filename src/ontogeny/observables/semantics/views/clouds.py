@@ -1,0 +1,215 @@
+"""Word clouds of orthants, and of their refinement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .... import semantics
+from ....errors import ArgumentError, check_iterable, check_type, check_whole
+from ....figures import Section, Words, attach, show_token
+from .words import SOURCE
+
+__all__ = ["orthants_view", "tree_view"]
+
+TOP = 40
+PARTNERS = 3  # contexts of a word, and words of a context, that are named on hover
+_AXES = (
+    "Random rotations inside the same concepts give orthants that are about as coherent: read an "
+    "orthant as a group of words, not its signs as properties."
+)
+
+
+def orthants_view(
+    groups: Sequence[semantics.Orthant],
+    top: int = TOP,
+    *,
+    support: semantics.Support | None = None,
+) -> xr.Dataset:
+    """Return clouds of the words of each orthant, and of its contexts, sized by typicality.
+
+    Parameters
+    ----------
+    groups
+        Of :func:`ontogeny.semantics.orthants`; empty sides are left out.
+    top
+        Words and contexts kept for each.
+    support
+        What the concepts were made from: words then show on hover the contexts that they follow
+        most often, and contexts the words that follow them.
+
+    Raises
+    ------
+    ArgumentError
+        If no orthant holds a word, or `support` is not what the orthants were made from.
+
+    Notes
+    -----
+    Figs 4, 6 and 22 to 25 of the paper, row B11.
+
+    Examples
+    --------
+    >>> basis = semantics.ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
+    >>> dict(orthants_view(semantics.orthants(basis, 2)).sizes)
+    {'orthant': 1, 'rank': 3}
+    """
+    groups = list(check_iterable("groups", groups, "orthants"))
+    for group in groups:
+        check_type("each of groups", group, semantics.Orthant)
+    check_whole("top", top)
+    check_type("support", support, semantics.Support, type(None))
+    kept = [o for o in groups if o.words]
+    if not kept:
+        raise ArgumentError("groups must hold an orthant with words; none has any.")
+    names = [o.name for o in kept]
+    data = xr.Dataset(coords={"orthant": names})
+    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
+    sizes = [f"{o.name} · {len(o.words)} words, {len(o.contexts)} contexts" for o in kept]
+    data["heading"] = ("orthant", sizes)
+    if support is not None:
+        data = data.assign(_seen(kept, support, data.sizes["rank"], top))
+    known = support is not None
+    figures = [
+        Words(
+            "orthant-words",
+            "Words of each orthant",
+            value="typicality",
+            words="word",
+            groups="orthant",
+            heading="heading",
+            context="seen_after" if known else None,
+            caption="The most typical words; size is typicality, the sum of |uₖ| over the "
+            "concepts. It ranks frequent words first.",
+        )
+    ]
+    if any(o.contexts for o in kept):
+        sides = [([" ".join(c) for c in o.contexts], o.context_typicality) for o in kept]
+        data = data.assign(_cloud("context", sides, top))
+        figures.append(
+            Words(
+                "orthant-contexts",
+                "Contexts of the same signs",
+                value="context_typicality",
+                words="context",
+                groups="orthant",
+                rank="context_rank",
+                heading="heading",
+                context="seen_before" if known else None,
+                caption="The contexts whose signs are those of the words above: what comes before "
+                "them.",
+            )
+        )
+    section = Section(
+        "Orthants",
+        f"Words and contexts by the signs of their entries in {len(kept[0].dims)} concepts.",
+        symbol="sign(u₁[z]), …, sign(uₚ[z])",
+        care=_AXES,
+        source=f"{SOURCE}, Def. 1",
+    )
+    return attach(data, section, figures)
+
+
+def _seen(
+    groups: Sequence[semantics.Orthant], support: semantics.Support, words: int, top: int
+) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
+    """Return for every shown word what it follows most often, for every context what follows it."""
+    rows, columns = support.counts.tocsr(), support.counts.tocsc()
+    index = max((o.word_index.max(initial=-1) for o in groups), default=-1)
+    other = max((o.context_index.max(initial=-1) for o in groups), default=-1)
+    if index >= rows.shape[0] or other >= rows.shape[1]:
+        raise ArgumentError(
+            f"support has {rows.shape[0]} words and {rows.shape[1]} contexts; the orthants know "
+            f"word {index} and context {other}."
+        )
+    contexts = max(1, min(top, max(len(o.contexts) for o in groups)))
+    after = np.full((len(groups), words), "", dtype=object)
+    before = np.full((len(groups), contexts), "", dtype=object)
+    for i, orthant in enumerate(groups):
+        for j, z in enumerate(orthant.word_index[:words].tolist()):
+            after[i, j] = _most("after", rows, z, support.contexts)
+        for j, c in enumerate(orthant.context_index[:contexts].tolist()):
+            before[i, j] = _most("before", columns, c, support.words)
+    found = {"seen_after": (("orthant", "rank"), after.astype(str))}
+    if any(o.contexts for o in groups):
+        found["seen_before"] = (("orthant", "context_rank"), before.astype(str))
+    return found
+
+
+def _most(when: str, counts: Any, line: int, names: Sequence[Any]) -> str:
+    """Return the partners of one row or column with the largest counts."""
+    part = slice(counts.indptr[line], counts.indptr[line + 1])
+    partners, seen = counts.indices[part], counts.data[part]
+    best = np.lexsort((partners, -seen))[:PARTNERS]
+    shown = (f"“{_readable(names[partners[i]])}” ({int(seen[i]):,})" for i in best.tolist())
+    return f"{when} {', '.join(shown)}" if len(best) else ""
+
+
+def _readable(name: Any) -> str:
+    parts = (name,) if isinstance(name, str) else name
+    return " ".join(show_token(part) for part in parts)
+
+
+def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:
+    """Return the orthants of one, two, ... concepts as a tree of word clouds.
+
+    Parameters
+    ----------
+    tree
+        Of :func:`ontogeny.semantics.refinement_tree`.
+    top
+        Words kept for each orthant.
+
+    Notes
+    -----
+    Figs 2 and 11 of the paper.
+
+    Examples
+    --------
+    >>> basis = semantics.ConceptBasis(np.array([[0.9, 0.1], [-0.4, 0.2]]), np.ones(2), None)
+    >>> tree_view(semantics.refinement_tree(basis, 2)).parent.values.tolist()
+    ['', '', '+', '-']
+    """
+    check_type("tree", tree, semantics.RefinementTree)
+    check_whole("top", top)
+    kept = [o for level in tree.levels for o in level if o.words]
+    data = xr.Dataset(coords={"orthant": [o.name for o in kept]})
+    data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
+    data["heading"] = ("orthant", [f"{o.name} · {len(o.words)} words" for o in kept])
+    data["parent"] = ("orthant", [o.name[:-1] for o in kept])
+    figure = Words(
+        "refinement",
+        "From one concept to several",
+        value="typicality",
+        words="word",
+        groups="orthant",
+        heading="heading",
+        parent="parent",
+        caption="Every further concept splits an orthant into at most two.",
+    )
+    section = Section(
+        "Refinement",
+        "Few concepts part words broadly, more concepts finely.",
+        care=_AXES,
+        source=f"{SOURCE}, sec. 4.3 and Fig. 11",
+    )
+    return attach(data, section, [figure])
+
+
+def _cloud(
+    kind: str, groups: Sequence[tuple[Sequence[Any], np.ndarray]], top: int
+) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
+    """Return texts and weights of groups over (orthant, rank); empty and NaN where one ends."""
+    longest = max(1, min(top, max(len(words) for words, _ in groups)))
+    texts = np.full((len(groups), longest), "", dtype=object)
+    weights = np.full((len(groups), longest), np.nan)
+    for i, (words, typicality) in enumerate(groups):
+        n = min(longest, len(words))
+        texts[i, :n] = [str(word) for word in words[:n]]
+        weights[i, :n] = typicality[:n]
+    rank = "rank" if kind == "word" else f"{kind}_rank"
+    weight = "typicality" if kind == "word" else f"{kind}_typicality"
+    dims = ("orthant", rank)
+    return {kind: (dims, texts.astype(str)), weight: (dims, weights)}

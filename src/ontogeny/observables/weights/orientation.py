@@ -1,0 +1,310 @@
+"""How the directions that training takes are turned: between layers, and between runs (row C11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import xarray as xr
+from scipy.stats import false_discovery_control
+
+from ... import capture, geometry
+from ...errors import ArgumentError, check_whole
+from ...figures import Heatmap, Section, attach
+from ...needs import Need, Weights
+from ...summary import Names, named
+from ...trajectory import Trajectory
+from ..base import BlockReading, Observable
+
+__all__ = ["Orientation", "orientation_across_runs"]
+
+_LARGEST = 2**25  # numbers of one basis
+
+
+@dataclass(frozen=True)
+class Orientation(Observable):
+    """Overlap of the principal directions of every two weight matrices of the same size.
+
+    The overlap is the mean squared cosine of the principal angles between the top `k` principal
+    components of the two paths, as vectors of all entries; beside it what random subspaces give.
+    `orientation_across_runs` compares the same matrix between seeds.
+
+    Parameters
+    ----------
+    blocks
+        Glob or globs over parameter names, or short names; matrices only.
+    k
+        Principal components of each path.
+    draws
+        Pairs of random subspaces, for p-values.
+    random_state
+        Their seed.
+    label
+        Name of the node, where a study holds this kind twice.
+
+    Examples
+    --------
+    >>> Orientation("**.q_proj.weight").over_blocks
+    True
+    """
+
+    blocks: str | tuple[str, ...] = ("q", "k", "v", "o")
+    k: int = 3
+    draws: int = 2000
+    random_state: int = 0
+    label: str | None = None
+
+    kind: ClassVar[str] = "orientation"
+    variables: ClassVar[Names] = {
+        "size": ("entries of the matrix", "entries"),
+        "directions": ("directions kept", "directions"),
+        "overlap": ("mean squared cosine of the principal angles", "1"),
+        "ratio": ("overlap over that of random subspaces", "1"),
+        "chance": ("overlap of random subspaces on average", "1"),
+        "p_value": ("p-value against random subspaces", "1"),
+        "p_corrected": ("p-value against random subspaces, corrected", "1"),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("k", "draws"):
+            check_whole(name, getattr(self, name))
+
+    def needs(self) -> Sequence[Need]:
+        """Return the weight blocks."""
+        return [Weights(self.blocks)]
+
+    def observe(self, reading: BlockReading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the basis of one block's path."""
+        gram = geometry.SnapshotGram(len(reading.steps))
+        for chunk in reading.chunks():
+            gram.add(chunk)
+        if gram.dimension * self.k > _LARGEST:
+            raise ArgumentError(
+                f"{reading.name} has {gram.dimension} entries; {self.k} directions of at most "
+                f"{_LARGEST // self.k} can be kept. Choose smaller blocks."
+            )
+        weights = geometry.principal_coefficients(gram.gram, self.k)
+        parts = [(chunk - chunk[:1]).T @ weights for chunk in reading.chunks()]
+        basis = np.linalg.qr(np.concatenate(parts))[0].T.astype(np.float32)
+        return xr.Dataset(
+            {
+                "basis": (("component", "coordinate"), basis),
+                "size": gram.dimension,
+                "directions": len(basis),
+            },
+            coords={"component": np.arange(len(basis)), "coordinate": np.arange(gram.dimension)},
+        )
+
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Compare every two blocks of the same size; the bases themselves stay in the cells."""
+        sizes = np.nan_to_num(data["size"].values).astype(int)
+        directions = np.nan_to_num(data.directions.values).astype(int)
+        tables = data.basis.transpose("block", "component", "coordinate").values
+
+        def basis(i: int) -> np.ndarray:
+            return tables[i, : directions[i], : sizes[i]].T
+
+        compared = _compared(
+            len(sizes),
+            lambda i, j: 0 < sizes[i] == sizes[j] and directions[i] > 0 < directions[j],
+            basis,
+            _null(self.draws, self.random_state),
+        )
+        blocks = data.block.values
+        data = data.drop_vars(["basis", "component", "coordinate"])
+        data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
+        data = data.assign_coords(block_=blocks)
+        sentences = _statements(data, "pairs of matrices of the same size")
+        return attach(data, _SECTION, [_heatmap("block", "block_")], sentences, role="motion")
+
+
+def orientation_across_runs(
+    runs: Mapping[str, Trajectory],
+    blocks: str | Sequence[str] = ("q", "k", "v", "o"),
+    k: int = 3,
+    draws: int = 2000,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """Compare the principal directions of the same weight matrix between runs (seeds).
+
+    Parameters
+    ----------
+    runs
+        Trajectories by name, at least two, of models of the same shapes.
+    blocks, k, draws, random_state
+        As in `Orientation`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``overlap``, ``chance`` (its expectation s/m for random subspaces), ``ratio``, ``p_value``
+        with dims ``(block, run, run_)``, NaN on the diagonal; ``p_corrected`` (false discovery rate
+        over all pairs); ``angle(block, run, run_, component)``, the principal angles in radians.
+        With a figure and sentences, as in a study's result.
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two runs, one of them has a single step, or the shapes of a block
+        differ.
+    LayerMatchError
+        If a pattern matches no weight matrix.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> def run():
+    ...     return Trajectory.from_models({step: nn.Linear(8, 8) for step in (0, 1, 2)})
+    >>> found = orientation_across_runs({"seed 0": run(), "seed 1": run()}, "weight", k=1)
+    >>> dict(found.overlap.sizes)
+    {'block': 1, 'run': 2, 'run_': 2}
+    """
+    if len(runs) < 2:
+        raise ArgumentError(f"runs must hold at least two trajectories; got {len(runs)}.")
+    k, draws = check_whole("k", k), check_whole("draws", draws)
+    short = [name for name, run in runs.items() if len(run) < 2]
+    if short:
+        raise ArgumentError(f"a path needs at least 2 steps; {', '.join(short)} has 1.")
+    names = list(runs)
+    with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
+        matched = capture.match_blocks(reader, blocks)
+    null = _null(draws, random_state)
+    shape = (len(matched), len(names), len(names))
+    tables = {name: np.full(shape, np.nan) for name in ("overlap", "chance", "p_value")}
+    angles = np.full((*shape, k), np.nan)
+    for b, block in enumerate(matched):
+        bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
+        if len({len(basis) for basis in bases}) > 1:
+            sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
+            raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
+        found = _compared(len(names), lambda i, j: True, bases.__getitem__, null)
+        for name, table in tables.items():
+            table[b] = found[name]
+        for i in range(len(names)):
+            for j in range(len(names)):
+                if i != j and bases[i].shape[1] and bases[j].shape[1]:
+                    own = geometry.principal_angles(bases[i], bases[j])
+                    angles[b, i, j, : len(own)] = own
+    dims = ("block", "run", "run_")
+    data = xr.Dataset(
+        {
+            **{name: (dims, table) for name, table in tables.items()},
+            "ratio": (dims, tables["overlap"] / tables["chance"]),
+            "p_corrected": (dims, _corrected(tables["p_value"])),
+            "angle": ((*dims, "component"), angles),
+        },
+        coords={"block": matched, "run": names, "run_": names},
+    )
+    data = named(data, {**Orientation.variables, "angle": ("principal angle", "rad")})
+    sentences = _statements(data, "pairs of runs and matrices")
+    figure = _heatmap("run", "run_", facet="block")
+    return attach(data, _SECTION, [figure], sentences, role="motion")
+
+
+def _path(run: Trajectory, name: str) -> np.ndarray:
+    """Return a block over all steps of a run, (T, entries)."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(checkpoint.open()) for checkpoint in run]
+        configuration = run[int(run.steps[0])].configuration()
+        block = capture.weight_block(readers[0], name, configuration)
+        return np.stack(
+            [block.rows(r, 0, block.shape[0]).float().numpy().reshape(-1) for r in readers]
+        )
+
+
+Null = Callable[[int, int, int], np.ndarray]
+
+
+def _null(draws: int, random_state: int) -> Null:
+    """Return a function that draws overlaps of random subspaces, once for each three sizes."""
+
+    @cache
+    def drawn(r: int, s: int, dimension: int) -> np.ndarray:
+        angles = geometry.random_subspace_angles(r, s, dimension, draws, random_state)
+        return np.mean(np.cos(angles) ** 2, axis=1)
+
+    return drawn
+
+
+def _compared(
+    count: int,
+    comparable: Callable[[int, int], bool],
+    basis: Callable[[int], np.ndarray],
+    null: Null,
+) -> dict[str, np.ndarray]:
+    """Return overlap, chance, ratio and p-values of every two bases, NaN on the diagonal."""
+    names = ("overlap", "chance", "p_value")
+    tables = {name: np.full((count, count), np.nan) for name in names}
+    for i in range(count):
+        for j in range(i + 1, count):
+            if not comparable(i, j):
+                continue
+            first, second = basis(i), basis(j)
+            r, s = sorted((first.shape[1], second.shape[1]))
+            if not r or len(first) < r + s:
+                continue
+            overlap, drawn = geometry.subspace_overlap(first, second), null(r, s, len(first))
+            p_value = (1 + np.sum(drawn >= overlap)) / (1 + len(drawn))
+            for name, value in zip(names, (overlap, s / len(first), p_value), strict=True):
+                tables[name][i, j] = tables[name][j, i] = value
+    tables["ratio"] = tables["overlap"] / tables["chance"]
+    tables["p_corrected"] = _corrected(tables["p_value"])
+    return tables
+
+
+def _corrected(p_values: np.ndarray) -> np.ndarray:
+    """Return Benjamini and Hochberg's p-values; the last two dimensions hold every pair twice."""
+    upper = np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
+    known = np.isfinite(p_values) & upper
+    corrected = np.full(p_values.shape, np.nan)
+    if known.any():
+        corrected[known] = false_discovery_control(p_values[known])
+    return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
+
+
+def _statements(data: xr.Dataset, what: str) -> list[str]:
+    p_values = data.p_corrected.values
+    upper = np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
+    known = np.isfinite(p_values) & upper
+    if not known.any():
+        return []
+    found, ratio = int((p_values[known] < 0.05).sum()), data.ratio.values[known]
+    return [
+        (
+            f"In {found} of {int(known.sum())} {what} the principal directions overlap more than "
+            "random subspaces do (false discovery rate 5 %)."
+        ),
+        f"Their median overlap is {np.median(ratio):.2f} of what chance gives on average.",
+    ]
+
+
+def _heatmap(y: str, x: str, facet: str | None = None) -> Heatmap:
+    return Heatmap(
+        "overlap",
+        "Overlap of principal directions, relative to chance",
+        value="ratio",
+        x=x,
+        y=y,
+        facet=facet,
+        caption="1: as random subspaces of the same dimensions overlap on average.",
+    )
+
+
+_SECTION = Section(
+    title="Orientation of weight trajectories",
+    definition="Whether the directions that two weight matrices take in training lie in the same "
+    "part of their space.",
+    symbol="‖QᵀR‖²_F / min(r, s) = mean cos²θᵢ",
+    null="Uniformly random subspaces of the same dimensions: s/m on average; p-values from draws "
+    "of their angles.",
+    care="Entries are compared by their position. Between seeds the position of a hidden unit "
+    "means nothing, so chance is to be expected whether or not the solutions are the same up to a "
+    "turn. Layers of one run share the coordinates of the residual stream, so some overlap is no "
+    "surprise.",
+    source="Xu 2026, sec. 4.1",
+)

@@ -1,0 +1,164 @@
+"""The words and figures of `WeightRank`, for any share of the variance."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ...figures import Band, Column, Curves, Figure, NullComparison, Section, Table
+
+__all__ = ["figures", "section", "statements", "symbol"]
+
+_SUBSCRIPTS = str.maketrans("0123456789.", "₀₁₂₃₄₅₆₇₈₉.")
+
+
+def symbol(variance: float) -> str:
+    """Return the paper's symbol for the rank that holds `variance`.
+
+    Examples
+    --------
+    >>> symbol(0.9), symbol(0.995)
+    ('r₉₀', 'r₉₉.₅')
+    """
+    return "r" + f"{100 * variance:g}".translate(_SUBSCRIPTS)
+
+
+def walk_rank(variance: float) -> int | None:
+    """Return the variance rank of a long random walk in many dimensions, whose λₖ go as 1/k².
+
+    None where no number of components is enough.
+
+    Examples
+    --------
+    >>> walk_rank(0.9), walk_rank(0.5), walk_rank(1.0)
+    (6, 1, None)
+    """
+    if variance >= 1:
+        return None
+    held = np.cumsum(6 / (np.pi * np.arange(1, 100_000)) ** 2)
+    found = int(np.searchsorted(held, variance)) + 1
+    return found if found < len(held) else None
+
+
+def section(variance: float) -> Section:
+    """Return the heading and margin notes."""
+    share, name, walk = f"{100 * variance:g} %", symbol(variance), walk_rank(variance)
+    of_walk = (
+        "A random walk in many dimensions needs all its components. "
+        if walk is None
+        else f"A random walk in many dimensions has {name} = {walk} whatever the number of "
+        "snapshots (fewer for few of them), and less with drift: a low rank by itself shows "
+        "nothing. "
+    )
+    return Section(
+        title="Variance rank of weight trajectories",
+        definition=f"Number of principal components that hold {share} of the variance of a "
+        "matrix's snapshots over training (called effective rank in the paper).",
+        symbol=f"{name} = min{{k : Σᵢ≤ₖ λᵢ ≥ {variance:g} Σλᵢ}}",
+        null="Random walks with the same step lengths in as many dimensions; the same increments "
+        "in random order; walks with the same mean increment cosine per lag; a straight line with "
+        "noise. Shuffling snapshots would change nothing and is no null.",
+        care=f"{of_walk}It depends on the number of snapshots and their spacing. That weights move "
+        "says nothing of function by itself.",
+        source="Xu 2026, sec. 3.3.1, Fig. 1",
+    )
+
+
+def statements(data: xr.Dataset, variance: float) -> list[str]:
+    """Return what the ranks, the early components and the learned matrices show."""
+    rank, count = data.variance_rank.values, data.sizes["block"]
+    known = np.isfinite(rank)
+    if not known.any():
+        return []
+    matrices = int(known.sum())
+    below = int((data.p_corrected.values[known] < 0.05).sum())
+    early = int((data.p_early_corrected.values[known] < 0.05).sum())
+    ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
+    walk = float(np.nanmedian((data.walk_low + data.walk_high).values / 2))
+    learned, gaussian = (
+        float(np.nanmedian(data[name].values)) for name in ("learned_rank", "gaussian_rank")
+    )
+    own, chance = (
+        float(np.nanmedian(data[name].values))
+        for name in ("increment_participation_ratio", "walk_participation_ratio")
+    )
+    return [
+        (
+            f"The variance rank ({100 * variance:g} %) of {matrices} of {count} weight matrices is "
+            f"{' to '.join(ends)}; a random walk with the same step "
+            f"lengths gives about {walk:.0f}."
+        ),
+        (
+            f"In {below} of {matrices} matrices it is lower than the same increments in random "
+            "order give (permutation test, false discovery rate 5 %)."
+        ),
+        (
+            f"In {early} of {matrices} the first 30 % of the snapshots hold more of the later "
+            "motion in 4 components than increments in random order do."
+        ),
+        (
+            f"The increments themselves use {own:.0f} directions (participation ratio, median); "
+            f"those of a random walk {chance:.0f}."
+        ),
+        (
+            f"What was learned, W_T − W_0, has {learned:.0f} singular directions for "
+            f"{100 * variance:g} % of its energy (median); a Gaussian matrix of that shape "
+            f"{gaussian:.0f}."
+        ),
+    ]
+
+
+def figures(variance: float) -> list[Figure]:
+    """Return the figures of the node."""
+    share = f"{100 * variance:g} %"
+    return [
+        NullComparison(
+            "whole-run",
+            "Variance rank of the whole run",
+            value="variance_rank",
+            rows="block",
+            bands=[
+                Band("walk_low", "walk_high", "random walk"),
+                Band("shuffled_low", "shuffled_high", "shuffled increments"),
+                Band("lag_low", "lag_high", "same cosine per lag"),
+                Band("line_low", "line_high", "line with noise"),
+            ],
+            caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
+        ),
+        Curves(
+            "growing",
+            "Variance rank of the run so far",
+            value="growing_rank_by_kind",
+            x="step_",
+            series=None,
+            facet="kind",
+            bands=[
+                Band("growing_walk_low_by_kind", "growing_walk_high_by_kind", "random walk"),
+                Band(
+                    "growing_shuffled_low_by_kind",
+                    "growing_shuffled_high_by_kind",
+                    "shuffled increments",
+                ),
+            ],
+            caption="Mean over the matrices of one kind, from the first checkpoint up to each "
+            "step.",
+        ),
+        Table(
+            "separating",
+            "What tells learning from a random walk",
+            rows="block",
+            columns=[
+                Column("snapshots", "snapshots"),
+                Column("net_drift_ratio", "net drift (walk: 1)"),
+                Column("increment_rank", f"directions for {share}", over="increments"),
+                Column("increment_participation_ratio", "participation", over="increments"),
+                Column("walk_participation_ratio", "of a walk", over="increments"),
+                Column("early_energy", "measured", over="later motion in early components"),
+                Column("early_high", "97.5 % of shuffled", over="later motion in early components"),
+                Column("learned_rank", "measured", over=f"rank of W_T − W_0 ({share})"),
+                Column("gaussian_rank", "Gaussian", over=f"rank of W_T − W_0 ({share})"),
+            ],
+            caption="Net drift: |w_T − w_0|² over the sum of squared steps. Early components: 4 of "
+            "the first 30 % of the snapshots.",
+        ),
+    ]

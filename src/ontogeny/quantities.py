@@ -1,0 +1,261 @@
+"""What an observable measures, declared as data; `ontogeny.summary` derives the rest.
+
+A quantity ``x`` is stored under a fixed schema of variables. The cells hold what was measured:
+
+=================  =============================================================================
+``x``              the value
+``x_of_text``      its value on each text alone, with ``x_weights`` if texts do not count equally
+``x_stderr``       its standard error, where it follows in closed form or from a resampling
+``x_replicates``   the same measurement on resampled texts or with other seeds, along ``refit``
+``x_<null>``       what a null gives, usually several draws
+=================  =============================================================================
+
+The summary adds ``x_low`` and ``x_high``, the 95 % interval; ``x_floor``, the noise of a change
+since the first step; ``x_<null>_low`` and ``x_<null>_high``, the band of a null; and the rows of
+the developmental chart. What `Observable.derive` gives of these itself stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import ArgumentError, check_choice
+
+__all__ = ["Measured", "Quantity"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number that an observable gives at every step, and all that is said of it.
+
+    Parameters
+    ----------
+    name
+        Variable of the result.
+    title
+        What it is, in lower case, as axes and headings write it: ``"participation ratio"``.
+    units
+        Units of the value; ``"1"`` of ratios.
+    symbol
+        The paper's formula, as plain Unicode text.
+    source
+        Paper, equation or definition, where it differs from the section's.
+    rows
+        Label of its rows in the developmental chart, with the dimensions of the value in braces:
+        ``"{layer} · dimensions"``. Empty: it makes no rows.
+    subject
+        How a sentence on a row begins: ``"The participation ratio of {layer}"``. Rows are told
+        together over all dimensions that it does not name, ``layer`` included. None: nothing is
+        said of its rows.
+    at
+        Labels of further dimensions at which rows are judged:
+        ``{"distance": "procrustes"}``.
+    noise
+        ``"measured"``: the cells say what the noise is, by one of the ways above; where they do
+        not, it is unknown and no verdict is given. ``"exact"``: nothing is sampled, and only
+        rounding is noise.
+    unit
+        What the noise is resampled over, in the plural: ``"texts"``.
+    relative_to
+        ``"reference"``: a distance to the reference step, which is 0 there by construction; that
+        step is left out of the verdict. ``"last"``: a distance to the last step. Empty: a value of
+        its own.
+    settled_by
+        Name of the null below whose upper end a distance to the reference has settled.
+    minimum
+        Smallest possible value, at which intervals are cut.
+    nulls
+        Names of the nulls, and what a legend calls them: ``{"null": "isotropic activations"}``.
+        A null without draws of its own is a line.
+    figure
+        Whether it is drawn as curves over the steps.
+    heading, caption
+        Of the figure; the heading is the title by default.
+    series, facet
+        Dimensions of its lines and panels; by default ``layer``, and what is left beside it. An
+        empty text means a single line.
+    select
+        Labels at which a figure shows further dimensions.
+    each
+        A dimension of which every label gets a figure of its own; ``{label}`` in the heading
+        stands for it.
+    labels
+        What the labels of `each` are called in headings, where not as they are:
+        ``{"kl": "KL divergence"}``.
+    y_scale
+        ``"linear"`` or ``"log"``.
+    share, share_of
+        A variable with the value as a share, drawn by default, and of what it is a share.
+
+    Examples
+    --------
+    >>> Quantity("norm", "norm of the activations", "activation units").heading_of()
+    'Norm of the activations'
+    """
+
+    name: str
+    title: str
+    units: str = "1"
+    symbol: str = ""
+    source: str = ""
+    rows: str = ""
+    subject: str | None = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    noise: str = "measured"
+    unit: str = "texts"
+    relative_to: str = ""
+    settled_by: str = ""
+    minimum: float | None = None
+    nulls: Mapping[str, str] = field(default_factory=dict)
+    figure: bool = True
+    heading: str = ""
+    caption: str = ""
+    series: str | None = None
+    facet: str | None = None
+    select: Mapping[str, Any] = field(default_factory=dict)
+    each: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    y_scale: str = "linear"
+    share: str | None = None
+    share_of: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise ArgumentError(f"name must be the name of a variable; got {self.name!r}.")
+        check_choice("noise", self.noise, ("measured", "exact"))
+        check_choice("relative_to", self.relative_to, ("", "reference", "last"))
+        check_choice("y_scale", self.y_scale, ("linear", "log"))
+        if self.settled_by and self.settled_by not in self.nulls:
+            raise ArgumentError(
+                f"settled_by of {self.name!r} must name one of its nulls; got {self.settled_by!r}."
+            )
+
+    def heading_of(self, label: str = "") -> str:
+        """Return the heading of its figure, of one label where it has one for each."""
+        named = self.labels.get(label, label.replace("-", " "))
+        text = (self.heading or self.title).replace("{label}", named)
+        return text[:1].upper() + text[1:]
+
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Return the titles and units of the value and all variables that belong to it.
+
+        Examples
+        --------
+        >>> Quantity("norm", "mean norm", "activation units").names()["norm_low"]
+        ('mean norm, lower end', 'activation units')
+        """
+        words = {
+            "": "{}",
+            "_of_text": "{} of each text",
+            "_stderr": "{}, standard error",
+            "_replicates": "{} of replicates",
+            "_low": "{}, lower end",
+            "_high": "{}, upper end",
+            "_floor": "noise of a change: {}",
+        }
+        for null, label in self.nulls.items():
+            words[f"_{null}"] = "{}: " + label
+            words[f"_{null}_low"] = "{}: " + f"{label}, lower end"
+            words[f"_{null}_high"] = "{}: " + f"{label}, upper end"
+        found = {
+            f"{self.name}{end}": (text.format(self.title), self.units)
+            for end, text in words.items()
+        }
+        return {**found, f"{self.name}_weights": (f"weight of the text: {self.title}", "1")}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One quantity at one step: its value, its noise and the draws of its nulls.
+
+    Each part is a number, a ``(dims, array)`` pair or a DataArray. What is left out was not
+    measured, which the summary reads as unknown, never as zero.
+
+    Parameters
+    ----------
+    value
+        The value.
+    stderr
+        Its standard error; over the dimensions of the value.
+    of_text, weights
+        Its value on each text, along a further dimension ``text``, and the weights (text,) with
+        which the texts make up the value.
+    replicates
+        The same measurement repeated, along a further dimension ``refit`` whose labels say how:
+        ``"tokens 1"``, ``"seed 2"``. Replicates of one kind share the word before the number.
+    nulls
+        Draws by the name of the null, as the quantity declares them.
+
+    Examples
+    --------
+    >>> sorted(Measured(2.0, stderr=0.1, nulls={"null": ("draw", [1.0, 1.1])}).variables("norm"))
+    ['norm', 'norm_null', 'norm_stderr']
+    """
+
+    value: Any
+    stderr: Any = None
+    of_text: Any = None
+    weights: Any = None
+    replicates: Any = None
+    nulls: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def mean(
+        cls, values: ArrayLike, texts: ArrayLike, nulls: Mapping[str, Any] | None = None
+    ) -> Measured:
+        """Return the mean of values (n,), with what each text says, so that noise is over texts.
+
+        Parameters
+        ----------
+        values
+            (n,), one for each token or other row.
+        texts
+            (n,): the text that each row belongs to, as `Reading.units` gives it.
+        nulls
+            As above.
+
+        Examples
+        --------
+        >>> Measured.mean([1.0, 3.0, 5.0], texts=[0, 0, 7]).of_text
+        ('text', array([2., 5.]))
+        """
+        rows = np.asarray(values, dtype=np.float64)
+        _, text = np.unique(np.asarray(texts), return_inverse=True)
+        counts = np.bincount(text)
+        return cls(
+            float(rows.mean()),
+            of_text=("text", np.bincount(text, weights=rows) / counts),
+            weights=("text", counts),
+            nulls=nulls or {},
+        )
+
+    def variables(self, name: str) -> dict[str, Any]:
+        """Return the variables of the cell by their names."""
+        parts = {
+            "": self.value,
+            "_stderr": self.stderr,
+            "_of_text": self.of_text,
+            "_weights": self.weights,
+            "_replicates": self.replicates,
+            **{f"_{null}": draws for null, draws in self.nulls.items()},
+        }
+        return {f"{name}{end}": part for end, part in parts.items() if part is not None}
+
+
+def expanded(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give each variable that a mapping of measurements and plain values holds."""
+    for name, value in found.items():
+        if isinstance(value, Measured):
+            yield from value.variables(name).items()
+        else:
+            yield name, value
+
+
+def of_names(quantities: Sequence[Quantity]) -> dict[str, tuple[str, str]]:
+    """Return title and units of every variable of some quantities."""
+    return {name: words for q in quantities for name, words in q.names().items()}

@@ -1,0 +1,269 @@
+"""The cells of a study, from its observables, checkpoints, inputs and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..errors import ArgumentError, CheckpointError
+from ..inputs import Inputs
+from ..needs import Need, Reference
+from ..observables import Observable
+from ..store import plain
+from ..trajectory import Checkpoint, Trajectory
+from .cache import DigestCache, combine
+from .graph import (
+    BlockCell,
+    LayerCell,
+    ReferenceCell,
+    StateCell,
+    StepCell,
+    StudyCell,
+    SummaryCell,
+)
+from .layout import cell_path, reference_path, state_path, summary_path
+from .probe import Probe
+from .readings import own_needs, vocabulary_size
+from .settings import Settings
+
+__all__ = ["Graph", "generations"]
+
+HERE = Path()
+"""Places of cells are relative to the study's folder."""
+
+
+class Graph:
+    """The cells of a study, each with what its fingerprint holds."""
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        inputs: Mapping[str, Inputs],
+        observables: Sequence[Observable],
+        settings: Settings,
+        probe: Probe,
+        digests: DigestCache,
+    ) -> None:
+        self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
+        self.settings, self.probe, self.digests = settings, probe, digests
+        self.by_name = {o.name: o for o in observables}
+        self.steps = tuple(int(s) for s in trajectory.steps)
+        self._models: dict[int, str] = {}
+
+    def cells(self) -> list[StudyCell]:
+        """Return the cells of observables and what they need, each after those that it reads."""
+        of_series = [o for o in self.observables if o.source is not None]
+        others = [o for o in self.observables if o.source is None]
+        return [
+            *self._references(),
+            *(self._state(o) for o in self.observables if has_state(o)),
+            *(cell for o in others for cell in self._observed(o)),
+            *(cell for o in of_series for cell in self._layers(o)),
+        ]
+
+    def summaries(self) -> list[list[SummaryCell]]:
+        """Return the summaries in generations: each reads those of the generations before."""
+        edges = {o.name: o.depends_on for o in self.observables}
+        return [[self._summary(self.by_name[n]) for n in each] for each in generations(edges)]
+
+    def keys(self, observable: Observable) -> tuple[int | str, ...]:
+        """Return the steps, blocks or layers that an observable has cells for.
+
+        One that needs nothing has none: it follows from other nodes alone.
+
+        Raises
+        ------
+        ArgumentError
+            If an observable of series asks for those of one that reads no layers.
+        """
+        if not observable.needs():
+            return ()
+        if observable.over_blocks:
+            return self.probe.blocks[observable.name]
+        if observable.source is None:
+            return self.steps
+        layers = self.probe.layers_of(self.by_name[observable.source.node])
+        if not layers:
+            raise ArgumentError(
+                f"{observable.name} needs an observable of activations; "
+                f"{observable.source.node!r} has no layers."
+            )
+        return layers
+
+    def _references(self) -> Iterator[ReferenceCell]:
+        step = self.settings.reference_step
+        needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
+        for need in dict.fromkeys(needs):
+            place, read = reference_path(HERE, need), need.need
+            label = f"{type(read).__name__} of reference step {step}"
+            components = {"need": repr(read), **self._at_step(step, [need], [need])}
+            yield ReferenceCell("reference", step, place, label, components, need=read)
+
+    def _state(self, observable: Observable) -> StateCell:
+        name, step = observable.name, self.settings.reference_step
+        needs, ignored = observable.needs(), _summary_only(observable)
+        components = _observable(observable, ignored) | self._at_step(step, needs, needs)
+        components["reference_step"] = step
+        label = f"the state of {name}"
+        return StateCell(name, "state", state_path(HERE, name), label, components, ignored=ignored)
+
+    def _observed(self, observable: Observable) -> Iterator[StepCell | BlockCell]:
+        name, ignored = observable.name, _summary_only(observable)
+        references = [n for n in observable.needs() if isinstance(n, Reference)]
+        reads = [reference_path(HERE, need) for need in references]
+        reads += [state_path(HERE, name)] * has_state(observable)
+        common: dict[str, Any] = _observable(observable, ignored)
+        common["threads"] = self.settings.threads
+        if reads:
+            common["reference_step"] = self.settings.reference_step
+        for key in self.keys(observable):
+            place = cell_path(HERE, name, key)
+            if observable.over_blocks:
+                block = self.probe.weight_blocks[str(key)]
+                components = common | self._of_block(block.tensor)
+                start = (name, key, place, f"{name} of {key}", components)
+                yield BlockCell(*start, tuple(reads), ignored, block=block)
+            else:
+                components = common | self._of_step(observable, int(key))
+                start = (name, key, place, f"{name} at step {key}", components)
+                yield StepCell(*start, tuple(reads), ignored)
+
+    def _of_block(self, tensor: str) -> dict[str, Any]:
+        return {
+            "weights": {str(c.step): self._digest(c, [tensor]) for c in self.trajectory},
+            "vocabulary": vocabulary_size(self.trajectory),
+            "model": self._model(self.steps[0]),
+        }
+
+    def _of_step(self, observable: Observable, step: int) -> dict[str, Any]:
+        own = own_needs(observable)
+        components = self._at_step(step, own, observable.needs())
+        # Which loss it is may follow from the model's class, or from another package.
+        losses = [repr(need) for need in own if need.exclusive and need.reads_inputs]
+        if losses:
+            components["losses"] = losses
+        if observable.uses_noise:
+            components["noise"] = step in self.settings.noise_steps
+        return components
+
+    def _at_step(
+        self, step: int, weights: Sequence[Need], inputs: Sequence[Need]
+    ) -> dict[str, Any]:
+        """Return what needs at one checkpoint depend on."""
+        return {
+            "weights": self._weights(step, weights),
+            "inputs": self._inputs(inputs),
+            "reading": {**self.settings.reading(), "model": self._model(step)},
+        }
+
+    def _layers(self, observable: Observable) -> Iterator[LayerCell]:
+        assert observable.source is not None
+        name, source, ignored = observable.name, observable.source, _summary_only(observable)
+        components = _observable(observable, ignored) | self._derived()
+        reads = tuple(cell_path(HERE, source.node, step) for step in self.steps)
+        for key in self.keys(observable):
+            start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
+            yield LayerCell(*start, reads, ignored, steps=self.steps)
+
+    def _summary(self, observable: Observable) -> SummaryCell:
+        name, keys = observable.name, self.keys(observable)
+        components = {
+            **_observable(observable),
+            **self._derived(),
+            "code": _code_of(type(observable)),
+        }
+        cells = [cell_path(HERE, name, key) for key in keys]
+        reads = (*cells, *(summary_path(HERE, node) for node in observable.depends_on))
+        start = (name, "summary", summary_path(HERE, name), f"the summary of {name}", components)
+        return SummaryCell(*start, reads, keys=keys)
+
+    def _derived(self) -> dict[str, Any]:
+        """Return the settings that what is computed from other cells depends on."""
+        return {
+            "threads": self.settings.threads,
+            "reference_step": self.settings.reference_step,
+        }
+
+    def _weights(self, step: int, needs: Sequence[Need]) -> str:
+        names: set[str] | None = set()
+        for need in needs:
+            known = self.probe.reads.get(need.at_step)
+            names = None if names is None or known is None else names | known
+        return self._digest(self.trajectory[step], names)
+
+    def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
+        first = next(iter(self.inputs))
+        used = [need.at_step.on or first for need in needs if need.at_step.reads_inputs]
+        return {name: self.inputs[name].fingerprint for name in used}
+
+    def _model(self, step: int) -> str:
+        """Return a digest of what a checkpoint's model is, beside its weights."""
+        if step not in self._models:
+            try:
+                configuration = self.trajectory[step].configuration()
+            except CheckpointError as error:
+                configuration = {"unreadable": str(error)}
+            content = {"class": self.probe.model_class, "attention": self.probe.attention}
+            content["configuration"] = json.dumps(configuration, sort_keys=True, default=str)
+            self._models[step] = combine(content)
+        return self._models[step]
+
+    def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
+        try:
+            return self.digests(checkpoint, names)
+        except CheckpointError as error:
+            return f"unreadable: {error}"
+
+
+def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the nodes of a graph in generations: each depends on the generations before.
+
+    Raises
+    ------
+    graphlib.CycleError
+        If a node depends on itself, directly or through others.
+
+    Examples
+    --------
+    >>> generations({"fits": ["loss"], "loss": []})
+    [['loss'], ['fits']]
+    """
+    sorter = TopologicalSorter(edges)
+    sorter.prepare()
+    found = []
+    while sorter.is_active():
+        ready = list(sorter.get_ready())
+        found.append(ready)
+        sorter.done(*ready)
+    return found
+
+
+def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fingerprint of an observable, of its arguments all but those named."""
+    arguments = {k: v for k, v in observable.arguments().items() if k not in without}
+    kind, version = observable.kind, observable.version
+    return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
+
+
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return type(observable).prepare is not Observable.prepare
+
+
+def _summary_only(observable: Observable) -> tuple[str, ...]:
+    return tuple(getattr(observable, "summary_only", ()))
+
+
+def _code_of(cls: type) -> str:
+    """Return a digest of this package's version and of the module that defines an observable."""
+    digest = hashlib.blake2b(__version__.encode(), digest_size=16)
+    path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if path is not None and Path(path).is_file():
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()

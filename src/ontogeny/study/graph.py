@@ -1,0 +1,314 @@
+"""A study as a graph of cells: what each of them is a function of, and how it is computed.
+
+A cell is a function of what its fingerprint names: an observable with its arguments, weights,
+inputs and settings, and the checksums of the cells that it reads. Those are references (a need at
+the reference step), states (what `prepare` returns), the cells of another observable (a series),
+and for a summary all cells of its observable and the summaries that it depends on.
+"""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import xarray as xr
+
+from .. import capture
+from ..errors import StoreError
+from ..needs import Need
+from ..observables import Observable
+from ..store import Cell, plain, read_cell, read_header
+from ..summary import named
+from ..trajectory import Checkpoint, Trajectory
+from .cache import check_cache
+from .merge import stack, summarised, summary_data
+from .readings import (
+    Job,
+    ReadBlock,
+    ReadSeries,
+    ReadStep,
+    RunView,
+    load_state,
+    own_needs,
+    release_skeleton,
+    restored,
+    store_reference,
+)
+
+__all__ = [
+    "BlockCell",
+    "Context",
+    "LayerCell",
+    "ReferenceCell",
+    "StateCell",
+    "StepCell",
+    "StudyCell",
+    "SummaryCell",
+    "header_of",
+    "observed_steps",
+]
+
+Header: TypeAlias = tuple[str, str]
+"""Checksum and status of a cell."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker gives to the cells of one task."""
+
+    job: Job
+    trajectory: Trajectory
+    values: Mapping[Need, Any]
+    read: Callable[[Path], Cell]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was computed for a cell."""
+
+    data: xr.Dataset
+    status: str = "done"
+    observed_dependencies: Mapping[str, Any] = field(default_factory=dict)
+    """What it turned out to depend on beside its fingerprint."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept with it and is no part of the fingerprint."""
+
+
+@dataclass(frozen=True)
+class StudyCell(abc.ABC):
+    """One cell of a study: `node` names its observable, `key` its step, block or layer."""
+
+    node: str
+    key: int | str
+    place: Path
+    """Where it lies in the study's folder."""
+    label: str
+    """What messages call it."""
+    components: Mapping[str, Any]
+    """What its fingerprint holds beside the cells that it reads."""
+    reads: tuple[Path, ...] = ()
+    """The cells that it reads, as places in the folder."""
+    ignored: tuple[str, ...] = ()
+    """Arguments that are no part of it, though cells of earlier versions may name them."""
+    observed: ClassVar[bool] = True
+    """Whether it is what an observable observes."""
+    phase: ClassVar[str] = "fitting"
+    """What the log calls its computation."""
+    reads_as: ClassVar[str] = "state"
+    """What its fingerprint calls the cells that it reads."""
+
+    def of_reads(self, headers: Sequence[Header]) -> Any:
+        """Return what the fingerprint holds of the cells that it reads: their checksums."""
+        return [checksum for checksum, _ in headers]
+
+    def fingerprint(self, header: Callable[[Path], Header] | None) -> dict[str, Any]:
+        """Return the fingerprint; without `header`, what it reads is still to be computed."""
+        if not self.reads:
+            return dict(self.components)
+        known = self.of_reads([header(place) for place in self.reads]) if header else None
+        return {**self.components, self.reads_as: "to be computed" if known is None else known}
+
+    def observed_dependencies(
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
+    ) -> dict[str, Any]:
+        """Return today's value of what the stored cell turned out to depend on."""
+        return {}
+
+    def check(
+        self,
+        folder: Path | None,
+        trajectory: Trajectory,
+        digest: Callable[[Checkpoint], str],
+        header: Callable[[Path], Header] | None,
+        read: Callable[[Path], Cell] = read_cell,
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return the outcome of what is stored for it, and why (see `check_cache`)."""
+        path = None if folder is None else folder / self.place
+        expected = self.fingerprint(header)
+        if path is not None and path.exists():
+            expected |= self.observed_dependencies(path, trajectory, digest)
+        return check_cache(path, expected, read, self.ignored)
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return what is read of the task's checkpoint before it is computed."""
+        return []
+
+    def blocked(self, header: Callable[[Path], Header]) -> str:
+        """Return why it cannot be computed: what it reads has failed. Empty if it can."""
+        return ""
+
+    @abc.abstractmethod
+    def compute(self, context: Context) -> Outcome:
+        """Return what it holds."""
+
+
+def header_of(folder: Path) -> Callable[[Path], Header]:
+    """Return a function that gives checksum and status of a cell of a folder."""
+
+    def header(place: Path) -> Header:
+        if not (folder / place).exists():
+            return "absent", "missing"
+        found = read_header(folder / place)
+        return found["checksum"], found["status"]
+
+    return header
+
+
+def observed_steps(path: Path) -> Mapping[str, Any]:
+    """Return the part of a stored fingerprint that says which other steps were read."""
+    try:
+        stored = read_header(path)["fingerprint"]
+    except StoreError:  # it is damaged, and found to be so when it is checked
+        return {}
+    return {name: stored[name] for name in ("other_weights", "steps") if name in stored}
+
+
+@dataclass(frozen=True)
+class ReferenceCell(StudyCell):
+    """What a need gives at the reference step, which is `key`."""
+
+    need: Need = field(kw_only=True)
+    observed: ClassVar[bool] = False
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return the need."""
+        return [self.need]
+
+    def compute(self, context: Context) -> Outcome:
+        """Return the value as a dataset."""
+        return Outcome(store_reference(context.values[self.need]))
+
+
+@dataclass(frozen=True)
+class StateCell(StudyCell):
+    """What an observable's `prepare` returns."""
+
+    observed: ClassVar[bool] = False
+    phase: ClassVar[str] = "preparing"
+
+    def observed_dependencies(
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
+    ) -> dict[str, Any]:
+        """Return today's weights of the steps that `prepare` has read, and today's steps."""
+        found = dict(observed_steps(path))
+        steps = [int(step) for step in trajectory.steps]
+        if "other_weights" in found:
+            found["other_weights"] = {
+                s: digest(trajectory[int(s)]) if int(s) in steps else "absent"
+                for s in found["other_weights"]
+            }
+        return {**found, "steps": steps} if "steps" in found else found
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return what is read at the reference step; `prepare` reads the rest itself."""
+        own = own_needs(by_name[self.node])
+        return [need for need in own if need.over == "step" and not need.exclusive]
+
+    def compute(self, context: Context) -> Outcome:
+        """Return the state; an empty dataset stands for None."""
+        observable = context.job.by_name[self.node]
+        view = RunView(context.job, context.trajectory, observable, context.values)
+        try:
+            state = observable.prepare(view)
+        finally:
+            if any(need.exclusive for need in observable.needs()):
+                release_skeleton()  # whatever was done to the model is gone with it
+        data = xr.Dataset(attrs={"empty": 1}) if state is None else state
+        return Outcome(data, observed_dependencies=view.observed_dependencies())
+
+
+@dataclass(frozen=True)
+class ObservedCell(StudyCell):
+    """What an observable observes; it reads its references and its state."""
+
+    def blocked(self, header: Callable[[Path], Header]) -> str:
+        """Return which reference or state has failed, and why."""
+        for place in self.reads:
+            if (status := header(place)[1]) != "done":
+                is_reference = place.name.startswith("reference-")
+                what = f"reference step {self.components['reference_step']}"
+                why = status.replace("missing:", "is missing:", 1)
+                return f"{what if is_reference else 'its preparation'} {why}"
+        return ""
+
+
+@dataclass(frozen=True)
+class StepCell(ObservedCell):
+    """What an observable observes at one checkpoint."""
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return the observable's own needs."""
+        return own_needs(by_name[self.node])
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the checkpoint."""
+        job, observable = context.job, context.job.by_name[self.node]
+        values = {need: context.values[need] for need in self.needs(job.by_name)}
+        reading = ReadStep(job, observable, int(self.key), values)
+        with restored(observable):
+            return Outcome(observable.observe(reading, load_state(job, observable)))
+
+
+@dataclass(frozen=True)
+class BlockCell(ObservedCell):
+    """What an observable observes of one weight block over all steps."""
+
+    block: capture.WeightBlock = field(kw_only=True)
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the block."""
+        job, observable = context.job, context.job.by_name[self.node]
+        reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
+        return Outcome(observable.observe(reading, load_state(job, observable)))
+
+
+@dataclass(frozen=True)
+class LayerCell(StudyCell):
+    """What an observable observes of one layer of another observable's cells."""
+
+    steps: tuple[int, ...] = field(kw_only=True)
+    reads_as: ClassVar[str] = "series"
+
+    def of_reads(self, headers: Sequence[Header]) -> dict[str, str]:
+        """Return the checksum at each step."""
+        found = zip(self.steps, headers, strict=True)
+        return {str(step): checksum for step, (checksum, _) in found}
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the layer; an observable of series prepares no state."""
+        observable = context.job.by_name[self.node]
+        assert observable.source is not None
+        reading = ReadSeries(context.job, observable.source, self.steps, str(self.key))
+        return Outcome(observable.observe(reading, None))
+
+
+@dataclass(frozen=True)
+class SummaryCell(StudyCell):
+    """What follows from all cells of an observable, and from the summaries it depends on."""
+
+    keys: tuple[int | str, ...] = field(kw_only=True)
+    observed: ClassVar[bool] = False
+    phase: ClassVar[str] = "summarising"
+    reads_as: ClassVar[str] = "cells"
+
+    def of_reads(self, headers: Sequence[Header]) -> str:
+        """Return one digest: what it reads is too much to be listed."""
+        content = repr([*zip(map(str, self.reads), headers, strict=True)])
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+    def compute(self, context: Context) -> Outcome:
+        """Stack the cells and summarise them."""
+        job, observable = context.job, context.job.by_name[self.node]
+        stacked = stack(job.folder, observable, self.keys, context.read)
+        stacked.attrs["reference_step"] = job.settings.reference_step
+        places = zip(observable.depends_on, self.reads[len(self.keys) :], strict=True)
+        others = {node: summary_data(context.read(job.folder / place)) for node, place in places}
+        data = named(summarised(observable, stacked, others), observable.names())
+        failed = data.attrs.get("failed")
+        texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]
+        status = "done" if failed is None else f"failed: {failed}"
+        return Outcome(data.assign_attrs(plain(data.attrs)), status, notes={"texts": texts})

@@ -1,0 +1,35 @@
+"""From declared quantities to intervals, floors, bands, rows, verdicts, sentences and figures.
+
+Whatever an observable measures passes through `summarise`, so that all of it is judged by the same
+rules. There is one rule for noise that is missing: it stays unknown (NaN) and gives no verdict. And
+there is one unit that noise is resampled over: the text, never the token.
+"""
+
+from __future__ import annotations
+
+from .bands import null_bands, over_steps
+from .names import Names, named
+from .noise import MEASURABLE, change_floor, with_noise
+from .reference import reference_index
+from .rows import chart_rows
+from .runs import along_runs, over_seeds
+from .sentences import statements
+from .summarise import summarise
+from .units import Units
+
+__all__ = [
+    "MEASURABLE",
+    "Names",
+    "Units",
+    "along_runs",
+    "change_floor",
+    "chart_rows",
+    "named",
+    "null_bands",
+    "over_seeds",
+    "over_steps",
+    "reference_index",
+    "statements",
+    "summarise",
+    "with_noise",
+]

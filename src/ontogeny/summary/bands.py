@@ -1,0 +1,56 @@
+"""What nulls give, as bands under the curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..quantities import Quantity
+
+__all__ = ["null_bands", "over_steps"]
+
+_FEW = 20  # draws, below which the 2.5 % point is no more than the smallest of them
+
+
+def null_bands(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
+    """Add ``x_<null>_low`` and ``x_<null>_high`` for every null with draws.
+
+    95 % of the draws, or their range where there are fewer than 20. Draws that were taken at some
+    steps only hold for the steps between. A null without draws is a line and needs no band.
+    """
+    for null in quantity.nulls:
+        name = f"{quantity.name}_{null}"
+        if name not in data or f"{name}_low" in data:
+            continue
+        draws = [dim for dim in data[name].dims if dim not in data[quantity.name].dims]
+        if not draws:
+            continue
+        count = int(np.prod([data.sizes[dim] for dim in draws]))
+        if count < _FEW:
+            low, high = data[name].min(draws), data[name].max(draws)
+        else:
+            ends = data[name].quantile([0.025, 0.975], dim=draws, skipna=True)
+            low, high = (ends.isel(quantile=i, drop=True) for i in (0, 1))
+        data = data.assign({f"{name}_low": over_steps(low), f"{name}_high": over_steps(high)})
+    return data
+
+
+def over_steps(values: xr.DataArray) -> xr.DataArray:
+    """Interpolate over the order of the steps; beyond the measured ones the nearest holds.
+
+    Examples
+    --------
+    >>> over_steps(xr.DataArray([np.nan, 1.0, np.nan, 3.0], dims="step")).values
+    array([1., 1., 2., 3.])
+    """
+    if "step" not in values.dims:
+        return values
+    moved = values.transpose(..., "step")
+    table = moved.values.reshape(-1, moved.sizes["step"])
+    order = np.arange(table.shape[1])
+    filled = np.full(table.shape, np.nan)
+    for row, target in zip(table, filled, strict=True):
+        known = np.isfinite(row)
+        if known.any():
+            target[:] = np.interp(order, order[known], row[known])
+    return moved.copy(data=filled.reshape(moved.shape))

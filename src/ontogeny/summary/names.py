@@ -1,0 +1,121 @@
+"""What the variables of a result are, in words, and in which units.
+
+An observable names its own variables in ``variables``; what all nodes share is named here. Lower
+and upper ends, standard errors and the like follow from what they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+__all__ = ["Names", "named"]
+
+Names = Mapping[str, tuple[str, str]]
+"""``{variable: (long_name, units)}``; units ``"1"`` of ratios and ``""`` of words and verdicts.
+
+Units ``"as x"`` are those of the variable ``x``.
+"""
+
+_SHARED: Names = {
+    "status": ("what became of it", ""),
+    "row": ("row of the developmental chart", ""),
+    "row_layer": ("module path of the row", ""),
+    "row_quantity": ("quantity of the row", ""),
+    "noise_known": ("whether the noise of the row was measured", ""),
+    "progress": ("share of the way from the first to the last value", "1"),
+    "distinct": ("changed above the noise floor", ""),
+    "half_step": ("half-change step", "steps"),
+    "settled_step": ("step from which on it moves less than its noise", "steps"),
+    "p_value": ("p-value against shuffled steps, corrected over rows", "1"),
+    "developed": ("changed above noise floor and chance", ""),
+    "step": ("training step", "steps"),
+    "step_": ("training step", "steps"),
+    "layer": ("module path", ""),
+    "block": ("weight matrix", ""),
+    "block_": ("weight matrix", ""),
+    "head": ("attention head", ""),
+    "concept": ("concept", ""),
+    "concept_": ("concept", ""),
+    "feature": ("feature of the activations", ""),
+    "text": ("text", ""),
+    "token": ("token", ""),
+    "distance": ("kind of distance", ""),
+    "correlation": ("kind of correlation", ""),
+    "alignment": ("what is removed first", ""),
+    "refit": ("refit", ""),
+    "draw": ("draw of the null", ""),
+    "pair": ("pair of batches", ""),
+    "set": ("input set", ""),
+}
+_BEFORE = {"relative_": ("{}, relative", "1"), "null_": ("{} of the null", None)}
+_BEHIND = {
+    "_low": "{}, lower end",
+    "_high": "{}, upper end",
+    "_stderr": "{}, standard error",
+    "_sd": "{}, standard deviation",
+    "_null": "{} of the null",
+    "_by_kind": "{}, mean by kind",
+}
+
+
+def named(data: xr.Dataset, names: Names) -> xr.Dataset:
+    """Return `data` with ``long_name`` and ``units`` of every variable that can be told.
+
+    What a variable already says of itself stays. ``x_low``, ``x_high``, ``x_stderr``, ``x_sd``,
+    ``x_null`` and ``null_x`` have the units of ``x``, and ``relative_x`` those of a ratio; ``x``
+    itself need not be a variable.
+
+    Parameters
+    ----------
+    data
+        A node of a result.
+    names
+        The node's own names, which go before the shared ones.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"norm": 2.0, "norm_low": 1.0, "status": "done"})
+    >>> found = named(data, {"norm": ("mean norm", "activation units")})
+    >>> found.norm_low.attrs
+    {'long_name': 'mean norm, lower end', 'units': 'activation units'}
+    """
+    known = {**_SHARED, **names}
+    for name, variable in data.variables.items():
+        words = variable.attrs.get("long_name") or known.get(str(name), ("", ""))[0]
+        units = variable.attrs.get("units") or known.get(str(name), ("", ""))[1]
+        if words:
+            known[str(name)] = (words, units)
+    data = data.copy()
+    for name in data.variables:
+        found = _found(str(name), known)
+        if found is None:
+            continue
+        words, units = found
+        attrs = data[name].attrs
+        attrs.setdefault("long_name", words)
+        if units := _resolved(units, known):
+            attrs.setdefault("units", units)
+    return data
+
+
+def _found(name: str, known: Names) -> tuple[str, str] | None:
+    """Return words and units of a variable, or of what its name says that it belongs to."""
+    if name in known:
+        return known[name]
+    for end, words in _BEHIND.items():
+        if name.endswith(end) and (base := _found(name.removesuffix(end), known)):
+            return words.format(base[0]), base[1]
+    for start, (words, own) in _BEFORE.items():
+        if name.startswith(start) and (base := _found(name.removeprefix(start), known)):
+            return words.format(base[0]), base[1] if own is None else own
+    return None
+
+
+def _resolved(units: str, known: Names) -> str:
+    """Return units, those of another variable where they are ``as`` that one."""
+    if not units.startswith("as "):
+        return units
+    base = _found(units.removeprefix("as "), known)
+    return "" if base is None else _resolved(base[1], known)

@@ -1,0 +1,161 @@
+"""The noise of a value and of a change, by one rule for all quantities.
+
+Whatever the cells hold becomes a standard error: of the mean over texts, as given, or from
+replicates. The floor of a change since the first step is 1.96 standard errors of the difference,
+paired over texts where each text has a value of its own. What was not measured is NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t
+
+from ..quantities import Quantity
+from .reference import at_reference
+
+__all__ = ["MEASURABLE", "Z", "change_floor", "mean_stderr", "with_noise"]
+
+MEASURABLE = 1e-5
+"""Smallest relative distance that float32 activations can show; rounding stays well below it."""
+
+Z = 1.96
+"""Standard errors on each side of a 95 % interval."""
+
+
+def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
+    """Add ``x_stderr``, ``x_low``, ``x_high`` and ``x_floor`` of a quantity where they are known.
+
+    Ends of the interval that the cells hold, such as Wilson's, stay as they are.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"x": ("step", [4.0, 2.0]), "x_stderr": ("step", [0.1, 0.1])})
+    >>> found = with_noise(data.assign_coords(step=[0, 1]), Quantity("x", "loss"))
+    >>> found.x_high.values.round(3), found.x_floor.values.round(3)
+    (array([4.196, 2.196]), array([0.277, 0.277]))
+    """
+    name = quantity.name
+    if quantity.noise == "exact" or "step" not in data[name].dims:
+        return data
+    error = _stderr(data, quantity)
+    if error is None:
+        return data
+    found: dict[str, Any] = {f"{name}_stderr": error}
+    low, high = data[name] - Z * error, data[name] + Z * error
+    if quantity.minimum is not None:
+        low = low.clip(min=quantity.minimum)
+    for end, values in (("low", low), ("high", high)):
+        if f"{name}_{end}" not in data:
+            found[f"{name}_{end}"] = values
+    data = data.assign(found)
+    return data.assign({f"{name}_floor": change_floor(data, quantity)})
+
+
+def change_floor(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
+    """Return the noise of a change since the first step, over the dimensions of the value.
+
+    One that is there already stays. NaN where it is unknown. Of exact quantities it is rounding
+    alone, relative to the largest value. Distances to the reference, which are relative to norms,
+    are not distinguishable from rounding below `MEASURABLE` either.
+    """
+    value = data[quantity.name]
+    if f"{quantity.name}_floor" in data:
+        return data[f"{quantity.name}_floor"].transpose(*value.dims)
+    if quantity.noise == "exact":
+        return MEASURABLE * abs(value).max("step").fillna(0.0) + xr.zeros_like(value).fillna(0.0)
+    usable = value.notnull() & ~at_reference(data, quantity)
+    if f"{quantity.name}_of_text" in data:
+        floor = Z * _paired_stderr(data, quantity, usable)
+    elif f"{quantity.name}_stderr" in data:
+        error = data[f"{quantity.name}_stderr"] + xr.zeros_like(value)
+        floor = Z * (error**2 + _first(error, usable) ** 2) ** 0.5
+    else:
+        return xr.full_like(value, np.nan)
+    if quantity.relative_to:
+        floor = floor + MEASURABLE
+    return floor.transpose(*value.dims)
+
+
+def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the standard error of the weighted mean over the last axis (texts).
+
+    Texts of weight 0 do not count. NaN where fewer than two count, or one that counts is NaN.
+
+    Examples
+    --------
+    >>> float(mean_stderr(np.array([1.0, 3.0]), np.array([1, 1])))
+    1.0
+    """
+    weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(values))
+    counted = weights > 0
+    values = np.where(counted, values, 0.0)
+    count, total = counted.sum(-1), weights.sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (values * weights).sum(-1) / total
+        spread = (((values - mean[..., None]) * weights) ** 2).sum(-1)
+        error = np.sqrt(spread * count / (count - 1)) / total
+    return np.where(count > 1, error, np.nan)
+
+
+def _stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray | None:
+    """Return the standard error of the value, by the first of the three ways that there is."""
+    name = quantity.name
+    if f"{name}_of_text" in data:
+        of_text = data[f"{name}_of_text"].transpose(..., "text")
+        error = mean_stderr(of_text.values, _weights(data, quantity, of_text).values)
+        return of_text.isel(text=0, drop=True).copy(data=error)
+    if f"{name}_stderr" in data:
+        return data[f"{name}_stderr"]
+    if f"{name}_replicates" in data:
+        return _replicate_stderr(data, quantity)
+    return None
+
+
+def _weights(data: xr.Dataset, quantity: Quantity, of_text: xr.DataArray) -> xr.DataArray:
+    """Return the weight of every text over the dimensions of `of_text`; 1 by default."""
+    name = f"{quantity.name}_weights"
+    if name not in data:
+        return xr.where(of_text.notnull().any("step"), 1.0, 0.0).broadcast_like(of_text)
+    weights = data[name]
+    weights = weights.max("step") if "step" in weights.dims else weights
+    return weights.fillna(0.0).broadcast_like(of_text).transpose(*of_text.dims)
+
+
+def _paired_stderr(data: xr.Dataset, quantity: Quantity, usable: xr.DataArray) -> xr.DataArray:
+    """Return the standard error of the change since the first step, paired over texts."""
+    of_text = data[f"{quantity.name}_of_text"].transpose(..., "text")
+    weights = _weights(data, quantity, of_text)
+    change = of_text - _first(of_text, usable)
+    error = mean_stderr(change.transpose(*of_text.dims).values, weights.values)
+    return of_text.isel(text=0, drop=True).copy(data=error)
+
+
+def _first(values: xr.DataArray, usable: xr.DataArray) -> xr.DataArray:
+    """Return the values at the first step that is usable, which may differ between rows."""
+    at = usable.argmax("step")
+    return values.isel(step=at).drop_vars("step", errors="ignore")
+
+
+def _replicate_stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
+    """Return the standard error from replicates, pooled over the steps where there are any.
+
+    Kinds of replicates are pooled apart and the noisiest counts: a solver that ignores its seed
+    would dilute what resampling shows. A kind with a single replicate has no spread of its own, so
+    that its distance from the value stands for it. Few replicates are stretched by Student's t.
+    """
+    deviation = data[f"{quantity.name}_replicates"] - data[quantity.name]
+    labels = deviation["refit"].values if "refit" in deviation.coords else [""]
+    kinds = np.array([str(label).split(" ")[0] for label in labels])
+    kinds = kinds if len(kinds) == deviation.sizes["refit"] else np.full(len(deviation.refit), "")
+    pooled = []
+    for kind in dict.fromkeys(kinds):
+        chosen = deviation.isel(refit=np.flatnonzero(kinds == kind))
+        several = chosen.sizes["refit"] > 1
+        spread = chosen.var("refit", ddof=1) if several else chosen.isel(refit=0, drop=True) ** 2
+        freedom = spread.notnull().sum("step") * max(chosen.sizes["refit"] - 1, 1)
+        stretch = xr.apply_ufunc(t.ppf, 0.975, freedom.where(freedom > 0)) / Z
+        pooled.append(spread.mean("step") ** 0.5 * stretch)
+    return xr.concat(pooled, dim="kind").max("kind")

@@ -1,0 +1,115 @@
+"""Several runs as one more dimension: seeds to average over, runs and controls side by side.
+
+Observables know nothing of runs. Their quantities hold along a dimension ``run`` as they do along
+``step``: every run has its own noise, rows and verdicts, and figures draw one line a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from ..figures import Section
+from ..quantities import Quantity
+from .summarise import summarise
+
+__all__ = ["along_runs", "over_seeds"]
+
+
+def along_runs(
+    nodes: Mapping[str, xr.Dataset], quantities: Sequence[Quantity], section: Section
+) -> xr.Dataset:
+    """Return the same node of several runs as one, along ``run``, with its figures and sentences.
+
+    Parameters
+    ----------
+    nodes
+        A node's cells or its summary by the name of the run, all relative to the same reference
+        step. Steps and labels that a run lacks hold NaN.
+    quantities
+        What they hold. Rows are judged for each run by its own noise.
+    section
+        Heading and margin notes.
+
+    Examples
+    --------
+    >>> one = xr.Dataset({"x": ("step", [4.0, 2.0]), "x_stderr": 0.1}, {"step": [0, 1]})
+    >>> found = along_runs(
+    ...     {"real": one, "control": 0 * one + 4},
+    ...     [Quantity("x", "loss", rows="loss")],
+    ...     Section("Loss", "Mean loss."),
+    ... )
+    >>> found.row.values.tolist(), dict(found.x.sizes)
+    (['loss (real)', 'loss (control)'], {'run': 2, 'step': 2})
+    """
+    own = [name for quantity in quantities for name in quantity.names()]
+    pieces = []
+    for label, node in nodes.items():
+        kept = node[[name for name in own if name in node and not _is_derived(name)]]
+        pieces.append(kept.expand_dims(run=[label]))
+    data = xr.concat(pieces, dim="run", join="outer", data_vars="all", coords="minimal")
+    reference = {node.attrs.get("reference_step") for node in nodes.values()}
+    if len(reference) == 1:
+        data.attrs["reference_step"] = reference.pop()
+    return summarise(data, [_of_runs(quantity) for quantity in quantities], section)
+
+
+def _is_derived(name: str) -> bool:
+    return name.endswith(("_low", "_high", "_floor"))
+
+
+def _of_runs(quantity: Quantity) -> Quantity:
+    if not quantity.rows:
+        return quantity
+    subject = quantity.subject and f"{quantity.subject} ({{run}})"
+    return dataclasses.replace(quantity, rows=f"{quantity.rows} ({{run}})", subject=subject)
+
+
+def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
+    """Return the mean over seeds of every variable, with ``_sd``, ``_low`` and ``_high``.
+
+    Parameters
+    ----------
+    found
+        By the label of a run: one dataset of numbers for each seed.
+
+    Returns
+    -------
+    xarray.Dataset
+        Each variable ``v`` as ``v`` (mean), ``v_sd`` (n − 1 in the denominator; NaN for a single
+        seed), ``v_low`` and ``v_high`` (mean ± SD), along ``run`` where there are several runs,
+        and ``seeds``. Labels that a run lacks hold NaN.
+
+    Examples
+    --------
+    >>> data = over_seeds({"mixed": [xr.Dataset({"rank": 3.0}), xr.Dataset({"rank": 5.0})]})
+    >>> float(data["rank"]), float(data["rank_sd"]), int(data["seeds"])
+    (4.0, 1.4142135623730951, 2)
+    """
+    runs = {label: _of_run(each) for label, each in found.items()}
+    if len(runs) == 1:
+        return next(iter(runs.values()))
+    pieces = [data.expand_dims(run=[label]) for label, data in runs.items()]
+    return xr.concat(pieces, dim="run", join="outer", data_vars="all", coords="minimal")
+
+
+def _of_run(seeds: Sequence[xr.Dataset]) -> xr.Dataset:
+    stacked = xr.concat(list(seeds), dim="seed", join="outer", data_vars="all", coords="minimal")
+    result: dict[str, xr.DataArray] = {}
+    for name, values in stacked.data_vars.items():
+        values = values.astype(np.float64)
+        mean = values.mean("seed", skipna=False)
+        several = stacked.sizes["seed"] > 1
+        sd = values.std("seed", ddof=1, skipna=False) if several else mean * np.nan
+        spread = sd.fillna(0.0)
+        mean.attrs.update(values.attrs)
+        result |= {
+            str(name): mean,
+            f"{name}_sd": sd,
+            f"{name}_low": mean - spread,
+            f"{name}_high": mean + spread,
+        }
+    return xr.Dataset(result).assign(seeds=stacked.sizes["seed"])

@@ -1,0 +1,68 @@
+"""One node of a result, from stacked cells to what the page and the reader are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import xarray as xr
+
+from ..figures import Figure, Section, attach
+from ..quantities import Quantity
+from .bands import null_bands
+from .figures import default_figures
+from .noise import with_noise
+from .rows import chart_rows
+from .sentences import statements
+
+__all__ = ["derived", "summarise"]
+
+
+def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
+    """Add intervals, floors, bands, chart rows and symbols of the quantities that are there."""
+    for quantity in quantities:
+        if quantity.name in data:
+            data = null_bands(with_noise(data, quantity), quantity)
+            if quantity.symbol:
+                data[quantity.name].attrs.update(symbol=quantity.symbol)
+    return data.assign(chart_rows(data, quantities))
+
+
+def summarise(
+    data: xr.Dataset,
+    quantities: Sequence[Quantity],
+    section: Section,
+    *,
+    figures: Callable[[xr.Dataset], Sequence[Figure]] = lambda _: (),
+    words: Callable[[xr.Dataset], Sequence[str]] = lambda _: (),
+    role: str = "development",
+) -> xr.Dataset:
+    """Return stacked cells with all that follows from the quantities, and its figures and words.
+
+    Parameters
+    ----------
+    data
+        Cells along ``step``.
+    quantities
+        What they hold.
+    section
+        Heading and margin notes.
+    figures, words
+        From the data with all that was derived to what is special about the node; it stands after
+        the figures and sentences of its quantities.
+    role
+        What the rows mean, see `ontogeny.figures.attach`.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"x": ("step", [8.0, 4.0]), "x_stderr": 0.1}, {"step": [0, 9]})
+    >>> sorted(summarise(data, [Quantity("x", "loss")], Section("Loss", "Mean loss.")).data_vars)
+    ['x', 'x_floor', 'x_high', 'x_low', 'x_stderr']
+    """
+    data = derived(data, quantities)
+    return attach(
+        data,
+        section,
+        [*default_figures(data, quantities), *figures(data)],
+        [*statements(data, quantities), *words(data)],
+        role,
+    )

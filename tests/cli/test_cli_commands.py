@@ -1,0 +1,179 @@
+"""The command: bad input gets one clear line and a non-zero exit; good input gets its result."""
+
+import json
+import shutil
+
+import pytest
+
+from helpers.study_examples import developing, record
+from ontogeny.cli import main
+from ontogeny.tasks import train_tokenizer
+
+STEPS = (0, 1, 2, 4, 8, 16)
+STUDY = """
+[trajectory]
+folder = "run"
+
+[inputs]
+files = ["texts.txt"]
+max_length = 12
+
+[options]
+device = "cpu"
+
+[[observables]]
+kind = "loss"
+
+[[observables]]
+kind = "concepts"
+extractor = "pca"
+n_concepts = 3
+layers = "model.layers.*.mlp"
+max_tokens = 200
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a run that has a tokenizer, texts, and a study file."""
+    folder = tmp_path_factory.mktemp("cli")
+    text = "a model learns to read and write the words of a text that it has never seen. "
+    texts = [(text * 2)[5 * i :][:40] for i in range(15)]
+    (folder / "texts.txt").write_text("\n\n".join(texts))
+    tokenizer = train_tokenizer(texts, 300)
+    models = developing(STEPS)
+    wide = {}
+    for step, model in models.items():
+        model.resize_token_embeddings(len(tokenizer))
+        model.config.mask_token_id = tokenizer.mask_token_id
+        wide[step] = model
+    record(wide, folder / "run")
+    for checkpoint in (folder / "run").glob("checkpoint-*"):
+        tokenizer.save_pretrained(checkpoint)
+    (folder / "study.toml").write_text(STUDY)
+    return folder
+
+
+def call(capsys, *arguments):
+    """Return (exit code, standard output, standard error) of one command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    out = capsys.readouterr()
+    return stop.value.code or 0, out.out, out.err
+
+
+def test_run_then_again_then_report(place, tmp_path, capsys):
+    code, out, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s")
+    assert code == 0 and "result: " in out
+    assert "left" in err and "\r" not in err
+    assert len(err.splitlines()) <= 2 * len(STEPS)
+    code, out, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s")
+    assert code == 0 and "all cells are done" in err
+    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s")
+    assert code == 0 and "12 done, 0 to do" in out
+    code, out, _ = call(capsys, "report", tmp_path / "s")
+    assert code == 0 and (tmp_path / "s" / "report.html").stat().st_size > 100_000
+
+
+def test_quiet_says_nothing_on_standard_error(place, tmp_path, capsys):
+    code, _, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s", "--quiet")
+    assert (code, err) == (0, "")
+
+
+def test_a_checkpoint_that_went_away_is_a_named_gap_and_an_error_only_if_asked(
+    place, tmp_path, capsys
+):
+    shutil.copytree(place, tmp_path / "c")
+    shutil.rmtree(tmp_path / "c" / "run" / "checkpoint-4")
+    study, out = tmp_path / "c" / "study.toml", tmp_path / "s"
+    code, _, err = call(capsys, "run", study, "--output", out)
+    assert code == 0 and "audit: step 4, which the recorder had planned, is missing" in err
+    assert call(capsys, "run", study, "--output", out, "--strict")[0] == 3
+    assert call(capsys, "report", out)[0] == 0
+    assert "step 4, which the recorder had planned" in (out / "report.html").read_text()
+
+
+def test_audit_layers_and_list(place, capsys):
+    code, out, _ = call(capsys, "audit", place / "run")
+    assert code == 0 and "6 checkpoints" in out and "no findings" in out
+    code, out, _ = call(capsys, "layers", place / "run", "model.layers.*.mlp")
+    assert code == 0 and "model.layers.1.mlp" in out and "16" in out
+    code, out, _ = call(capsys, "list", "observables")
+    assert code == 0 and "weight-rank" in out
+    code, out, _ = call(capsys, "--version")
+    assert code == 0 and out.startswith("ontogeny ")
+
+
+def _edited(place, old, new):
+    path = place / "edited.toml"
+    text = (place / "study.toml").read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("extractor =", "extracter =", "Did you mean 'extractor'?"),
+        ('"pca"', '"pcaa"', "Did you mean 'pca'?"),
+        ('kind = "loss"', 'kind = "los"', "Did you mean 'loss'?"),
+        ('kind = "loss"', 'name = "loss"', "needs kind"),
+        ("[options]", "[optoins]", "Did you mean 'options'?"),
+        ("max_length", "max_lenght", "Did you mean 'max_length'?"),
+        ('folder = "run"', 'folder = "runs"', "runs"),
+        ("texts.txt", "text.txt", "text.txt"),
+        ("model.layers.*.mlp", "model.layers.*.mlpp", "model.layers.*.mlp"),
+        ("[trajectory]", "[trajectory", "not a readable TOML"),
+        ('device = "cpu"', 'device = "cpuu"', "device 'cpuu'"),
+        ("max_tokens = 200", "max_tokens = 1", "max_tokens"),
+        ("n_concepts = 3", "n_concepts = 0", "n_concepts"),
+    ],
+)
+def test_a_mistake_in_the_study_file_gets_one_line(place, tmp_path, capsys, old, new, message):
+    study = _edited(place, old, new)
+    code, _, err = call(capsys, "run", study, "--output", tmp_path / "s", "--strict", "--quiet")
+    if code == 3:  # said in the result, where only the data can show it
+        from ontogeny import open_study
+
+        assert message in open_study(tmp_path / "s").result.attrs["problems"]
+        return
+    assert code == 1
+    assert message in err and err.count("\n") == 1 and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "missing.toml"],
+        ["audit", "missing"],
+        ["report", "missing"],
+        ["layers", "missing"],
+        ["list", "extractor"],
+    ],
+)
+def test_missing_things_get_one_line(capsys, arguments):
+    code, _, err = call(capsys, *arguments)
+    assert code == 1 and err.startswith("ontogeny: ") and err.count("\n") == 1
+
+
+def test_unknown_commands_and_options_exit_with_2(capsys):
+    assert call(capsys, "rnu")[0] == 2
+    code, _, err = call(capsys, "run", "x.toml", "--wrokers", "2")
+    assert code == 2 and "--workers" in err
+
+
+def test_debug_shows_where_an_error_comes_from():
+    from ontogeny.errors import ArgumentError
+
+    with pytest.raises(ArgumentError, match=r"missing\.toml"):
+        main(["run", "missing.toml", "--debug"])
+
+
+def test_problems_are_json(place, tmp_path, capsys):
+    from ontogeny import open_study
+
+    call(capsys, "run", place / "study.toml", "--output", tmp_path / "s", "--quiet")
+    attrs = open_study(tmp_path / "s").result.attrs
+    assert json.loads(attrs["problems"]) == []
+    assert json.loads(attrs["inputs"])[0]["texts"] > 5

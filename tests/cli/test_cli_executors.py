@@ -1,0 +1,39 @@
+"""Processes of the command share out the GPUs of the machine."""
+
+import pytest
+
+from helpers.worker_meeting import gpus_seen
+from ontogeny.cli.executors import executor_for
+from ontogeny.errors import ArgumentError
+
+
+def _seen(folder, device, workers):
+    with executor_for(workers, None, device) as executor:
+        tasks = [executor.submit(gpus_seen, folder, workers) for _ in range(workers)]
+        return sorted(task.result() for task in tasks)
+
+
+def test_each_process_takes_the_next_gpu_and_they_are_shared_when_there_are_too_few(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-5,-1,7")
+    assert _seen(tmp_path, "cuda", 3) == ["3", "3", "GPU-5"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:1"])
+def test_a_named_device_and_the_cpu_are_left_as_they_are(device, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert _seen(tmp_path, device, 2) == ["3,5", "3,5"]
+
+
+def test_a_single_gpu_is_shared(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
+    assert _seen(tmp_path, "cuda", 2) == ["4", "4"]
+
+
+def test_processes_and_a_scheduler_are_not_given_together():
+    with (
+        pytest.raises(ArgumentError, match="not both"),
+        executor_for(2, "tcp://127.0.0.1:1", "cpu"),
+    ):
+        pass

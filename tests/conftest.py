@@ -1,0 +1,10 @@
+"""Settings of every test: what Hypothesis may do on a machine that is busy with something else."""
+
+from hypothesis import HealthCheck, settings
+
+# Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
+# as Hypothesis has it: where the variable CI is set, it draws the same examples each time.
+settings.register_profile(
+    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")

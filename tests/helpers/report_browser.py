@@ -1,0 +1,120 @@
+"""Pages in a headless browser, for tests: opened, watched, and drawn whole."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ontogeny import report
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def unavailable(reason):
+    """Skip where a person has no browser; in CI that is a failure."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        unavailable("playwright is not installed (it is in the dev extra)")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        unavailable(f"none of {', '.join(BROWSERS)} is in PATH")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+class Watched:
+    """A page with everything that it complained about or asked for."""
+
+    def __init__(self, browser, path, width=1400, height=900, fragment="", **options):
+        self.complaints, self.requests = [], []
+        self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        self.page = page = self.context.new_page()
+        page.set_default_timeout(300_000)  # only what hangs takes so long, on any machine
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(Path(path).as_uri() + fragment)
+        page.wait_for_selector("html[data-ready]")
+
+    def check(self):
+        assert self.complaints == []
+        assert sum(u.startswith("file:") for u in self.requests) == 1
+        assert all(u.startswith(("file:", "data:", "blob:")) for u in self.requests)
+
+
+class Visits:
+    """Opens trees' pages; every page must stay without complaint or request until the end."""
+
+    def __init__(self, browser, folder):
+        self.browser, self.folder = browser, folder
+        self.written, self.opened = {}, []
+
+    def __call__(self, name, make, **options):
+        if name not in self.written:
+            self.written[name] = report.write(make(), self.folder / f"{name}.html")
+        self.opened.append(Watched(self.browser, self.written[name], **options))
+        return self.opened[-1].page
+
+    def check(self):
+        for watched in self.opened:
+            watched.check()
+
+
+@pytest.fixture(scope="module")
+def visit(browser, tmp_path_factory):
+    visits = Visits(browser, tmp_path_factory.mktemp("pages"))
+    yield visits
+    for watched in visits.opened:
+        watched.context.close()
+
+
+@pytest.fixture(autouse=True)
+def quiet(visit):
+    yield
+    visit.check()
+
+
+def draw_all(page):
+    """Make the window so high that every figure is in view, and wait until all are drawn."""
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": 9000})
+    page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
+
+
+def traces(page, figure, part):
+    return page.evaluate(
+        """([id, part]) => document.querySelector(`[id="${id}"] .plot`).data
+          .filter((t) => t.meta && t.meta.part === part)
+          .map((t) => ({meta: t.meta, x: [...t.x], y: t.y && [...t.y], z: t.z,
+                        steps: t.customdata ? [...t.customdata] : null}))""",
+        [figure, part],
+    )
+
+
+def hover(page, figure, place, height, panel=0):
+    spot = page.evaluate(
+        """([id, place, height, panel]) => {
+          const plot = document.querySelector(`[id="${id}"] .plot`);
+          const box = plot.getBoundingClientRect();
+          const suffix = panel ? panel + 1 : "";
+          const [a, b] = plot.layout[`xaxis${suffix}`].domain.map((d) => d * box.width);
+          const [c, d] = plot.layout[`yaxis${suffix}`].domain.map((d) => (1 - d) * box.height);
+          const [low, high] = plot.layout.xaxis.range;
+          const share = (place - low) / (high - low);
+          return [box.left + a + share * (b - a), box.top + d + height * (c - d)];
+        }""",
+        [figure, place, height, panel],
+    )
+    page.mouse.move(*spot)

@@ -1,0 +1,114 @@
+"""Long module paths and wide tables in a headless browser: short in place, whole on hover."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from helpers import report_examples as examples
+from helpers.report_browser import browser, draw_all, hover, quiet, visit
+from ontogeny.figures import Column, Curves, Section, Table, attach
+
+__all__ = ["browser", "quiet", "visit"]
+
+pytestmark = pytest.mark.browser
+
+MATRICES = ("self_attn.q_proj", "self_attn.v_proj", "mlp.up_proj")
+BLOCKS = [f"model.layers.{i}.{kind}.weight" for i in range(5) for kind in MATRICES]
+SHORT = [f"{i}.{kind}" for i in range(5) for kind in ("q_proj", "v_proj", "up_proj")]
+BAR = "[id='rank/rank'] .colorbar"
+
+
+def wide_tree():
+    rng = np.random.default_rng(0)
+    heads = [f"mean share of the energy in component {k}" for k in range(7)]
+    numbers = {f"c{k}": ("block", rng.random(15), {"long_name": h}) for k, h in enumerate(heads)}
+    words = {f"w{k}": ("claim", [f"quite a few more words on {c}" for c in "ab"]) for k in range(3)}
+    data = xr.Dataset(
+        {"rank": (("block", "step"), rng.random((15, len(examples.STEPS))).cumsum(axis=1))}
+        | numbers
+        | words,
+        coords={"block": BLOCKS, "step": examples.STEPS, "claim": ["all is well", "nothing is"]},
+    )
+    figures = [
+        Curves("rank", "Rank", value="rank", series="block"),
+        Table("many", "Many numbers", rows="block", columns=[Column(name) for name in numbers]),
+        Table("few", "Few words", rows="claim", columns=[Column(n, n.upper()) for n in words]),
+    ]
+    node = attach(data, Section("Rank", ""), figures)
+    return examples.tree_of({"rank": node}, examples.STEPS, "Long names")
+
+
+def table(page, name):
+    return page.evaluate(
+        """(id) => {
+          const scroll = document.querySelector(`[id="${id}"] .table-scroll`);
+          const [first, second] = scroll.querySelector("tbody tr").cells;
+          const place = (element) => element.getBoundingClientRect().left;
+          return {
+            over: scroll.scrollWidth - scroll.clientWidth,
+            display: getComputedStyle(second).display,
+            head: getComputedStyle(second, "::before").content,
+            left: place(first) - place(scroll),
+          };
+        }""",
+        name,
+    )
+
+
+def test_names_beside_a_colour_bar_are_whole_and_tell_blocks_apart(visit):
+    page = visit("wide", wide_tree)
+    draw_all(page)
+    shown = page.locator(f"{BAR} text").all_text_contents()
+    assert "0.q_proj" in shown and set(shown) - {"block"} <= set(SHORT) and len(shown) > 5
+    right = page.evaluate(
+        """(selector) => Math.max(...[...document.querySelectorAll(selector)]
+          .map((e) => e.getBoundingClientRect().right))""",
+        f"{BAR} text",
+    )
+    frame = page.locator("[id='rank/rank'] .plot").bounding_box()
+    assert right <= frame["x"] + frame["width"]
+
+
+def test_the_whole_path_is_told_on_hover_over_lines_and_bar(visit):
+    page = visit("wide", wide_tree)
+    draw_all(page)
+    hover(page, "rank/rank", 0.9, 0.3)
+    assert any(block in page.inner_text("#tooltip") for block in BLOCKS)
+    bar = page.locator(f"{BAR} .cbfills").bounding_box()
+    for share, block in ((0.01, BLOCKS[-1]), (0.99, BLOCKS[0])):
+        page.mouse.move(bar["x"] + 4, bar["y"] + share * bar["height"])
+        assert page.inner_text("#tooltip").split("\n") == ["block", block]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_small_tables_become_lists_and_large_ones_keep_their_first_column(visit, scheme):
+    page = visit("wide", wide_tree, width=400, color_scheme=scheme)
+    few = table(page, "rank/few")
+    assert few["over"] <= 0 and (few["display"], few["head"]) == ("grid", '"W0"')
+    page.evaluate("""document.querySelector('[id="rank/many"] .table-scroll').scrollLeft = 200""")
+    many = table(page, "rank/many")
+    assert many["display"] == "table-cell" and many["over"] > 0 and abs(many["left"]) < 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_heads_wrap_so_that_a_table_of_many_columns_fits(visit):
+    page = visit("wide", wide_tree)
+    assert table(page, "rank/many")["over"] <= 0
+    few = table(page, "rank/few")
+    assert few["over"] <= 0 and few["display"] == "table-cell"
+
+
+def one_step_tree():
+    claims = {"answer": ("claim", ["reproduces", "does not"])}
+    data = xr.Dataset(claims, coords={"claim": ["all is well", "nothing is"]})
+    shown = Table("claims", "Claims", rows="claim", columns=[Column("answer", "answer")])
+    return examples.tree_of({"claims": attach(data, Section("Claims", ""), [shown])}, [0], "Claims")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "seen"), [("one", one_step_tree, 0), ("wide", wide_tree, 4)]
+)
+def test_a_page_of_a_single_step_has_no_player(visit, name, make, seen):
+    page = visit(name, make)
+    parts = ("#play", "#slider", "#scale", "#now-step")
+    assert sum(page.locator(part).is_visible() for part in parts) == seen

@@ -1,0 +1,136 @@
+"""A damaged result is said in one line, whichever file is damaged, and is merged again."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.study_examples import LAYERS, developing, record, tiny_inputs
+from ontogeny.cli import main
+from ontogeny.errors import StoreError
+from ontogeny.study import checksums
+
+
+def _study(run):
+    chosen = [og.observables.Loss(), og.observables.ActivationDecay(LAYERS)]
+    return og.Study(og.Trajectory.from_folder(run), tiny_inputs(), chosen, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A recorded run and the folder of its study."""
+    folder = tmp_path_factory.mktemp("damage")
+    record(developing((0, 1, 2, 4)), folder / "run")
+    _study(folder / "run").run(folder / "study")
+    return folder / "run", folder / "study"
+
+
+def _truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _truncate, _flip, lambda p: p.write_bytes(b"")])
+def test_damage_to_any_file_of_a_result_is_refused_by_name(study, tmp_path, damage):
+    shutil.copytree(study[1], tmp_path / "s")
+    result = tmp_path / "s" / "result.zarr"
+    files = sorted(p for p in result.rglob("*") if p.is_file())
+    assert len(files) > 50
+    for path in files:
+        content = path.read_bytes()
+        damage(path)
+        with pytest.raises(StoreError, match="ontogeny run") as caught:
+            og.open_study(tmp_path / "s").result.load()
+        parts = path.relative_to(result).parts
+        assert "/".join(parts) in str(caught.value)
+        if len(parts) == 3:
+            assert f"variable {parts[1]!r} of {parts[0]!r}" in str(caught.value)
+        path.write_bytes(content)
+    assert "loss" in og.open_study(tmp_path / "s").result
+
+
+def test_opening_reads_no_chunk_and_using_one_checks_it(study, tmp_path, monkeypatch):
+    shutil.copytree(study[1], tmp_path / "s")
+    hashed, entry = [], checksums._entry
+    monkeypatch.setattr(checksums, "_entry", lambda path: hashed.append(path.name) or entry(path))
+    result = og.open_study(tmp_path / "s").result
+    assert hashed and all(name.startswith(".") for name in hashed)
+    chunk = tmp_path / "s" / "result.zarr" / "loss" / "loss" / "0"
+    _flip(chunk)
+    result["activation-decay"].load()
+    with pytest.raises(StoreError, match=r"loss/loss/0 .* is not as it was written"):
+        result["loss"].loss.load()
+    with pytest.raises(StoreError, match="loss/loss/0"):  # and it is not forgotten
+        result["loss"].loss.load()
+
+
+def test_the_command_says_damage_in_one_line_and_a_run_mends_it(study, tmp_path, capsys):
+    run, folder = study
+    shutil.copytree(folder, tmp_path / "s")
+    shutil.rmtree(tmp_path / "s" / "result.zarr" / "loss" / "loss")
+    with pytest.raises(SystemExit) as caught:
+        main(["report", str(tmp_path / "s")])
+    said = capsys.readouterr().err
+    assert caught.value.code == 1 and said.count("\n") == 1
+    assert (
+        "loss/loss/.zarray (variable 'loss' of 'loss') is missing (of 3 files that are not as"
+        in said
+    )
+    assert not (tmp_path / "s" / "report.html").exists()
+    _study(run).run(tmp_path / "s")
+    xr.testing.assert_identical(
+        og.open_study(tmp_path / "s").result["loss"].to_dataset().load(),
+        og.open_study(folder).result["loss"].to_dataset().load(),
+    )
+
+
+def test_what_is_said_of_a_result_of_an_earlier_version_mends_it(study, tmp_path):
+    shutil.copytree(study[1], tmp_path / "old study")
+    (tmp_path / "old study" / "result.zarr" / ".checksums.json").unlink()
+    with pytest.raises(StoreError, match="earlier versions wrote none") as caught:
+        _ = og.open_study(tmp_path / "old study").result
+    assert f"--output {tmp_path / 'old study'}" in str(caught.value)
+    _study(study[0]).run(tmp_path / "old study")
+    assert "loss" in og.open_study(tmp_path / "old study").result
+
+
+def test_an_edit_is_not_called_damage_alone(study, tmp_path):
+    shutil.copytree(study[1], tmp_path / "s")
+    notes = tmp_path / "s" / "result.zarr" / ".zattrs"
+    size = notes.stat().st_size
+    notes.write_text('{"note": "mine"}')
+    with pytest.raises(
+        StoreError, match=rf"damaged or was edited: .zattrs has 16 bytes instead of {size}\. Run"
+    ):
+        _ = og.open_study(tmp_path / "s").result
+
+
+def test_a_sealed_result_is_an_ordinary_store_to_xarray(study):
+    tree = xr.open_datatree(study[1] / "result.zarr", engine="zarr")
+    assert set(tree.children) == {"loss", "activation-decay"}
+
+
+def test_a_run_sweeps_what_killed_workers_left(study, tmp_path):
+    run, folder = study
+    shutil.copytree(folder, tmp_path / "s")
+    code = (
+        "import os, signal, sys; from pathlib import Path; from ontogeny.store import write_whole\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_whole(Path(sys.argv[1]), b'half')"
+    )
+    written = ["cells/loss/8.safetensors", "states/loss.safetensors", "digests.json"]
+    for name in written:
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "s" / name)], check=False)
+    left = [*(tmp_path / "s").glob(".*.tmp"), *(tmp_path / "s").glob("*/**/.*.tmp")]
+    assert len(left) == len(written)
+    _study(run).run(tmp_path / "s")
+    assert not [path for path in left if path.exists()]

@@ -1,0 +1,218 @@
+"""A study of a Hub suite through the stand-in server: bounded disk, a kill in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+import xarray as xr
+
+import ontogeny as og
+from helpers.hub_models import REPO, model_files, neox
+from helpers.hub_server import StandIn
+from helpers.hub_study import study
+from helpers.paths import environment, script
+from ontogeny import capture
+from ontogeny.errors import ArgumentError
+from ontogeny.observables import Observable
+from ontogeny.study.claims import claimed
+from ontogeny.study.progress import Silent
+from ontogeny.trajectory.hub import HubRevision
+
+STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    files = {}
+    for i, step in enumerate(STEPS):
+        model = neox(0)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(0.02 * i * torch.randn(p.shape, generator=torch.Generator().manual_seed(i)))
+        files[f"step{step}"] = model_files(model, tmp_path_factory.mktemp(f"step{step}"))
+    with StandIn({REPO: files}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def whole(hub, tmp_path_factory):
+    """The result with every revision kept in the cache."""
+    folder = tmp_path_factory.mktemp("whole")
+    study(hub.url, folder / "cache").run(folder / "s")
+    return _nodes(folder / "s")
+
+
+def _nodes(folder):
+    tree = xr.open_datatree(folder / "result.zarr", engine="zarr")
+    assert tree.attrs["problems"] == "[]"
+    return {name: node.to_dataset().load() for name, node in tree.children.items()}
+
+
+def _assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, data in expected.items():
+        xr.testing.assert_identical(found[name], data)
+
+
+def _snapshots(cache):
+    folders = (Path(folder) for folder, _, files in os.walk(cache) if "model.safetensors" in files)
+    return [folder for folder in folders if folder.parent.name == "snapshots"]
+
+
+def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whole, tmp_path):
+    env = environment()
+    env.pop("HF_HUB_OFFLINE", None)
+    command = [sys.executable, script("hub_study.py"), hub.url]
+    command += [str(tmp_path / "cache"), str(tmp_path / "s")]
+    killed = subprocess.run([*command, "9"], env=env, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(_snapshots(tmp_path / "cache")) <= 2
+    assert subprocess.run(command, env=env, check=False).returncode == 0
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+def test_workers_hold_their_revisions(hub, whole, tmp_path):
+    with ThreadPoolExecutor(2) as executor:
+        study(hub.url, tmp_path / "cache").run(tmp_path / "s", executor, max_revisions=3)
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_within_few_revisions_what_another_process_is_at_is_waited_for(
+    hub, whole, tmp_path, workers
+):
+    notes = []
+    with ExitStack() as other:
+        other.enter_context(claimed(tmp_path / "s", "step 4"))
+
+        class Ending(Silent):
+            def note(self, text):
+                notes.append(text)
+                other.close()
+
+        chosen = study(hub.url, tmp_path / "cache")
+        with ThreadPoolExecutor(2) as pool:
+            executor = pool if workers else None
+            chosen.run(tmp_path / "s", executor, Ending(), max_revisions=3)
+    assert notes[0].startswith(f"waiting for step 4, which process {os.getpid()} on ")
+    assert _snapshots(tmp_path / "cache") == []
+    _assert_same(_nodes(tmp_path / "s"), whole)
+
+
+@dataclass(frozen=True)
+class Prepared(Observable):
+    """Reads every checkpoint for its state."""
+
+    kind: ClassVar[str] = "prepared"
+
+    def needs(self):
+        return [og.needs.Activations("mlp")]
+
+    def prepare(self, run):
+        means = [self._mean(run.reading(int(step))) for step in run.steps]
+        return xr.Dataset({"mean": ("step", means)})
+
+    def observe(self, reading, state):
+        return xr.Dataset({"mean": self._mean(reading), "of_all": state["mean"].mean()})
+
+    def _mean(self, reading):
+        return float(torch.stack([a.mean() for a in reading[self.needs()[0]].values()]).mean())
+
+
+def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkeypatch):
+    suite, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
+
+    def watching(*arguments):
+        held.append(len(_snapshots(tmp_path / "cache")))
+        return read(*arguments)
+
+    monkeypatch.setattr(capture, "read", watching)
+    chosen = og.Study(
+        suite.trajectory.select(steps=STEPS[:4]), suite.inputs, [Prepared()], device="cpu"
+    )
+    tree = chosen.run(tmp_path / "s", max_revisions=1)
+    assert tree.attrs["problems"] == "[]"
+    assert len(held) == 8 and max(held) == 1  # all for the state, the reference first, and again
+    assert _snapshots(tmp_path / "cache") == []
+    free = chosen.run(tmp_path / "free")
+    xr.testing.assert_identical(tree["prepared"].to_dataset(), free["prepared"].to_dataset())
+
+
+def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
+    plan = study(hub.url, tmp_path / "cache").plan(tmp_path / "s")
+    assert plan.to_do == 2 * len(STEPS) + 4
+    # two fused projections of 48 x 16 and two matrices of 32 x 16, in float32, at every step
+    assert plan.retained_bytes == (2 * 48 * 16 + 2 * 32 * 16) * 4 * len(STEPS)
+    assert "to keep in the folder" in str(plan)
+    assert len(_snapshots(tmp_path / "cache")) == 1
+
+
+def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, capsys):
+    from ontogeny.cli import main
+    from ontogeny.study import read_study
+
+    path = tmp_path / "study.toml"
+    path.write_text(
+        f'[trajectory]\nhub = "{REPO}"\ncache_dir = "{tmp_path / "cache"}"\n'
+        'select = { count = 4 }\n[inputs]\ntexts = ["a b"]\n[[observables]]\nkind = "loss"\n'
+    )
+    monkeypatch.setattr("ontogeny.trajectory.hub.client.is_offline", lambda: False, raising=True)
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.url)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ArgumentError, match="no tokenizer"):
+        read_study(path)
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", REPO])
+    assert not stop.value.code
+    assert "10 checkpoints, steps 0 to 256" in capsys.readouterr().out
+
+
+def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
+    suite = study(hub.url, tmp_path / "cache")
+    chosen = og.Study(
+        suite.trajectory.select(steps=[0, 256]), suite.inputs, [og.observables.Loss()], device="cpu"
+    )
+    chosen.run(tmp_path / "s")
+    source = json.loads(
+        xr.open_datatree(tmp_path / "s" / "result.zarr", engine="zarr").attrs["trajectory"]
+    )
+    assert (source["source"], source["name"]) == ("hub", REPO)
+    known = chosen.trajectory.provenance()["revisions"]
+    assert source["revisions"] == known and len({r["commit"] for r in known.values()}) == 2
+    assert source["digests"] == {str(c.step): c.fingerprint for c in chosen.trajectory}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_preparation_that_reads_every_step_keeps_to_one_revision(
+    hub, tmp_path, monkeypatch, workers
+):
+    counts = []
+    fetch = HubRevision.fetch
+
+    def counted(revision, name):
+        path = fetch(revision, name)
+        counts.append(len(_snapshots(tmp_path)))
+        return path
+
+    monkeypatch.setattr(HubRevision, "fetch", counted)
+    suite = study(hub.url, tmp_path / "cache")
+    chain = og.observables.Concepts("svd", n_concepts=2, layers="mlp", init="chain")
+    chosen = og.Study(suite.trajectory, suite.inputs, [chain], device="cpu")
+    with ThreadPoolExecutor(2) as pool:
+        tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=1)
+    assert tree.attrs["problems"] == "[]" and max(counts) == 1
+    assert _snapshots(tmp_path) == []

@@ -1,0 +1,61 @@
+"""Planted trajectories: what develops is found, what does not is not called development."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ontogeny as og
+from helpers.study_examples import developing, jittering, observables, rotating, tiny_inputs
+
+MANY = (0, *np.unique(np.geomspace(1, 1000, 15).round().astype(int)).tolist())
+
+
+def _rows(tree):
+    """Return {label: (role, developed)} of all chart rows."""
+    rows = {}
+    for name, node in tree.children.items():
+        assert "failed" not in node.attrs, (name, node.attrs["failed"])
+        for label, developed in zip(node.row.values, node.developed.values, strict=True):
+            rows[str(label)] = (node.attrs["role"], bool(developed))
+    return rows
+
+
+def _study(models, folder, **options):
+    study = og.Study(
+        og.Trajectory.from_models(models),
+        tiny_inputs(60),
+        observables(("svd", "pca", "ica")),
+        device="cpu",
+        **options,
+    )
+    return study.run(folder)
+
+
+def test_a_developing_run_is_called_developing(tmp_path):
+    rows = _rows(_study(developing(MANY), tmp_path / "s"))
+    functional = [developed for role, developed in rows.values() if role != "motion"]
+    assert np.mean(functional) > 0.8, rows
+
+
+@pytest.mark.parametrize("plant", [jittering, rotating])
+def test_jitter_and_rotation_are_no_development(tmp_path, plant):
+    tree = _study(plant(MANY), tmp_path / "s")
+    rows = _rows(tree)
+    assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
+    assert "no change above the noise floor" in json.loads(tree["concepts-ica"].statements)[0]
+
+
+def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(tmp_path):
+    tree = _study(rotating(MANY), tmp_path / "s")
+    decay = tree["activation-decay"]
+    assert float(decay.relative.sel(step=0).min()) > 0.3
+    assert float(decay.rotation_removed.max()) < 1e-5
+    distance = tree["concepts-pca"].relative_distance.sel(distance="frobenius", step=0)
+    assert float(distance.sel(alignment="matched").min()) > 0.3
+    assert float(distance.sel(alignment="rotation removed").max()) < 1e-3
+
+
+def test_another_reference_is_left_out_as_well(tmp_path):
+    rows = _rows(_study(jittering(MANY), tmp_path / "s", reference="first"))
+    assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]

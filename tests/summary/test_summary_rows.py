@@ -1,0 +1,180 @@
+"""The shared judgement of series: noise, gaps, sentences."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.study_examples import developing, tiny_inputs
+from ontogeny.quantities import Quantity
+from ontogeny.summary import MEASURABLE, change_floor, chart_rows, statements, with_noise
+from ontogeny.summary.noise import Z, mean_stderr
+
+LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
+CONCEPTS = Quantity(
+    "x",
+    "distance",
+    rows="{layer} · concepts",
+    subject="The concepts of {layer}",
+    relative_to="reference",
+    settled_by="refit",
+    nulls={"refit": "refitting alone"},
+)
+
+
+def series(values, **more):
+    values = np.asarray(values, dtype=float)
+    dims = ("layer", "step") if values.ndim == 2 else ("step",)
+    coords = {"step": np.arange(values.shape[-1])}
+    if values.ndim == 2:
+        coords["layer"] = [f"layers.{i}" for i in range(len(values))]
+    return xr.Dataset({"x": (dims, values), **more}, coords=coords)
+
+
+def of_texts(table, weights=None):
+    table = np.asarray(table, dtype=float)
+    counted = np.ones(table.shape[1]) if weights is None else np.asarray(weights, float)
+    mean = np.nansum(table * counted, axis=1) / counted.sum()
+    mean[np.isnan(table[:, counted > 0]).any(axis=1)] = np.nan
+    data = series(mean, x_of_text=(("step", "text"), table))
+    return data if weights is None else data.assign(x_weights=("text", counted))
+
+
+def judged(data, quantity=LOSS):
+    data = with_noise(data, quantity)
+    return data.assign(chart_rows(data, [quantity]))
+
+
+def test_the_error_equals_the_textbook_formula():
+    values = np.random.default_rng(0).normal(size=200)
+    expected = values.std(ddof=1) / np.sqrt(200)
+    assert mean_stderr(values, np.full(200, 3)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_pairing_takes_out_what_texts_have_in_common():
+    rng = np.random.default_rng(1)
+    level = 10 * rng.normal(size=100)  # texts differ much more than steps do
+    table = level + np.array([[0.0], [0.5]]) + 0.01 * rng.normal(size=(2, 100))
+    data = of_texts(table)
+    assert change_floor(data, LOSS)[1] < 0.01 < with_noise(data, LOSS).x_stderr[1]
+
+
+def test_texts_without_tokens_do_not_count():
+    table = np.array([[1.0, 3.0, np.nan], [2.0, 5.0, np.nan]])
+    found = change_floor(of_texts(table, [2, 1, 0]), LOSS)
+    np.testing.assert_allclose(found, change_floor(of_texts(table[:, :2], [2, 1]), LOSS))
+
+
+def test_a_missing_step_has_no_floor_and_spoils_no_other():
+    floor = change_floor(of_texts([[1.0, 3.0], [np.nan, np.nan], [2.0, 5.0]]), LOSS)
+    assert floor[0] == 0 and np.isnan(floor[1]) and floor[2] > 0
+
+
+def test_the_first_step_that_is_there_is_what_changes_are_counted_from():
+    """Step 0 missing, and a change from .28 to .95: it is a change (defect 2 of the house)."""
+    accuracy = np.array([np.nan, 0.28, 0.3, 0.5, 0.7, 0.8, 0.9, 0.93, 0.95, 0.95])
+    data = series(accuracy, x_stderr=("step", np.where(np.isnan(accuracy), np.nan, 0.02)))
+    found = judged(data)
+    assert found.developed.item() and found.half_step.item() == pytest.approx(3.6, abs=0.5)
+
+
+def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
+    data = judged(of_texts(np.linspace(9, 1, 8)[:, None]))
+    assert not data.noise_known.item() and not data.developed.item()
+    assert np.isnan(data.x_floor.values).all()
+    assert statements(data, [LOSS]) == [
+        "The loss: its noise was not measured, so that no verdict is given."
+    ]
+
+
+@pytest.mark.parametrize("noise", ["stderr", "of_text", "replicates"])
+def test_noise_that_is_missing_never_becomes_zero(noise):
+    """Whatever way noise is given, one without a value for it is not judged."""
+    values = np.linspace(9, 1, 8)
+    parts = {
+        "stderr": ("step", np.full(8, np.nan)),
+        "of_text": (("step", "text"), values[:, None]),
+        "replicates": (("step", "refit"), np.full((8, 3), np.nan)),
+    }
+    data = judged(series(values, **{f"x_{noise}": parts[noise]}))
+    assert not data.noise_known.item() and not data.developed.item()
+
+
+def test_replicates_give_the_spread_of_the_noisiest_kind():
+    rng = np.random.default_rng(0)
+    values = np.linspace(5, 1, 400)
+    found = np.stack([values + 0.3 * rng.normal(size=400) for _ in range(3)], axis=1)
+    still = np.repeat(values[:, None], 3, axis=1)
+    labels = [f"texts {i}" for i in range(3)] + [f"seed {i}" for i in range(3)]
+    data = series(values, x_replicates=(("step", "refit"), np.hstack([found, still])))
+    error = with_noise(data.assign_coords(refit=labels), LOSS).x_stderr
+    assert float(error) == pytest.approx(0.3, rel=0.1)
+
+
+def test_few_replicates_are_stretched():
+    """95 % of the next replicates lie within the interval, however few there were."""
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(2000):
+        three, new = rng.normal(size=3), rng.normal()
+        data = series([three.mean()], x_replicates=(("step", "refit"), three[None]))
+        error = float(with_noise(data, LOSS).x_stderr.item())
+        inside.append(abs(new - three.mean()) / np.sqrt(1 + 1 / 3) < Z * error)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
+
+
+def test_exact_quantities_have_no_noise_but_rounding():
+    exact = Quantity("x", "distance of the weights", rows="weights", noise="exact")
+    data = judged(series(np.linspace(0, 10, 8)), exact)
+    assert data.developed.item() and "x_stderr" not in data
+    still = judged(series(10 + 1e-5 * np.arange(8) / 8), exact)
+    assert not still.developed.item() and MEASURABLE < 1e-4
+
+
+def test_sentences_say_when_nothing_rose_above_its_null():
+    values = np.random.default_rng(2).normal(size=(2, 20))
+    quantity = Quantity("x", "x", rows="{layer}", subject="The concepts of {layer}")
+    data = judged(series(values, x_stderr=0.2), quantity)
+    assert statements(data, [quantity]) == [
+        "The concepts: no change above the noise floor and chance in any of 2 layers."
+    ]
+
+
+def test_settling_is_judged_by_refits():
+    distance = np.array([[9, 8, 7, 6, 5, 4, 3, 2, 1.5, 0.0]])
+    data = series(distance, x_stderr=0.03).assign_attrs(reference_step=9)
+    data = data.assign(x_refit_high=(("layer", "step"), np.full((1, 10), 3.5)))
+    assert judged(data, CONCEPTS).settled_step.item() == 6
+
+
+def test_rows_stand_layer_by_layer_within_further_dimensions():
+    values = np.arange(40.0).reshape(2, 2, 10)
+    data = xr.Dataset(
+        {"x": (("layer", "set", "step"), values), "x_stderr": 0.1},
+        coords={"layer": ["a", "b"], "set": ["m=1", "m=2"], "step": np.arange(10)},
+    )
+    quantity = Quantity("x", "x", rows="{layer} · {set}", subject="Accuracy on {set} in {layer}")
+    found = judged(data, quantity)
+    assert found.row.values.tolist() == ["a · m=1", "b · m=1", "a · m=2", "b · m=2"]
+    words = statements(found, [quantity])
+    assert sum("Accuracy on m=1 in a" in w for w in words) == 1 and len(words) == 6
+
+
+def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
+    inputs = tiny_inputs()
+    special = inputs.special.copy()
+    special[0] = True  # nothing ordinary to predict in the first text
+    odd = og.Inputs.from_tokens(
+        inputs.ids, mask=inputs.mask, special=special, mask_token_id=inputs.mask_token_id
+    )
+    steps = (0, 1, 2, 4, 8, 16)
+    study = og.Study(
+        og.Trajectory.from_models(developing(steps)),
+        odd,
+        [og.observables.Loss(), og.observables.AttentionEntropy()],
+        device="cpu",
+    )
+    tree = study.run(tmp_path / "s")
+    assert np.isfinite(tree["loss"].loss).all() and np.isfinite(tree["loss"].loss_stderr).all()
+    assert np.isfinite(tree["attention-entropy"].entropy).all()
+    assert "failed" not in tree["loss"].attrs and "failed" not in tree["attention-entropy"].attrs

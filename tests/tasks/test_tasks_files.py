@@ -1,0 +1,154 @@
+import json
+
+import pytest
+
+from helpers.paths import DATA
+from ontogeny.errors import ArgumentError
+from ontogeny.tasks import read_labelled, text_files
+
+LONG = "A sentence that is long enough to be a paragraph."
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "b.txt").write_text(f"{LONG} b\nwrapped\n\n{LONG} b2\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text(f"{LONG} a\n", encoding="utf-8")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "c.jsonl").write_text('{"text": "c1"}\n\n"c2"\n', encoding="utf-8")
+    (tmp_path / "deep" / "d.json").write_text('["d1", {"text": "d2\\nmore"}]', encoding="utf-8")
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\xff")
+    return tmp_path
+
+
+def test_a_folder_gives_all_its_text_files_by_name(folder):
+    assert text_files(folder) == [
+        f"{LONG} a",
+        f"{LONG} b wrapped",
+        f"{LONG} b2",
+        "c1",
+        "c2",
+        "d1",
+        "d2\nmore",
+    ]
+
+
+def test_globs_files_and_repeats_are_read_once_in_the_order_given(folder):
+    both = text_files([folder / "b.txt", str(folder / "*.txt")])
+    assert both == [f"{LONG} b wrapped", f"{LONG} b2", f"{LONG} a"]
+    assert text_files(str(folder / "**" / "*.jsonl")) == ["c1", "c2"]
+
+
+def test_relative_paths_are_relative_to_here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert text_files("a.txt") == text_files("a*.txt") == [f"{LONG} a"]
+
+
+def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(tmp_path):
+    (tmp_path / "notes[1].txt").write_text("kept", encoding="utf-8")
+    assert text_files(tmp_path / "notes[1].txt") == ["kept"]
+
+
+def test_units(folder):
+    assert text_files(folder / "b.txt", unit="line") == [f"{LONG} b", "wrapped", f"{LONG} b2"]
+    assert text_files(folder / "b.txt", unit="file") == [f"{LONG} b\nwrapped\n\n{LONG} b2"]
+
+
+def test_another_field_and_encoding(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes('{"body": "Größe"}\n'.encode("latin-1"))
+    assert text_files(path, field="body", encoding="latin-1") == ["Größe"]
+
+
+def test_byte_order_mark_and_windows_line_ends_vanish(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert text_files(path, unit="line") == ["one", "two"]
+
+
+def test_line_separators_inside_json_strings_do_not_break_lines(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps("a\u2028b", ensure_ascii=False) + "\n", encoding="utf-8")
+    assert text_files(path) == ["a\u2028b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.txt", b"ab\xff", "byte 2"),
+        ("x.json", b"{", "not JSON"),
+        ("x.json", b'{"text": "a"}', "must hold a list; it holds an object"),
+        ("x.json", b"[1]", "entry 1 must be a string; it is the value 1"),
+        ("x.jsonl", b'"a"\n{"b": "c"}', "line 2 has no field 'text'; it has"),
+        ("x.jsonl", b'"a"\n{', "line 2 is not JSON"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArgumentError, match=said) as caught:
+        text_files(tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+@pytest.mark.parametrize("paths", ["none/*.txt", "none.txt", [], "", "empty"])
+def test_nothing_to_read_is_an_error(tmp_path, monkeypatch, paths):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ArgumentError, match="paths"):
+        text_files(paths)
+
+
+def test_files_without_text_are_an_error(tmp_path):
+    (tmp_path / "x.txt").write_text(" \n\n = Title = \n", encoding="utf-8")
+    with pytest.raises(ArgumentError, match="hold no text"):
+        text_files(tmp_path / "x.txt")
+
+
+def test_unknown_unit_and_encoding_are_refused(folder):
+    with pytest.raises(ArgumentError, match="paragraph"):
+        text_files(folder, unit="paragraphs")
+    with pytest.raises(ArgumentError, match="utf-9"):
+        text_files(folder, encoding="utf-9")
+
+
+WIKITEXT = DATA / "wikitext-2" / "valid.txt"
+
+
+@pytest.mark.skipif(not WIKITEXT.is_file(), reason="WikiText-2 is not here (ONTOGENY_DATA)")
+def test_wikitext_gives_its_paragraphs_without_headings():
+    texts = text_files(WIKITEXT, unit="line")
+    lines = [line.strip() for line in WIKITEXT.read_text("utf-8").split("\n")]
+    wanted = [line for line in lines if line and not (line[0] == line[-1] == "=")]
+    assert texts == wanted
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        (["01", "1", "2"], ["01", "1", "2"]),  # two classes that are written differently
+        (["1", "1.0", "0"], ["1", "1.0", "0"]),
+        (["1.0", "0.0", "1.0"], [1, 0, 1]),  # nothing would merge
+        (["0", "1", "1"], [0, 1, 1]),
+        (["9007199254740993", "9007199254740992"], [9007199254740993, 9007199254740992]),
+        (["99999999999999999999", "1"], ["99999999999999999999", "1"]),
+    ],
+)
+def test_labels_are_one_class_only_if_they_are_written_alike(tmp_path, written, labels):
+    file = tmp_path / "data.tsv"
+    file.write_text("text\tlabel\n" + "".join(f"words\t{label}\n" for label in written))
+    assert read_labelled(file).labels.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        (["true", "false"], [1, 0]),
+        (["true", "1", "0"], ["True", "1", "0"]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["1.0", "0.0"], [1, 0]),
+        (['"1"', '"01"'], ["1", "01"]),
+    ],
+)
+def test_json_labels_of_different_kinds_do_not_merge(tmp_path, written, labels):
+    file = tmp_path / "data.jsonl"
+    file.write_text("".join(f'{{"text": "words", "label": {label}}}\n' for label in written))
+    assert read_labelled(file).labels.tolist() == labels

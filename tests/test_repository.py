@@ -1,0 +1,57 @@
+"""What the repository's own files say twice is the same in both places."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+
+import ontogeny as og
+from helpers.paths import ROOT
+
+PINNED = dict(
+    line.split("==")
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    if "==" in line
+)
+
+
+def read(path):
+    text = (ROOT / path).read_text("utf-8")
+    return tomllib.loads(text) if path.endswith(".toml") else yaml.safe_load(text)
+
+
+def test_hooks_use_the_pinned_releases():
+    hooks = [hook for repo in read(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+    wanted = [w.split("==") for hook in hooks for w in hook.get("additional_dependencies", [])]
+    assert wanted and all(PINNED[name] == release for name, release in wanted)
+
+
+def test_the_workflow_runs_every_step_on_every_python():
+    matrix = read(".github/workflows/ci.yml")["jobs"]["check"]["strategy"]["matrix"]
+    (steps,) = re.findall(r"steps=\(([a-z ]+)\)", (ROOT / ".ci" / "run").read_text("utf-8"))
+    assert " ".join(matrix["steps"]) == steps
+    classifiers = read("pyproject.toml")["project"]["classifiers"]
+    versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
+    assert matrix["python"] == versions
+
+
+def test_every_dependency_is_pinned():
+    project = read("pyproject.toml")["project"]
+    extras = project["optional-dependencies"]
+    names = [*project["dependencies"], *extras["dask"], *extras["dev"], *extras["docs"]]
+    pinned = {name.lower() for name in PINNED}
+    assert {re.match(r"[\w.-]+", name)[0].lower() for name in names} <= pinned
+
+
+def test_the_citation_names_this_version():
+    citation = read("CITATION.cff")
+    assert citation["version"] == og.__version__
+    assert len(citation["references"]) == 3
+
+
+@pytest.mark.parametrize("kind", ["bug", "feature", "question"])
+def test_issue_forms_have_fields_with_a_label(kind):
+    form = read(f".github/ISSUE_TEMPLATE/{kind}.yml")
+    assert form["name"] and form["description"]
+    assert all(field["id"] and field["attributes"]["label"] for field in form["body"])
