@@ -39,8 +39,8 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     Raises
     ------
     ArgumentError
-        If `k` is below 1, or the model's attention cannot be reached this way (said when a forward
-        pass has gone by without it) or weighs more than its keys (attention sinks).
+        If `k` is below 1, the model's attention does not go through this interface (raised after
+        the forward pass), or it weighs more than its keys (attention sinks).
 
     Examples
     --------

@@ -94,8 +94,8 @@ def word_embeddings(
     model
         A transformers model.
     tokenizer
-        Names the rows and tells how many stand for tokens at all: vocabularies are often padded,
-        and the rows of padding are random. Special tokens are left out.
+        Gives the tokens of the rows, and their number: vocabularies are often padded, and the
+        rows of padding are random. Special tokens are left out.
     of
         ``"decoder"``, the map to the vocabulary, or ``"input"``, the embedding of input tokens.
         With tied weights they are the same.

@@ -1,4 +1,4 @@
-"""A model with its loss, for exclusive use, and the guard that puts everything back."""
+"""A model with its loss, for exclusive use, and the context that restores it afterwards."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def gradients(
 
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[nn.Module]:
-    """Lend `model` with gradients enabled; afterwards it is as it was, bit for bit.
+    """Yield `model` with gradients enabled; afterwards it is restored, bit for bit.
 
     Restored, also after an error: the values, dtype and device of parameters and buffers,
     ``requires_grad``, modules that were added or replaced, hooks, modes, and PyTorch's random

@@ -106,7 +106,7 @@ def match_paths(
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
 
-    `aliases` are the short names, and `parts` tells which suffixes a path may have, in the order
+    `aliases` are the short names, and `parts` gives the suffixes that a path may have, in the order
     in which they are listed; ``""`` is the whole.
 
     Raises

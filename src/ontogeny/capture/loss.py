@@ -26,7 +26,7 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
     Raises
     ------
     ArgumentError
-        If the class name does not tell.
+        If the class name does not show it.
     """
     check_choice("objective", objective, ("auto", "causal", "masked"))
     if objective != "auto":
@@ -37,7 +37,7 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
         if "CausalLM" in name or "LMHead" in name:
             return "causal"
     raise ArgumentError(
-        f"the class name {type(model).__name__} does not tell what the model predicts; "
+        f"the class name {type(model).__name__} does not show what the model predicts; "
         "give objective='causal' (the next token) or objective='masked' (masked tokens)."
     )
 

@@ -92,7 +92,7 @@ def _objective(model: nn.Module, inputs: Inputs) -> str:
         return resolve_objective(model)
     except ArgumentError:
         raise ArgumentError(
-            f"the class name {type(model).__name__} does not tell what the model predicts; give "
+            f"the class name {type(model).__name__} does not show what the model predicts; give "
             f"loss= one of {', '.join(map(repr, loss_names()))}."
         ) from None
 
@@ -154,7 +154,7 @@ def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss
 
 def _none(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
     def loss(model: nn.Module, batch: Batch) -> Tensor:
-        raise ArgumentError("this need lends the model without a loss (loss='none').")
+        raise ArgumentError("this need gives the model without a loss (loss='none').")
 
     return loss
 

@@ -123,7 +123,7 @@ def losses(
     Raises
     ------
     ArgumentError
-        If the objective cannot be told, or the output holds no such logits.
+        If the class name does not show the objective, or the output holds no such logits.
     NonFiniteError
         If a loss is not finite.
     """

@@ -67,7 +67,7 @@ class Target:
         Raises
         ------
         ArgumentError
-            If the class name does not tell.
+            If the class name does not show it.
         """
         if self.objective != "auto":
             return self
@@ -77,7 +77,7 @@ class Target:
             return replace(self, objective=resolve_objective(model))
         except ArgumentError:
             raise ArgumentError(
-                f"the class name {type(model).__name__} does not tell what the model predicts; "
+                f"the class name {type(model).__name__} does not show what the model predicts; "
                 "give objective='masked', 'causal' or 'class'."
             ) from None
 

@@ -16,7 +16,7 @@ RULES = ("mark", "drop", "raise")
 def resolve(
     checkpoints: tuple[Checkpoint, ...], on_duplicate: str
 ) -> tuple[tuple[Checkpoint, ...], tuple[Finding, ...]]:
-    """Return the checkpoints to keep and what to note of the others.
+    """Return the checkpoints to keep, and findings on the others.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def retained(trajectory: Trajectory, folder: str | Path) -> Trajectory:
     Raises
     ------
     CheckpointError
-        If a checkpoint's fingerprint cannot be had.
+        If a checkpoint's fingerprint cannot be determined.
     """
     checkpoints = []
     for checkpoint in trajectory:

@@ -1,4 +1,4 @@
-"""One module for a whole trajectory: weights are swapped in place, memory stays constant."""
+"""One module for a whole trajectory: weights are swapped within it, memory stays constant."""
 
 from __future__ import annotations
 

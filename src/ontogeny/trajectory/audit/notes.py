@@ -20,7 +20,7 @@ __all__ = ["misplaced", "trainer_state"]
 def misplaced(
     folder: Path | None, checkpoints: Sequence[Checkpoint], recorded: Mapping[int, str]
 ) -> Iterator[Finding]:
-    """Give exchanged, mislabelled and altered checkpoints.
+    """Yield exchanged, mislabelled and altered checkpoints.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ class _Choice:
     def usual(self, own_pattern: bool) -> str | list[str]:
         """Return the first usual glob that gives a step, or what the user's own pattern reads.
 
-        Without such a pattern, names of another kind are not taken unasked: they may be of
+        Without such a pattern, names of another kind are not used, because they may be of
         several runs.
         """
         numbered, _ = self.parsed(self.commits)

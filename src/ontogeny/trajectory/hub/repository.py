@@ -76,9 +76,9 @@ class Repository:
 
 
 def _refs(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give ``(branch or tag, commit)``; what another process deletes meanwhile is passed over."""
-    for place, _, files in os.walk(folder):  # Path.rglob raises where a folder has just gone
-        for path in (Path(place, file) for file in files):
+    """Yield ``(branch or tag, commit)``, without those that another process deletes meanwhile."""
+    for parent, _, files in os.walk(folder):  # Path.rglob raises if a folder has just been deleted
+        for path in (Path(parent, file) for file in files):
             try:
                 yield path.relative_to(folder).as_posix(), path.read_text().strip()
             except FileNotFoundError:
@@ -141,12 +141,12 @@ def _main(repository: Repository) -> str:
 
 
 def list_files(sources: Iterable[HubRevision]) -> None:
-    """Ask for the listings of all `sources`, several at a time; later uses find them there.
+    """Download the file listings of all `sources`, several at a time; they are kept for later use.
 
     Raises
     ------
     CheckpointError
-        If one of them cannot be had.
+        If one of them cannot be downloaded.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(HubRevision.listing, sources):

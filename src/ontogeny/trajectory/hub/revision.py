@@ -148,7 +148,7 @@ class HubRevision:
 
     @contextmanager
     def present(self) -> Iterator[HubRevision]:
-        """Give a revision whose weights are in its cache: this one, or a copy of it in a slot.
+        """Yield a revision whose weights are in its cache: this one, or a copy of it in a slot.
 
         All reads of weights pass here, so that bounded disk stays bounded whoever reads.
 
@@ -261,7 +261,7 @@ class HubWeights:
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Give a reader, after fetching what is not there."""
+        """Yield a reader, after fetching what is not there."""
         with self.source.present() as there, find_weights(there.path).open() as reader:
             yield reader
 

@@ -107,7 +107,7 @@ def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str,
 def put(
     label: str, reader: Reader, module: nn.Module, to_file: Mapping[str, str], exact: bool
 ) -> None:
-    """Copy stored tensors into `module` in place; with `exact`, refuse to lose precision.
+    """Copy stored tensors into `module` in place; `exact` refuses a loss of precision.
 
     Raises
     ------

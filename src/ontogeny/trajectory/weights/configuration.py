@@ -1,4 +1,4 @@
-"""The configuration of a checkpoint, without what says nothing about the model."""
+"""The configuration of a checkpoint, without keys that do not define the model."""
 
 from __future__ import annotations
 
