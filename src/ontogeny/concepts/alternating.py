@@ -39,14 +39,7 @@ class Fit(NamedTuple):
 
 
 def alternate(
-    A: Tensor,
-    U: Tensor,
-    W: Tensor,
-    codes: Factor,
-    dictionary: Factor,
-    *,
-    max_iter: int,
-    tol: float,
+    A: Tensor, U: Tensor, W: Tensor, codes: Factor, dictionary: Factor, *, max_iter: int, tol: float
 ) -> Fit:
     """Fit ``A ~ U^T W`` to `A` (n, m) from a start `U` (r, n), `W` (r, m).
 

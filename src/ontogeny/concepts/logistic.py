@@ -160,11 +160,7 @@ class _Objective:
     """The objective and its gradient in whitened coordinates ``z = L^T v``."""
 
     def __init__(
-        self,
-        white: np.ndarray,
-        pull: np.ndarray,
-        signs: np.ndarray,
-        weights: np.ndarray | None,
+        self, white: np.ndarray, pull: np.ndarray, signs: np.ndarray, weights: np.ndarray | None
     ) -> None:
         self._rows, self._pull, self._signs = white, pull, signs
         total = len(signs) if weights is None else weights.sum()

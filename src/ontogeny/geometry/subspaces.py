@@ -61,11 +61,7 @@ def principal_angles(W: Array, V: Array) -> Array:
     cosines = xp.linalg.svdvals(Q.T @ R)
     sines = xp.flip(xp.linalg.svdvals(R - Q @ (Q.T @ R)))
     small = cosines**2 >= 0.5
-    angles = xp.where(
-        small,
-        xp.asin(xp.clip(sines, 0.0, 1.0)),
-        xp.acos(xp.clip(cosines, 0.0, 1.0)),
-    )
+    angles = xp.where(small, xp.asin(xp.clip(sines, 0.0, 1.0)), xp.acos(xp.clip(cosines, 0.0, 1.0)))
     return xp.astype(angles, dtype)
 
 
