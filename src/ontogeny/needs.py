@@ -17,19 +17,6 @@ import numpy as np
 
 from .errors import ArgumentError, check_choice
 
-__all__ = [
-    "Activations",
-    "Attention",
-    "Gradients",
-    "InputSet",
-    "Losses",
-    "Model",
-    "Need",
-    "Reference",
-    "Series",
-    "Weights",
-]
-
 MASK_FRACTION = 0.15
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from .families import ALIASES, FAMILIES, Family, family_of
 
-__all__ = ["Aliases", "attention_aliases", "block_aliases", "site_aliases"]
-
 _IN_SOME_BLOCKS = re.compile(
     r"layers(?:\[(?P<index>[^\[\]]+)\]|\.(?P<part>[^.]+))(?:\.(?P<name>\w+))?"
 )

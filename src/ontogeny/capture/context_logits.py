@@ -11,8 +11,6 @@ from ..inputs import Batch
 from .forward import quiet, run
 from .logits import LogitRows
 
-__all__ = ["context_logits"]
-
 
 def context_logits(
     model: nn.Module,

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, check_whole
 from .forward import eager_attention
 
-__all__ = ["cut_attention"]
-
 _NAME = "ontogeny_cut"
 _UNKNOWN = ("s_aux", "sinks")  # what has a share of the attention without being a key
 _local = threading.local()

@@ -26,8 +26,6 @@ from .settings import ReadingSettings
 from .sites import INPUT, input_name, split_label
 from .targets import Target, Targets
 
-__all__ = ["ALONG", "directional_derivatives"]
-
 ALONG = ("all", "last", "cls", "target")
 
 

@@ -16,8 +16,6 @@ from ..inputs import Inputs
 from .logits import head_path
 from .shortcuts import activations
 
-__all__ = ["ContextEmbeddings", "WordEmbeddings", "context_embeddings", "word_embeddings"]
-
 # Relative change of a state, from two passes of the same shape, that rounding may still explain.
 ROUNDING = 1e-5
 # Windows that the check of causality reads.

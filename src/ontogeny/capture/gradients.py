@@ -18,8 +18,6 @@ from .forward import check_fits, device_of
 from .objectives import Loss, make_loss
 from .settings import ReadingSettings, input_set
 
-__all__ = ["GradientReading", "gradients", "untouched"]
-
 
 @dataclass(frozen=True, eq=False)
 class GradientReading:

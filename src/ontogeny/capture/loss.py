@@ -15,8 +15,6 @@ from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Batch, Inputs
 from .logits import LogitRows
 
-__all__ = ["LossCollector", "next_tokens", "resolve_objective"]
-
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
 

@@ -24,8 +24,6 @@ from .forward import run
 from .logits import logits_of
 from .loss import next_tokens, resolve_objective
 
-__all__ = ["Loss", "loss_names", "make_loss"]
-
 GROUP = "ontogeny.losses"
 
 Loss: TypeAlias = Callable[[nn.Module, Batch], Tensor]

@@ -25,8 +25,6 @@ from .settings import ReadingSettings
 from .targets import Target
 from .tcav import ALONG_OF, check_influence
 
-__all__ = ["RandomConcepts", "random_draws", "tcav_against_random"]
-
 
 def tcav_against_random(
     model: nn.Module,

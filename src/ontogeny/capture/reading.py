@@ -31,8 +31,6 @@ from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
 
-__all__ = ["ModelSource", "PassKey", "modules_read", "read", "sources"]
-
 
 @dataclass(frozen=True)
 class PassKey:

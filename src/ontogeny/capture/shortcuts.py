@@ -16,8 +16,6 @@ from .forward import device_of
 from .reading import read
 from .settings import ReadingSettings
 
-__all__ = ["activations", "attention_entropy", "losses"]
-
 
 def activations(
     model: nn.Module,

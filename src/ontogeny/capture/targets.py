@@ -15,8 +15,6 @@ from ..inputs import Batch, Inputs
 from .logits import LogitRows, logits_of
 from .loss import next_tokens, resolve_objective
 
-__all__ = ["OBJECTIVES", "QUANTITIES", "Target", "Targets"]
-
 OBJECTIVES = ("auto", "masked", "causal", "class")
 QUANTITIES = ("logit", "log-probability")
 

@@ -14,8 +14,6 @@ from .families import Family
 from .fused import FUSED_PARTS
 from .layers import match_paths
 
-__all__ = ["match_blocks"]
-
 
 def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
     """Return the names of the weight matrices that match: floating point, two or more dimensions.

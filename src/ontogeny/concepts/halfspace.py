@@ -23,8 +23,6 @@ from .iteration import iterate
 from .linalg import thin_svd
 from .rows import vanishing
 
-__all__ = ["HalfSpace", "best_half_space"]
-
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
 TURN_TOLERANCE = 1e-3  # part by which a step of z alone must lower what is on the wrong side

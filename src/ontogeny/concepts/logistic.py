@@ -10,8 +10,6 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["RidgeLogistic", "Solved"]
-
 _UNIT_STEPS = 40
 _ROUNDING = 1e-7  # gradients this small hardly change an objective near one
 _JITTER = 1e-12  # of the mean curvature: keeps the factorisation defined where features are tied

@@ -27,8 +27,6 @@ from .registry import MEASURES
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["pairwise"]
-
 
 def pairwise(
     stack: Array,

@@ -12,8 +12,6 @@ from ..errors import ArgumentError
 from .nulls import NullDistribution, drawn_null, gaussian_factor, one_path, path_grams, step_lengths
 from .snapshots import check_gram, increments_gram
 
-__all__ = ["increment_cosines", "lag_cosine_null", "line_noise_null"]
-
 
 def increment_cosines(gram: np.ndarray) -> np.ndarray:
     """Return the mean cosine between increments that lie 0, 1, 2, ... steps apart.

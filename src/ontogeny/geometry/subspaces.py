@@ -9,8 +9,6 @@ from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_whole
 from .nulls import gaussian_factor
 
-__all__ = ["principal_angles", "random_subspace_angles", "subspace_overlap"]
-
 
 def principal_angles(W: Array, V: Array) -> Array:
     """Return the principal angles between the column spaces of `W` and `V`, smallest first.

@@ -9,8 +9,6 @@ import numpy as np
 from ..errors import ArgumentError
 from .sampling import generator
 
-__all__ = ["class_counts", "label_array", "stratified_draw", "stratified_split"]
-
 
 def label_array(labels: Any) -> np.ndarray:
     """Return labels as an array; 1 and "1", which NumPy would write alike, are refused together.

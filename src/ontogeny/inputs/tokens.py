@@ -17,8 +17,6 @@ from .sampling import TokenSample, draw, masked_positions
 from .splits import label_array
 from .tokenize import tokenize
 
-__all__ = ["Inputs"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inputs:

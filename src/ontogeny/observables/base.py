@@ -22,16 +22,6 @@ from ..quantities import Quantity, expanded, of_names
 from ..summary import Names, summarise
 from .arguments import as_fields
 
-__all__ = [
-    "BlockReading",
-    "Observable",
-    "Reading",
-    "Run",
-    "SeriesReading",
-    "by_layer",
-    "dataset",
-]
-
 
 class Reading(Protocol):
     """One checkpoint as an observable sees it: ``reading[need]`` for each declared need."""

@@ -10,19 +10,6 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-__all__ = [
-    "LEVEL",
-    "Found",
-    "unanimous",
-    "last_of",
-    "listed",
-    "exceeds",
-    "more_often",
-    "named",
-    "spread",
-    "if_finite",
-]
-
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
 """What was taken of each seed, by node and label of the run."""
 

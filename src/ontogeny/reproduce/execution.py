@@ -19,8 +19,6 @@ from .marker_recipe import MarkerRecipe, Scale
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
 
-__all__ = ["RECIPES"]
-
 _FULL = MarkerRun()
 _QUICK = MarkerRun.demo()
 # Comparisons train several runs: half the width at a higher rate learns as much in half the time.

@@ -20,8 +20,6 @@ from .evidence import (
 )
 from .verdicts import Verdict
 
-__all__ = ["MORE", "below_random_order", "low_ranks", "sizes", "span", "whole_ranks"]
-
 MORE = 0.5
 """Dimensions by which a rank counts as higher."""
 

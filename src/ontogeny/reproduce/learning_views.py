@@ -8,9 +8,6 @@ import xarray as xr
 from ..figures import Band, Heatmap, NullComparison, Section
 from .view import View, curves, runs_of, spread
 
-__all__ = ["ACCURACY", "ATTENTION", "RANKS"]
-
-
 # ---- ranks --------------------------------------------------------------------------------------
 
 

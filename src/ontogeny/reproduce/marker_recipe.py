@@ -26,8 +26,6 @@ from .training import MarkerRun, record_marker_runs
 from .verdicts import Verdict, verdict_view
 from .views import VIEWS
 
-__all__ = ["MarkerRecipe", "Scale"]
-
 
 @dataclass(frozen=True)
 class Scale:

@@ -15,8 +15,6 @@ from ..store import write_json
 from ..study.layout import settings_path
 from ..study.merge import write_result
 
-__all__ = ["check_own", "publish"]
-
 _OWN = ("studies", "pieces")  # what a recipe that was stopped leaves
 
 

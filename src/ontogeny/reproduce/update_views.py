@@ -8,9 +8,6 @@ import xarray as xr
 from ..figures import Band, Scatter, Section
 from .view import View, curves, runs_of
 
-__all__ = ["COMMUTATORS", "LATENTS", "PROJECTION"]
-
-
 # ---- commutators --------------------------------------------------------------------------------
 
 

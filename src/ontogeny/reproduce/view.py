@@ -12,8 +12,6 @@ import xarray as xr
 
 from ..figures import Curves, Figure, Section, attach
 
-__all__ = ["View", "curves", "runs_of", "spread"]
-
 
 @dataclass(frozen=True)
 class View:

@@ -5,6 +5,4 @@ from __future__ import annotations
 from .learning_views import ACCURACY, ATTENTION, RANKS
 from .update_views import COMMUTATORS, LATENTS, PROJECTION
 
-__all__ = ["VIEWS"]
-
 VIEWS = {view.node: view for view in (RANKS, ACCURACY, ATTENTION, COMMUTATORS, PROJECTION, LATENTS)}

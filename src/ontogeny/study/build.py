@@ -32,8 +32,6 @@ from .probe import Probe
 from .readings import has_state, own_needs, vocabulary_size
 from .settings import Settings
 
-__all__ = ["Graph", "generations"]
-
 HERE = Path()
 """Places of cells are relative to the study's folder."""
 

@@ -13,8 +13,6 @@ from ..errors import StoreError
 from .checksums import identity
 from .layout import result_path, settings_path
 
-__all__ = ["StudyFolder", "open_study"]
-
 _TRIES = 50
 
 

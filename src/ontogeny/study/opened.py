@@ -14,8 +14,6 @@ from zarr.storage import LocalStore
 from ..errors import StoreError
 from .checksums import check_chunk, check_files, identity
 
-__all__ = ["OpenResult"]
-
 
 class OpenResult(LocalStore):
     """The files of one merged result; reading raises once another has taken its place.

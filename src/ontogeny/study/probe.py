@@ -22,8 +22,6 @@ from ..trajectory import Trajectory
 from .readings import vocabulary_size
 from .settings import Settings
 
-__all__ = ["Probe", "probe"]
-
 log = logging.getLogger("ontogeny.study")
 
 

@@ -28,23 +28,6 @@ from .cache import DigestCache
 from .layout import cell_path, digests_path, reference_path, state_path
 from .settings import Settings
 
-__all__ = [
-    "Job",
-    "ReadBlock",
-    "ReadSeries",
-    "ReadStep",
-    "RunView",
-    "Values",
-    "has_state",
-    "load_state",
-    "own_needs",
-    "read_needs",
-    "release_skeleton",
-    "restored",
-    "store_reference",
-    "vocabulary_size",
-]
-
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together

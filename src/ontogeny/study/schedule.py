@@ -25,8 +25,6 @@ from .progress import Progress
 from .readings import Job
 from .run import Done, Task, left_of, run_task
 
-__all__ = ["compute", "summarise"]
-
 _BLOCKS_PER_TASK = 8
 _POLL = 0.5  # seconds until the claims of other processes are read again
 

@@ -11,8 +11,6 @@ import xarray as xr
 from ..figures import Band, Curves
 from ..quantities import Quantity
 
-__all__ = ["default_figures"]
-
 
 def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Curves]:
     """Return the curves of every quantity that is drawn and has a value at steps.

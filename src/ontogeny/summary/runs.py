@@ -16,8 +16,6 @@ from ..figures import Section
 from ..quantities import Quantity
 from .summarise import summarise
 
-__all__ = ["along_runs", "over_seeds"]
-
 
 def along_runs(
     nodes: Mapping[str, xr.Dataset], quantities: Sequence[Quantity], section: Section

@@ -19,8 +19,6 @@ from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
 
-__all__ = ["Checkpoint"]
-
 
 @dataclass(frozen=True)
 class Checkpoint:

@@ -12,8 +12,6 @@ from .hub.revision import HubRevision
 from .tokenizers import tokenizer_files
 from .trajectory import Trajectory
 
-__all__ = ["download", "missing_bytes"]
-
 
 def missing_bytes(trajectory: Trajectory) -> int:
     """Return the bytes of weights that `download` would fetch; what steps share counts once.

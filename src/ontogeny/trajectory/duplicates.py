@@ -8,8 +8,6 @@ from .checkpoint import Checkpoint
 from .findings import Finding, join_steps
 from .hub.repository import list_files
 
-__all__ = ["RULES", "resolve"]
-
 RULES = ("mark", "drop", "raise")
 
 

@@ -16,8 +16,6 @@ from .hub.revision import HubRevision, HubWeights
 from .hub.slots import Slots, own_folder
 from .trajectory import Trajectory
 
-__all__ = ["Prefetch"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 _FOLDER = ".locks/ontogeny"  # huggingface_hub passes over .locks when it scans a cache

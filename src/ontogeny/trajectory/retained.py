@@ -16,8 +16,6 @@ from .trajectory import Trajectory
 from .weights.files import WeightFiles
 from .weights.saving import sync
 
-__all__ = ["retain", "retained", "retained_path"]
-
 
 def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
     """Return where the tensors of `checkpoint` are kept in `folder`."""

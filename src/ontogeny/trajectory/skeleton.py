@@ -15,8 +15,6 @@ from .weights.configuration import changes
 from .weights.files import state_tensors
 from .weights.names import NameMap, map_names
 
-__all__ = ["Skeleton"]
-
 
 class Checkpoints(Protocol):
     """Checkpoints in order that are found by their step, as those of a `Trajectory`."""

@@ -13,8 +13,6 @@ from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .hub.revision import HubRevision
 
-__all__ = ["changed_files", "file_digests", "load_tokenizer", "tokenizer_files"]
-
 _FILES = (
     "tokenizer.json",
     "tokenizer_config.json",

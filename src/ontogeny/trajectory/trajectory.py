@@ -28,8 +28,6 @@ from .tokenizers import load_tokenizer
 from .weights.building import Template, check_template
 from .weights.digests import combine
 
-__all__ = ["Trajectory", "UnknownStepError"]
-
 
 class UnknownStepError(CheckpointError, KeyError):
     """A step that the trajectory does not have."""

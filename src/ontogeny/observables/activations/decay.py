@@ -16,8 +16,6 @@ from ...quantities import Measured, Quantity
 from ...summary import Names, Units
 from ..base import Observable, by_layer
 
-__all__ = ["ActivationDecay"]
-
 
 @dataclass(frozen=True)
 class ActivationDecay(Observable):

@@ -20,8 +20,6 @@ from ...quantities import Measured, Quantity
 from ...summary import Units
 from ..base import Observable, Reading, by_layer
 
-__all__ = ["EffectiveDimensions"]
-
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null

@@ -16,8 +16,6 @@ from ...needs import Activations, Need
 from ...quantities import Quantity
 from ..base import Observable, by_layer
 
-__all__ = ["ActivationPath"]
-
 
 @dataclass(frozen=True)
 class ActivationPath(Observable):

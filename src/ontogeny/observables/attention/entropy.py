@@ -14,8 +14,6 @@ from ...needs import Attention, Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, dataset
 
-__all__ = ["AttentionEntropy"]
-
 
 @dataclass(frozen=True)
 class AttentionEntropy(Observable):

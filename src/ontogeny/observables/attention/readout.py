@@ -16,8 +16,6 @@ from ...summary import Names
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
-__all__ = ["ReadoutAttention", "settling_step"]
-
 
 @dataclass(frozen=True)
 class ReadoutAttention(Observable):

@@ -12,8 +12,6 @@ from ...errors import ArgumentError
 from ...summary import reference_index
 from .noise import MATCHINGS
 
-__all__ = ["claim_statistics", "claim_words"]
-
 
 def claim_statistics(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
     """Return correlations of concept and activation distances over steps, with their p-values."""

@@ -30,8 +30,6 @@ from .fits import (
 )
 from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
 
-__all__ = ["Concepts"]
-
 _EXACT = ("svd", "pca")
 
 

@@ -20,8 +20,6 @@ from ..arguments import check_names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["IntrinsicDimension"]
-
 _WINDOWS: dict[str, Any] = {
     "halves": None,
     "found": None,

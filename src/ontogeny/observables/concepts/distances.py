@@ -17,8 +17,6 @@ from ..arguments import check_names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["ConceptDistances"]
-
 
 @dataclass(frozen=True)
 class ConceptDistances(ConceptSeries):

@@ -19,8 +19,6 @@ from ...summary import Names, Units, reference_index
 from ..base import Reading, Run, by_layer
 from .fits import FromExtractor, extractor_title, layer_state
 
-__all__ = ["EncoderDynamics"]
-
 _CODES = ("train-fitted", "test-fitted")
 _METRICS = {
     "cross_entropy": "cross-entropy of the concept distributions",

@@ -14,17 +14,6 @@ from ...errors import ArgumentError, check_choice
 from ...needs import Activations
 from ..base import Observable
 
-__all__ = [
-    "SIDES",
-    "FromExtractor",
-    "code_coordinates",
-    "dictionary_array",
-    "extractor_title",
-    "layer_state",
-    "matched",
-    "rotation",
-]
-
 SIDES = ("reference", "here")
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 

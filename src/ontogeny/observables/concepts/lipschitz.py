@@ -23,8 +23,6 @@ from .fits import FromExtractor, dictionary_array, layer_state, matched
 from .noise import MATCHINGS
 from .series import ConceptSeries
 
-__all__ = ["Lipschitz"]
-
 _RANDOM = 3
 _SHARED = (
     "extractor", "n_concepts", "layers", "on", "tokens", "max_tokens", "random_state", "options"

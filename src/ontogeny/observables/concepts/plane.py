@@ -15,8 +15,6 @@ from ...summary import Names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["ConceptPlane"]
-
 _AXES = ("first", "second")
 
 

@@ -13,8 +13,6 @@ from ...needs import Need, Series
 from ..arguments import check_node
 from ..base import Observable, SeriesReading
 
-__all__ = ["ConceptSeries", "finished_dictionaries"]
-
 
 @dataclass(frozen=True)
 class ConceptSeries(Observable):

@@ -15,8 +15,6 @@ from ...summary import Names, over_steps
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["ConceptTracks"]
-
 _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
 
 

@@ -20,8 +20,6 @@ from ..base import SeriesReading
 from .noise import MATCHINGS, SHARES
 from .series import ConceptSeries
 
-__all__ = ["TransformDynamics"]
-
 _MAPS = {  # which dictionaries, and what maps the reference's to them
     "linear map": ("matched", "general"),
     "rotation": ("matched", "orthogonal"),

@@ -16,8 +16,6 @@ from ...summary.noise import Z
 from ..arguments import check_labels, check_node
 from ..base import Observable
 
-__all__ = ["WHOLE_MODEL", "OfCurve", "chosen", "curve_reference", "curves_of", "floor_of", "short"]
-
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""
 

@@ -15,8 +15,6 @@ from ...figures import Column, Curves, Heatmap, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference
 
-__all__ = ["Fits"]
-
 
 @dataclass(frozen=True)
 class Fits(OfCurve):

@@ -15,8 +15,6 @@ from ...figures import Column, Curves, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference, floor_of, short
 
-__all__ = ["LearningDynamics"]
-
 FEWEST_VALUES = 3  # beside the reference step's
 
 

@@ -16,8 +16,6 @@ from ...figures import Boundary, Column, Curves, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference, short
 
-__all__ = ["Regimes"]
-
 
 @dataclass(frozen=True)
 class Regimes(OfCurve):

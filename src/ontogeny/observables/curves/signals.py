@@ -16,8 +16,6 @@ from ...summary import MEASURABLE, Names
 from ..arguments import check_labels, check_node
 from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 
-__all__ = ["Signals"]
-
 _NAMES = (
     "pearson",
     "spearman",

@@ -26,15 +26,6 @@ from ...quantities import Quantity
 from ..arguments import check_names
 from ..base import Observable
 
-__all__ = [
-    "LEVEL",
-    "LabelledConcepts",
-    "chance_band",
-    "judged",
-    "padded",
-    "texts_of",
-]
-
 LEVEL = 0.05
 
 

@@ -24,8 +24,6 @@ from .base import LabelledConcepts, chance_band, judged, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
-__all__ = ["TCAV"]
-
 _UNITS = {"logit": "logits", "log-probability": "nats"}
 _LOSSES = {"auto": None, "masked": "masked", "causal": "next-token", "class": "classification"}
 

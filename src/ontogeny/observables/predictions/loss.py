@@ -14,8 +14,6 @@ from ...needs import Losses, Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, dataset
 
-__all__ = ["Loss"]
-
 
 @dataclass(frozen=True)
 class Loss(Observable):

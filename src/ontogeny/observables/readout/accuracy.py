@@ -21,8 +21,6 @@ from ...summary import Names
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
-__all__ = ["ReadoutAccuracy", "answers", "majority_share", "wilson_interval"]
-
 _BATCH = 256
 
 

@@ -23,8 +23,6 @@ from .accuracy import answers
 from .correlations import Correlations, correlations
 from .state import ReadoutState
 
-__all__ = ["ABLATIONS", "SaeProbe"]
-
 ABLATIONS = ("reconstruction", "count", "position", "random", "matched", "largest")
 
 

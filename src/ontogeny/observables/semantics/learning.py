@@ -26,8 +26,6 @@ from .figures import QUANTITIES, SECTION, figures, sentences
 from .series import followed, order_of_learning, overlap_bands
 from .state import corpus_support, support_state
 
-__all__ = ["WordSemantics"]
-
 OVERLAPS = (1, 3, 5, 10, 20, 50)
 
 

@@ -18,8 +18,6 @@ from ...summary import Names
 from ...summary.noise import Z
 from ..base import Observable
 
-__all__ = ["Commutators"]
-
 STATISTICS = ("median", "90 % point")
 
 

@@ -20,8 +20,6 @@ from ...summary import Names, named
 from ...trajectory import Trajectory
 from ..base import BlockReading, Observable
 
-__all__ = ["Orientation", "orientation_across_runs"]
-
 _LARGEST = 2**25  # numbers of one basis
 
 

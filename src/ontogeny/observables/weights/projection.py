@@ -18,8 +18,6 @@ from ...summary import Names
 from ..base import Run
 from .commutators import Commutators, measures, stacked
 
-__all__ = ["Projection"]
-
 VECTORS = ("commutator", "gradient", "difference of gradients")
 BASES = ("run so far", "whole run")
 SPACES = ("all parameters", "the blocks alone")

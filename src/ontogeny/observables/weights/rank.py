@@ -18,8 +18,6 @@ from ...summary import Names
 from ..base import BlockReading, Observable
 from .rank_figures import figures, section, statements, symbol
 
-__all__ = ["WeightRank"]
-
 _WINDOWS = 24
 
 

@@ -19,8 +19,6 @@ from ..verdicts import Verdict
 from ..view import curves
 from .recipe import Findings, Materials
 
-__all__ = ["OrganismSize", "measure_organisms"]
-
 _RUNS = {
     "Adam 1e-3": ("cross_entropy", 1e-3),
     "Adam 1e-4": ("cross_entropy", 1e-4),

@@ -14,8 +14,6 @@ from ...observables import semantics_page
 from ..verdicts import Verdict
 from .recipe import Findings, Materials
 
-__all__ = ["OrthantSize", "measure_orthants"]
-
 LEVEL = 0.05
 """Share of draws that chance may reach where a claim counts as shown."""
 

@@ -24,8 +24,6 @@ from ..pages import check_own, publish
 from ..verdicts import Verdict, verdict_view
 from .pieces import Pieces
 
-__all__ = ["Findings", "Materials", "SemanticsRecipe"]
-
 
 @dataclass(frozen=True)
 class Materials:

@@ -18,8 +18,6 @@ from ..view import curves
 from .free_embeddings import first_lead
 from .recipe import Findings, Materials
 
-__all__ = ["TransformerSize", "measure_transformer"]
-
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
 _K = 5
 

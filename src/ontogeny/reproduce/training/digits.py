@@ -13,8 +13,6 @@ from torch.nn.functional import cross_entropy
 from ...errors import ArgumentError, check_choice, check_whole
 from ..tasks import ImbalancedDigits
 
-__all__ = ["DigitTask", "digit_network"]
-
 
 @dataclass(frozen=True, eq=False)
 class DigitTask:

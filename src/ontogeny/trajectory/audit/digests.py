@@ -12,15 +12,6 @@ from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
 
-__all__ = [
-    "configuration",
-    "duplicate_groups",
-    "identical",
-    "non_finite",
-    "shards",
-    "tokenizer",
-]
-
 
 def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]:
     """Return the steps of every group of checkpoints with the same weights, byte for byte."""

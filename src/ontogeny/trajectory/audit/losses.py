@@ -13,8 +13,6 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding
 from .notes import trainer_state
 
-__all__ = ["losses"]
-
 _FEWEST = 5  # checkpoints with a loss
 _WINDOW = 20  # logged values that are averaged before a checkpoint
 _OUTLIER = 6.0  # times the median distance of a value from the middle of its neighbours

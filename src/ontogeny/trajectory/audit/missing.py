@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from ..findings import Finding, join_steps, some
 from ..opening import Catalogue
 
-__all__ = ["holes", "left_behind", "missing"]
-
 _ENOUGH = 2  # equal differences between steps that make a stretch evenly spaced
 
 

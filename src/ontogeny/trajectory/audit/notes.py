@@ -14,8 +14,6 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
 from ..recorder.record import read_record
 
-__all__ = ["misplaced", "trainer_state"]
-
 
 def misplaced(
     folder: Path | None, checkpoints: Sequence[Checkpoint], recorded: Mapping[int, str]

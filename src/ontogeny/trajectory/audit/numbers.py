@@ -19,8 +19,6 @@ from ..findings import Finding, join_steps, some
 from ..weights.files import Reader, WeightFiles, Weights
 from .digests import duplicate_groups
 
-__all__ = ["far_neighbours", "misordered", "numbers", "suspicions"]
-
 _SAMPLE = 65_536  # elements of all tensors together
 _PER_TENSOR = 16  # at least
 _FEWEST_ELEMENTS = 256  # below that, distances of unrelated weights vary too much

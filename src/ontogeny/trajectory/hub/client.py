@@ -11,16 +11,6 @@ from typing import Any, TypeVar
 
 from ...errors import CheckpointError
 
-__all__ = [
-    "InterruptedDownloadError",
-    "hub_errors",
-    "is_offline",
-    "patiently",
-    "resolve_cache",
-    "silent_bar",
-    "stop_downloads_on",
-]
-
 T = TypeVar("T")
 
 _BUSY = (429, 500, 502, 503, 504)

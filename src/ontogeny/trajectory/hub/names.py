@@ -17,16 +17,6 @@ from ...errors import ArgumentError, CheckpointError
 from ..findings import Finding, some
 from ..selection import check_step
 
-__all__ = [
-    "PATTERNS",
-    "Chosen",
-    "Revisions",
-    "UnknownRevisionError",
-    "choose",
-    "compile_pattern",
-    "parse",
-]
-
 _NUMBER = r"\d+(?:\.\d+)?[kKmMbBtT]?"
 PATTERNS: Mapping[str, str] = {
     "pythia": r"step(?P<step>\d+)",

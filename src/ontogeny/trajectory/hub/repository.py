@@ -14,8 +14,6 @@ from ...errors import ArgumentError, CheckpointError
 from .client import hub_errors, is_offline, patiently
 from .revision import HubRevision
 
-__all__ = ["Repositories", "Repository", "list_files"]
-
 _AT_ONCE = 8  # listing calls under way together
 
 

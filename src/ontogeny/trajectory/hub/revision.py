@@ -23,8 +23,6 @@ from ..weights.folders import PICKLED, SAFE, find_weights
 from .client import hub_errors, is_offline, silent_bar
 from .slots import Slots
 
-__all__ = ["HubFile", "HubRevision", "HubWeights", "NotDownloadedError"]
-
 _SHARDS = (
     re.compile(r"model-\d+-of-(\d+)\.safetensors"),
     re.compile(r"pytorch_model-\d+-of-(\d+)\.bin"),

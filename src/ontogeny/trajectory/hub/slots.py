@@ -21,8 +21,6 @@ from filelock import FileLock, Timeout
 
 from ...errors import CheckpointError
 
-__all__ = ["Slots", "own_folder"]
-
 T = TypeVar("T")
 
 _POLL = 0.05  # seconds until a slot that another process holds is tried again

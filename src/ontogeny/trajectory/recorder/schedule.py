@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from ...errors import ArgumentError
 from ..selection import check_step
 
-__all__ = ["Every", "Schedule"]
-
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
 _COUNT = 32  # at most, of a run of known length

@@ -16,8 +16,6 @@ from .files import Reader, Weights, state_tensors
 from .names import map_names
 from .transformers_models import is_pretrained, load_pretrained
 
-__all__ = ["Template", "agreeing", "build", "check_dtype", "check_template", "put"]
-
 Template: TypeAlias = nn.Module | Callable[[], nn.Module]
 
 

@@ -10,8 +10,6 @@ from torch import nn
 
 from ...errors import CheckpointError
 
-__all__ = ["changes", "read_configuration"]
-
 _MISSING = object()
 # Where it was loaded from, with what it was written, and how it happens to be run.
 _NOT_THE_MODEL = {

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from .files import Reader, WeightFiles, Weights
 
-__all__ = ["combine", "digest", "non_finite", "shard_digests", "tensor_digests"]
-
 _CHUNK = 1 << 22  # elements checked together, to keep temporary arrays small
 
 

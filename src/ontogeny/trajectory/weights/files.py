@@ -20,8 +20,6 @@ from torch import Tensor, nn
 
 from ...errors import CheckpointError
 
-__all__ = ["MemoryWeights", "Reader", "TensorReader", "WeightFiles", "Weights", "state_tensors"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 

@@ -18,8 +18,6 @@ from ...errors import ArgumentError
 from .folders import SAFE, TEMPORARY
 from .transformers_models import is_pretrained, quiet
 
-__all__ = ["save_checkpoint", "state_to_save", "sync", "unwrap", "write_json"]
-
 _COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 

@@ -20,8 +20,6 @@ from torch import nn
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
 
-__all__ = ["is_pretrained", "load_pretrained", "model_class", "quiet", "renamed_keys"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 # from_pretrained sets the process-wide default dtype while it builds, and progress bars and the
