@@ -1,5 +1,7 @@
 """The shared judgement of series: noise, gaps, sentences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -178,3 +180,30 @@ def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
     assert np.isfinite(tree["loss"].loss).all() and np.isfinite(tree["loss"].loss_stderr).all()
     assert np.isfinite(tree["attention-entropy"].entropy).all()
     assert "failed" not in tree["loss"].attrs and "failed" not in tree["attention-entropy"].attrs
+
+
+@pytest.mark.parametrize("label", ["{x}", "{layer}", "{0}", "{{set}}", "<b>"])
+@pytest.mark.parametrize("last", [4.0, 8.0])
+def test_labels_and_titles_may_hold_braces(label, last):
+    values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
+    data = xr.Dataset(
+        {"x": (("set", "layer", "step"), values), "x_stderr": 0.03},
+        coords={"set": [label, "b"], "layer": [label, "c"], "step": np.arange(10)},
+    )
+    quantity = Quantity(
+        "x",
+        "loss of {t}",
+        rows="{set} · {layer}",
+        subject="The loss of {set} in {layer}",
+        nulls={"null": "a null {n}"},
+    )
+    words = " ".join(statements(judged(data, quantity), [quantity]))
+    assert f"The loss of {label}" in words and f"{{{label}}}" not in words
+    assert (f"The loss of {label} in {label}: half" in words) == (last == 4)
+    by_title = replace(quantity, rows="{set}", subject="")
+    alone = judged(data.isel(layer=0, drop=True), by_title)
+    assert "The loss of {t}: " in " ".join(statements(alone, [by_title]))
+    leading = replace(quantity, rows="{layer}", subject="{layer}: the loss")
+    words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
+    assert ("the layers: the loss: no change" in words) == (last == 8)
+    assert quantity.names()["x_null_low"][0] == "loss of {t}: a null {n}, lower end"
