@@ -207,3 +207,32 @@ def test_labels_and_titles_may_hold_braces(label, last):
     words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
     assert ("the layers: the loss: no change" in words) == (last == 8)
     assert quantity.names()["x_null_low"][0] == "loss of {t}: a null {n}, lower end"
+
+
+def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
+    """Two halves of the texts in turn: each step has its own noise, and nothing is paired."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(3, 40)) + np.array([[8.0], [8.0], [5.0]])
+    counts = np.ones((3, 40))
+    counts[:2, 20:] = counts[2, :20] = 0
+    texts = np.where(counts > 0, table, 0.0)  # whatever stands in for texts that do not count
+    data = series(
+        (texts * counts).sum(1) / counts.sum(1),
+        x_of_text=(("step", "text"), texts),
+        x_weights=(("step", "text"), counts),
+    )
+    halves = [table[0, :20], table[1, :20], table[2, 20:]]
+    errors = [mean_stderr(half, np.ones(20)) for half in halves]
+    found = with_noise(data, LOSS)
+    np.testing.assert_allclose(found.x_stderr, errors)
+    np.testing.assert_allclose(found.x_floor[1], Z * mean_stderr(halves[1] - halves[0], 1))
+    # n / (n - 1) is that of all texts: 40 of them instead of 20 in either half.
+    expected = Z * np.hypot(errors[0], errors[2]) * np.sqrt(40 / 39 * 19 / 20)
+    np.testing.assert_allclose(found.x_floor[2], expected)
+
+
+def test_texts_of_a_value_with_more_dimensions_are_its_noise_everywhere():
+    table = np.random.default_rng(4).normal(size=(4, 10))
+    data = series(np.ones((2, 4)), x_of_text=(("step", "text"), table))
+    found = with_noise(data, LOSS)
+    assert found.x_floor.dims == ("layer", "step") and (found.x_floor[:, 1:] > 0).all()
