@@ -234,3 +234,50 @@ def test_what_reads_a_state_that_turns_out_the_same_is_kept(tmp_path):
     _, progress = _run(tmp_path / "s", chosen, models)
     assert progress.planned == progress.cells == len(STEPS)  # before it is known
     assert cells == {p: p.stat().st_mtime_ns for p in cells}
+
+
+@dataclass(frozen=True)
+class Odd(ActivationNorm):
+    """Gives what cannot be stacked or stored."""
+
+    what: str = ""
+    kind: ClassVar[str] = "odd"
+
+    def observe(self, reading, state):
+        values = {
+            "sizes": ("a", np.arange(1.0 + reading.step)),
+            "dates": np.datetime64("2020-01-01"),
+            "swapped": ("a", np.arange(3).astype(">f8")),
+            "complex summary": 1.0,
+            "noted": 1.0,
+        }
+        return {} if self.what == "mapping" else xr.Dataset({"x": values[self.what]})
+
+    def derive(self, data, nodes):
+        if self.what == "complex summary":
+            return data.assign(x=data.x * 1j)
+        data.x.attrs["edges"] = np.array([1, 2])
+        return data
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("sizes", "conflicting dimension sizes"),
+        ("dates", "x is of type datetime64"),
+        ("mapping", "must return an xarray.Dataset; got dict"),
+        ("complex summary", "x is of type complex128"),
+        ("swapped", ""),
+        ("noted", ""),
+    ],
+)
+def test_what_cannot_be_stacked_or_stored_costs_the_others_nothing(tmp_path, what, reason):
+    chosen = [Odd(what=what), og.observables.Loss()]
+    trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
+    study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
+    tree = study.run(tmp_path / "s")
+    assert np.isfinite(tree["loss"].loss).all()
+    assert reason in tree.attrs["problems"] and bool(reason) == ("failed" in tree["odd"].attrs)
+    og.open_study(tmp_path / "s").report(tmp_path / "page.html")
+    if not reason:
+        assert tree["odd"].x.attrs["edges"] == [1, 2] and study.plan(tmp_path / "s").to_do == 0
