@@ -218,6 +218,25 @@ def test_as_many_passes_are_planned_as_are_run(tmp_path, monkeypatch, prepared):
     assert study.plan(tmp_path / "s").forwards == 0
 
 
+def test_a_preparation_that_reads_all_steps_is_priced(tmp_path, monkeypatch):
+    concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
+    trajectory, feed, passes = og.Trajectory.from_models(developing(STEPS)), reading.feed, []
+    study = og.Study(trajectory, tiny_inputs(), [concepts], device="cpu", noise=0)
+    plan = study.plan()
+
+    def counting(*arguments, **options):
+        passes.append(1)
+        return feed(*arguments, **options)
+
+    monkeypatch.setattr(reading, "feed", counting)
+    study.run(tmp_path / "s")
+    assert plan.forwards == len(passes) == 2 * len(STEPS)
+    projection = og.observables.Projection(pairs=2, batch_size=4)
+    study = og.Study(trajectory, tiny_inputs(), [projection], device="cpu", noise=0)
+    parameters = sum(p.numel() for p in tiny_model().parameters())
+    assert study.plan().weight_bytes == 4 * parameters * 2 * len(STEPS)
+
+
 def test_as_many_cells_are_counted_as_are_announced(tmp_path):
     chosen = [*observables(("pca",)), og.observables.ConceptDistances("concepts-pca")]
     _, progress = _run(tmp_path / "s", chosen)
