@@ -154,8 +154,8 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
     spans = sorted(np.log(2) / -each.fits["exponential"].rate for each in found if each.exponential)
     halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
     words.append(
-        f"Best fit: exponential in {len(spans) or 'none'} of {count} curves of {of} (best by the "
-        "criterion, falling, residuals without order)"
+        f"Best fit: exponential in {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of "
+        f"{of} (best by the criterion, falling, residuals without order)"
         + (f"; time to halve: {halves} steps." if spans else ".")
     )
     best = [each.best for each in fitted]
