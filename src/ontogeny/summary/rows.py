@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import development
+from ..errors import ArgumentError
 from ..quantities import Quantity
 from .noise import change_floor
 from .reference import reference_index
@@ -36,8 +37,9 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     >>> chart_rows(loss, [Quantity("x", "loss", rows="loss")])["developed"][1].tolist()
     [True]
     """
+    with_rows = [q for q in quantities if has_rows(data, q)]
     groups = [
-        _judged(data, [q for q in quantities if q.rows and q.name in data and q.relative_to == to])
+        _judged(data, [q for q in with_rows if q.relative_to == to])
         for to in ("", "reference", "last")
     ]
     groups = [group for group in groups if group]
@@ -47,6 +49,11 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         name: (dims, np.concatenate([group[name][1] for group in groups]))
         for name, (dims, _) in groups[0].items()
     }
+
+
+def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
+    """Return whether a quantity makes rows of the chart: it has a label for them, and a value at steps."""
+    return bool(quantity.rows) and quantity.name in data and "step" in data[quantity.name].dims
 
 
 def _judged(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
@@ -91,7 +98,12 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))
         below = None if settled is None else settled.sel(at).values
-        label = quantity.rows.format(**at)
+        try:
+            label = quantity.rows.format(**at)
+        except KeyError as error:
+            raise ArgumentError(
+                f"rows of the quantity {quantity.name!r} names {error}; its dimensions are {dims}."
+            ) from None
         layer = str(at.get("layer", ""))
         yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below
 

@@ -228,6 +228,7 @@ class TCAV(LabelledConcepts):
                 "against_score",
                 "TCAV scores against random texts",
                 units="share of texts",
+                optional=True,
                 nulls=random,
                 caption="The direction separates the concept's texts from random ones. Grey: 95 % "
                 "of the same number of random concepts of as many texts, over all layers.",
@@ -235,6 +236,7 @@ class TCAV(LabelledConcepts):
             Quantity(
                 "relative_against_derivative",
                 "mean directional derivative against random texts",
+                optional=True,
                 nulls=random,
                 caption="Over the root mean square of random concepts. Grey: 95 % of these, over "
                 "all layers. Whatever else separates the concept's texts from the random ones, "
