@@ -1,4 +1,4 @@
-"""What a package's observable gets of the smallest declaration, and what is said of a missing one."""
+"""What follows from the smallest declaration, and what is said of a missing quantity."""
 
 import json
 from dataclasses import dataclass

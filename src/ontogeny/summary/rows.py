@@ -52,7 +52,7 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
 
 
 def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
-    """Return whether a quantity makes rows of the chart: it has a label for them, and a value at steps."""
+    """Return whether a quantity makes rows of the chart: has a label for them, and steps."""
     return bool(quantity.rows) and quantity.name in data and "step" in data[quantity.name].dims
 
 

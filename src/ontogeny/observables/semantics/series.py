@@ -24,7 +24,7 @@ def prediction_width(draws: xr.DataArray) -> xr.DataArray:
 
 
 def shuffled_band(data: xr.Dataset, name: str, lowest: float) -> dict[str, xr.DataArray]:
-    """Return ``x_shuffled_low`` and ``x_shuffled_high``, between `lowest` and 1, from ``null_x``."""
+    """Return the band of ``x_shuffled``, between `lowest` and 1, from the draws ``null_x``."""
     draws = data[f"null_{name}"]
     width, middle = prediction_width(draws), draws.mean("draw")
     return {
