@@ -47,9 +47,9 @@ class Quantity:
         Label of its rows in the developmental chart, with the dimensions of the value in braces:
         ``"{layer} · dimensions"``. Empty: it makes no rows.
     subject
-        How a sentence on a row begins: ``"The participation ratio of {layer}"``. Rows are told
-        together over all dimensions that it does not name, ``layer`` included. None: nothing is
-        said of its rows.
+        How a sentence on a row begins: ``"The participation ratio of {layer}"``. A sentence sums up
+        the rows of all dimensions that it does not name, and of ``layer``. None: nothing is said of
+        its rows.
     at
         Labels of further dimensions at which rows are judged:
         ``{"distance": "procrustes"}``.
@@ -87,6 +87,9 @@ class Quantity:
         ``{"kl": "KL divergence"}``.
     y_scale
         ``"linear"`` or ``"log"``.
+    optional
+        Whether some cells may do without it, as where an argument asks for it. Of a quantity that
+        is not optional and that no cell holds, the node says so.
     share, share_of
         A variable with the value as a share, drawn by default, and of what it is a share.
 
@@ -119,6 +122,7 @@ class Quantity:
     each: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     y_scale: str = "linear"
+    optional: bool = False
     share: str | None = None
     share_of: str = ""
 

@@ -19,7 +19,7 @@ from ..errors import NonFiniteError
 from ..figures import Figure, Section
 from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
-from ..summary import Names, summarise
+from ..summary import Names, NumberTable, summarise
 from .arguments import as_fields
 
 
@@ -137,6 +137,8 @@ class Observable(abc.ABC):
 
     A property where they depend on the arguments.
     """
+    tables: ClassVar[Sequence[NumberTable]] = ()
+    """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
     """Heading and margin notes of its node; made of the quantities by default."""
     role: ClassVar[str] = "development"
@@ -209,7 +211,10 @@ class Observable(abc.ABC):
             data,
             self.quantities,
             (self.section or _section(self)).filled(self.arguments()),
-            figures=lambda derived: self.figures(derived, nodes),
+            figures=lambda derived: [
+                *self.figures(derived, nodes),
+                *(table.figure(derived) for table in self.tables),
+            ],
             words=lambda derived: self.words(derived, nodes),
             role=self.role,
         )
@@ -228,7 +233,8 @@ class Observable(abc.ABC):
 
     def names(self) -> Names:
         """Return title and units of all variables that it declares."""
-        return {**self.variables, **of_names(self.quantities)}
+        tables = {name: words for table in self.tables for name, words in table.names().items()}
+        return {**self.variables, **tables, **of_names(self.quantities)}
 
     @property
     def over_blocks(self) -> bool:

@@ -15,12 +15,15 @@ from .rows import chart_rows
 from .runs import along_runs, over_seeds
 from .sentences import statements
 from .summarise import summarise
+from .tables import NumberTable, along
 from .units import Units
 
 __all__ = [
     "MEASURABLE",
     "Names",
+    "NumberTable",
     "Units",
+    "along",
     "along_runs",
     "change_floor",
     "chart_rows",

@@ -59,7 +59,7 @@ _BEHIND = {
 
 
 def named(data: xr.Dataset, names: Names) -> xr.Dataset:
-    """Return `data` with ``long_name`` and ``units`` of every variable that can be told.
+    """Return `data` with ``long_name`` and ``units`` of every variable whose words are known.
 
     What a variable already says of itself stays. ``x_low``, ``x_high``, ``x_stderr``, ``x_sd``,
     ``x_null`` and ``null_x`` have the units of ``x``, and ``relative_x`` those of a ratio; ``x``

@@ -37,8 +37,9 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     >>> chart_rows(loss, [Quantity("x", "loss", rows="loss")])["developed"][1].tolist()
     [True]
     """
+    with_rows = [q for q in quantities if has_rows(data, q)]
     groups = [
-        _judged(data, [q for q in quantities if q.rows and q.name in data and q.relative_to == to])
+        _judged(data, [q for q in with_rows if q.relative_to == to])
         for to in ("", "reference", "last")
     ]
     groups = [group for group in groups if group]
@@ -48,6 +49,11 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         name: (dims, np.concatenate([group[name][1] for group in groups]))
         for name, (dims, _) in groups[0].items()
     }
+
+
+def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
+    """Return whether a quantity makes rows of the chart: has a label for them, and steps."""
+    return bool(quantity.rows) and quantity.name in data and "step" in data[quantity.name].dims
 
 
 def _judged(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:

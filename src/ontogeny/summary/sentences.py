@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 
 from ..quantities import Quantity
+from .rows import has_rows
 
 
 def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
-    """Return what the rows of every quantity show; rows that its subject tells apart by themselves.
+    """Return what the rows of every quantity show; rows that its subject names by themselves.
 
     Examples
     --------
@@ -22,11 +23,14 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     >>> data = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.036})
     >>> data = data.assign_coords(step=np.arange(10))
     >>> statements(data.assign(chart_rows(data, [loss])), [loss])
-    ['The loss: half of the change was done by step 4.5 (4.3-4.7).']
+    ['The loss: half of the change was done by step 4.5 (4.3–4.7).']
     """
     words: list[str] = []
     for quantity in quantities:
-        if quantity.rows and quantity.subject is not None and quantity.name in data:
+        if quantity.name not in data:
+            if not quantity.optional:
+                words.append(f"No cell holds the {quantity.title} ({quantity.name!r}).")
+        elif quantity.subject is not None and has_rows(data, quantity):
             for subject, at, rows in _groups(data, quantity):
                 words += _of_rows(rows, subject, at)
     return words
@@ -86,7 +90,7 @@ def _half(rows: xr.Dataset, i: int, subject: str, at: Mapping[str, str]) -> str:
         float(rows[name].values[i]) for name in ("half_step", "half_step_low", "half_step_high")
     )
     text = _filled(subject, {**at, "layer": str(rows.row_layer.values[i])})
-    interval = f" ({_step(low)}-{_step(high)})" if np.isfinite([low, high]).all() else ""
+    interval = f" ({_step(low)}–{_step(high)})" if np.isfinite([low, high]).all() else ""
     sentence = f"{text}: half of the change was done by step {_step(half)}{interval}"
     settled = float(rows.settled_step.values[i])
     if np.isfinite(settled) and settled > half:

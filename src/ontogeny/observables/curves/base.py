@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import ArgumentError, check_whole, suggestion
+from ...figures import extend
 from ...needs import Need
 from ...summary import MEASURABLE, reference_index
 from ...summary.noise import Z
@@ -79,27 +81,33 @@ class OfCurve(Observable):
         """Return nothing; all follows from the other node, in `summarise`."""
         return xr.Dataset()
 
-    def curves(
-        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset], jointly: str = ""
-    ) -> xr.Dataset:
+    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add what the curves show, with figures and sentences."""
+        data, words = self.examined(self.curves(data, nodes), nodes)
+        return extend(super().summarise(data, nodes), statements=words)
+
+    @abc.abstractmethod
+    def examined(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> tuple[xr.Dataset, list[str]]:
+        """Return the curves with what follows from them, and sentences."""
+
+    def curves(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return ``curve(step, layer)`` and its ``status(layer)``, with the attributes of `data`.
 
-        With `jointly`, ``curve(step, layer, <jointly>)``.
+        With a field ``jointly``, ``curve(step, layer, <jointly>)``.
 
         Raises
         ------
         ArgumentError
             If the other node has no such variable, or it is no number at every step.
         """
+        jointly = getattr(self, "jointly", "")
         found = curves_of(nodes[self.of], self.of, self.variable, self.select, jointly=jointly)
         found.attrs.update(long_name=self.variable.replace("_", " "))
         there = found.notnull().any([dim for dim in found.dims if dim != "layer"]).values
         status = np.where(there, "done", f"missing: {self.of} has no value").astype(object)
         return xr.Dataset({"curve": found, "status": ("layer", status)}, attrs=data.attrs)
-
-    def labels(self, data: xr.Dataset) -> list[str]:
-        """Return the layers' module paths."""
-        return [str(layer) for layer in data.layer.values]
 
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
         """Return the curves (steps, layers, ...), NaN outside the chosen steps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +11,8 @@ import xarray as xr
 
 from ...dynamics import FitComparison, compare_fits
 from ...errors import check_choice
-from ...figures import Column, Curves, Heatmap, Section, Table, attach
-from ...summary import Names
+from ...figures import Curves, Figure, Heatmap, Section
+from ...summary import Names, NumberTable, along
 from .base import OfCurve, curve_reference
 
 
@@ -39,17 +39,37 @@ class Fits(OfCurve):
     criterion: str = "aicc"
 
     kind: ClassVar[str] = "fits"
+    section: ClassVar[Section] = Section(
+        title="Shape of the decay ({of})",
+        definition="Decays fitted to each curve by least squares: exponential, power law, "
+        "stretched exponential; beside them a straight line and a constant.",
+        symbol="A·eᶜᵗ + b,  A·(1 + t/τ)⁻ᵖ + b,  A·exp(−(t/τ)ᵝ) + b",
+        null="The best fit is called exponential where the exponential is the best by the "
+        "criterion, its rate is determined, and its residuals are noise in any order (p ≥ 0.05).",
+        care="A high R² says little: any falling curve has one. Standard errors take the noise as "
+        "independent; where the residuals have an order they are too small.",
+        source="Bernas 2025, Annex F.3, Fig. 16",
+    )
+    tables: ClassVar[Sequence[NumberTable]] = (
+        NumberTable(
+            "parameters",
+            "The exponentials",
+            (
+                ("best", "best shape by the criterion", "", "best shape"),
+                ("rate", "rate of the exponential", "per step", "rate c"),
+                ("half_time", "time to halve", "steps", "halves in"),
+                ("amplitude", "amplitude of the exponential", "as curve", "A"),
+                ("offset", "value that the exponential goes to", "as curve", "b"),
+                ("residual_p", "p-value of an order in the residuals", "1", "p of residuals"),
+            ),
+            caption="In brackets: standard errors, for independent noise.",
+        ),
+    )
     variables: ClassVar[Names] = {
-        "half_time": ("time to halve", "steps"),
-        "rate": ("rate of the exponential", "per step"),
-        "amplitude": ("amplitude of the exponential", "as curve"),
-        "offset": ("value that the exponential goes to", "as curve"),
         "r2": ("share of the variance that the exponential explains", "1"),
         "r2_of": ("share of the variance explained", "1"),
-        "residual_p": ("p-value of an order in the residuals", "1"),
-        "exponential": ("whether it earned the name exponential", "1"),
+        "exponential": ("whether the best fit is exponential", "1"),
         "exponential_weight": ("weight of the exponential", "1"),
-        "best": ("best shape by the criterion", ""),
         "fitted": ("fitted curve", "as curve"),
         "verdict": ("verdict on the shape", ""),
     }
@@ -59,55 +79,63 @@ class Fits(OfCurve):
         super().check()
         check_choice("criterion", self.criterion, ("aicc", "bic"))
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add parameters with standard errors, weights, curves, figures and sentences."""
-        data = self.curves(data, nodes)
+    def examined(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> tuple[xr.Dataset, list[str]]:
+        """Add parameters with standard errors, weights and fitted curves."""
         curves = self.tabulated(data)
-        steps = data.step.values
-        reference = curve_reference(data, curves)
-        found = [
-            compare_fits(
-                steps, column, self.offset, criterion=self.criterion, reference_index=reference
-            )
-            for column in curves.T
-        ]
+        options: dict[str, Any] = {
+            "criterion": self.criterion,
+            "reference_index": curve_reference(data, curves),
+        }
+        found = [compare_fits(data.step.values, y, self.offset, **options) for y in curves.T]
         models = list(found[0].fits)
-        rows = [_row(each) for each in found]
-        columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
-        data = (
-            data.assign_coords(model=models)
-            .assign(columns)
-            .assign(
-                weight=(("layer", "model"), [[each.weights[m] for m in models] for each in found]),
-                r2_of=(("layer", "model"), [[each.fits[m].r2 for m in models] for each in found]),
-                fitted=(
-                    ("model", "step", "layer"),
-                    np.stack([[each.fits[m].fitted for each in found] for m in models]).swapaxes(
-                        1, 2
-                    ),
-                ),
-                verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
-            )
+        shapes = [[each.fits[m] for m in models] for each in found]
+        over = ("layer", "model")
+        data = data.assign_coords(model=models).assign(
+            **along("layer", [_row(each) for each in found]),
+            weight=(over, [[each.weights[m] for m in models] for each in found]),
+            r2_of=(over, [[fit.r2 for fit in fits] for fits in shapes]),
+            fitted=((*over, "step"), np.array([[fit.fitted for fit in fits] for fits in shapes])),
+            verdict=("layer", np.array([each.verdict for each in found], dtype=object)),
         )
+        data["fitted"] = data.fitted.transpose("model", "step", "layer")
         data.weight.attrs.update(long_name=f"weight by {self.criterion}", units="1")
-        return attach(data, _section(self.of), _FIGURES, _words(self.of, found))
+        return data, _words(self.of, found)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the curves with their exponentials, and the weights of the shapes."""
+        return [
+            Curves(
+                "exponential",
+                "Curves and their exponentials",
+                value="curve",
+                reference="fitted",
+                reference_label="exponential",
+                select={"model": "exponential"},
+                caption="Dashed: the exponential fitted to each curve, whether it is the best fit "
+                "or not.",
+            ),
+            Heatmap(
+                "weights",
+                "Weight of each shape",
+                value="weight",
+                x="model",
+                caption="By the information criterion; the weights of one layer sum to 1.",
+            ),
+        ]
 
 
 def _row(found: FitComparison) -> dict[str, Any]:
     fit = found.fits["exponential"]
-    rate, error = fit.rate, fit.stderr["rate"]
-    decays = fit.determined and rate < 0
+    decays = fit.determined and fit.rate < 0
     return {
-        "rate": rate,
-        "rate_stderr": error,
-        "amplitude": fit.amplitude,
-        "amplitude_stderr": fit.stderr["amplitude"],
-        "offset": fit.offset,
-        "offset_stderr": fit.stderr["offset"],
-        "half_time": float(np.log(2) / -rate) if decays else np.nan,
-        "half_time_stderr": float(np.log(2) * error / rate**2) if decays else np.nan,
-        "r2": fit.r2,
-        "residual_p": fit.residual_p,
+        **{
+            name: getattr(fit, name) for name in ("rate", "amplitude", "offset", "r2", "residual_p")
+        },
+        **{f"{name}_stderr": fit.stderr[name] for name in ("rate", "amplitude", "offset")},
+        "half_time": np.log(2) / -fit.rate if decays else np.nan,
+        "half_time_stderr": np.log(2) * fit.stderr["rate"] / fit.rate**2 if decays else np.nan,
         "exponential": float(found.exponential),
         "exponential_weight": found.weights["exponential"],
         "best": found.best,
@@ -115,80 +143,28 @@ def _row(found: FitComparison) -> dict[str, Any]:
 
 
 def _words(of: str, found: list[FitComparison]) -> list[str]:
-    count = sum(bool(each.best) for each in found)
+    fitted = [each for each in found if each.best]
+    count = len(fitted)
     if not count:
         return [f"No curve of {of} could be judged: {found[0].reason}."]
-    earned = [each.fits["exponential"] for each in found if each.exponential]
-    best = [each.best for each in found if each.best]
-    left = next((each.reason for each in found if not each.best), "")
-    words = (
-        [f"{len(found) - count} of {len(found)} curves were not judged: {left}."] if left else []
-    )
-    if earned:
-        spans = sorted(float(np.log(2) / -fit.rate) for fit in earned)
-        halves = f"{spans[0]:,.0f} to {spans[-1]:,.0f}" if len(spans) > 1 else f"{spans[0]:,.0f}"
-        words.append(
-            f"Of {count} curves of {of}, {len(earned)} earned the name exponential (best by the "
-            f"criterion, falling, residuals without order); time to halve: {halves} steps."
-        )
-    else:
-        words.append(f"None of {count} curves of {of} has earned the name exponential.")
-    counts = {name: best.count(name) for name in dict.fromkeys(best)}
+    words = []
+    if count < len(found):
+        left = next(each.reason for each in found if not each.best)
+        words.append(f"{len(found) - count} of {len(found)} curves were not judged: {left}.")
+    spans = sorted(np.log(2) / -each.fits["exponential"].rate for each in found if each.exponential)
+    halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
     words.append(
-        f"Best by the criterion: {', '.join(f'{name} {n}' for name, n in counts.items())}."
+        f"Best fit: exponential in {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of "
+        f"{of} (best by the criterion, falling, residuals without order)"
+        + (f"; time to halve: {halves} steps." if spans else ".")
     )
-    strange = sum(each.fits[each.best].residual_p < 0.05 for each in found if each.best)
+    best = [each.best for each in fitted]
+    counts = ", ".join(f"{name} {best.count(name)}" for name in dict.fromkeys(best))
+    words.append(f"Best by the criterion: {counts}.")
+    strange = sum(each.fits[each.best].residual_p < 0.05 for each in fitted)
     if strange:
         words.append(
             f"In {strange} of {count} curves even the best shape leaves residuals with a "
             "visible order."
         )
     return words
-
-
-def _section(of: str) -> Section:
-    return Section(
-        title=f"Shape of the decay ({of})",
-        definition="Decays fitted to each curve by least squares: exponential, power law, "
-        "stretched exponential; beside them a straight line and a constant.",
-        symbol="A·eᶜᵗ + b,  A·(1 + t/τ)⁻ᵖ + b,  A·exp(−(t/τ)ᵝ) + b",
-        null="Exponential is earned where it is the best by the criterion, its rate is determined, "
-        "and its residuals are noise in any order (p ≥ 0.05).",
-        care="A high R² says little: any falling curve has one. Standard errors take the noise as "
-        "independent; where the residuals have an order they are too small.",
-        source="Bernas 2025, Annex F.3, Fig. 16",
-    )
-
-
-_FIGURES = [
-    Curves(
-        "exponential",
-        "Curves and their exponentials",
-        value="curve",
-        reference="fitted",
-        reference_label="exponential",
-        select={"model": "exponential"},
-        caption="Dashed: the exponential fitted to each curve, whether it is earned or not.",
-    ),
-    Heatmap(
-        "weights",
-        "Weight of each shape",
-        value="weight",
-        x="model",
-        y="layer",
-        caption="By the information criterion; the weights of one layer sum to 1.",
-    ),
-    Table(
-        "parameters",
-        "The exponentials",
-        columns=[
-            Column("best", "best shape"),
-            Column("rate", "rate c", sd="rate_stderr"),
-            Column("half_time", "halves in", sd="half_time_stderr"),
-            Column("amplitude", "A", sd="amplitude_stderr"),
-            Column("offset", "b", sd="offset_stderr"),
-            Column("residual_p", "p of residuals"),
-        ],
-        caption="In brackets: standard errors, for independent noise.",
-    ),
-]

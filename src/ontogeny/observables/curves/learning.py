@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +11,8 @@ import xarray as xr
 
 from ...dynamics import LearningProgress, Recurrence, learning_progress, recurrence
 from ...errors import ArgumentError, check_number
-from ...figures import Column, Curves, Section, Table, attach
-from ...summary import Names
+from ...figures import Curves, Figure, Section
+from ...summary import Names, NumberTable, along
 from .base import OfCurve, curve_reference, floor_of, short
 
 FEWEST_VALUES = 3  # beside the reference step's
@@ -40,22 +40,56 @@ class LearningDynamics(OfCurve):
     noise: float | None = None
 
     kind: ClassVar[str] = "learning-dynamics"
+    section: ClassVar[Section] = Section(
+        title="Learning dynamics ({of})",
+        definition="Learning progress: below the first value for good, from a step T on. Stable "
+        "learning: no change exceeds a bound C. Convergent learning: changes vanish in the noise. "
+        "The map: the next value as a linear function of the present one, plus noise.",
+        symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
+        null="A value counts as below the first, and a change as one, beyond what refitting or "
+        "resampling gives.",
+        care="The definitions speak of endless training; only what was seen is stated, and only "
+        "at the checkpoints. Every finite series is stable. The map uses the longest evenly "
+        "spaced stretch of checkpoints; its slope is too small in short series.",
+        source="Bernas 2025, Definitions 10 to 12",
+    )
+    tables: ClassVar[Sequence[NumberTable]] = (
+        NumberTable(
+            "verdicts",
+            "What was observed",
+            (
+                ("since", "T", "steps", "progress from T"),
+                ("bound", "C", "as curve", "largest change C"),
+                ("bound_step", "step of the largest change", "steps", "reached at"),
+                (
+                    "late_bound",
+                    "largest change in the later half",
+                    "as curve",
+                    "C in the later half",
+                ),
+                ("quiet_since", "quiet since", "steps", "within noise from"),
+                ("noise", "noise of a difference", "as curve", "noise"),
+            ),
+            caption="Empty where it was not observed.",
+        ),
+        NumberTable(
+            "map",
+            "The map to the next checkpoint",
+            (
+                ("slope", "slope of the map to the next checkpoint", "1", "slope"),
+                ("intercept", "intercept of the map", "as curve", "intercept"),
+                ("map_noise", "noise around the map", "as curve", "noise"),
+                ("fixed_point", "fixed point of the map", "as curve", "fixed point"),
+                ("linear_p", "p-value that the map is a line", "1", "p of a line"),
+                ("map_every", "steps between checkpoints of the map", "steps", "checkpoints apart"),
+            ),
+            caption="Empty: no fixed point distinguishable from none; unevenly spaced steps.",
+        ),
+    )
     variables: ClassVar[Names] = {
         "change": ("change since the checkpoint before", "as curve"),
-        "bound": ("C", "as curve"),
-        "noise": ("noise of a difference", "as curve"),
-        "since": ("T", "steps"),
-        "quiet_since": ("quiet since", "steps"),
         "progressed": ("whether learning progress was observed", "1"),
-        "bound_step": ("step of the largest change", "steps"),
-        "late_bound": ("largest change in the later half", "as curve"),
         "converged": ("whether changes came to stay within the noise", "1"),
-        "slope": ("slope of the map to the next checkpoint", "1"),
-        "intercept": ("intercept of the map", "as curve"),
-        "map_noise": ("noise around the map", "as curve"),
-        "fixed_point": ("fixed point of the map", "as curve"),
-        "linear_p": ("p-value that the map is a line", "1"),
-        "map_every": ("steps between checkpoints of the map", "steps"),
     }
 
     def check(self) -> None:
@@ -64,20 +98,17 @@ class LearningDynamics(OfCurve):
         if self.noise is not None:
             check_number("noise", self.noise)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add verdicts and the fitted map of each layer, figures and sentences."""
-        data = self.curves(data, nodes)
-        enough = (np.isfinite(self.tabulated(data)).sum(axis=0)) > FEWEST_VALUES
+    def examined(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> tuple[xr.Dataset, list[str]]:
+        """Add verdicts and the fitted map of each layer."""
+        enough = np.isfinite(self.tabulated(data)).sum(axis=0) > FEWEST_VALUES
         if not enough.any():
             raise ArgumentError(f"no layer of {self.of!r} has more than {FEWEST_VALUES} values.")
         data = data.isel(layer=np.flatnonzero(enough))
-        curves = self.tabulated(data)
-        steps = data.step.values
+        curves, steps = self.tabulated(data), data.step.values
         reference = curve_reference(data, curves)
-        if self.noise is None:
-            noise = floor_of(nodes[self.of], self.variable, self.select, self.labels(data))
-        else:
-            noise = np.full(curves.shape[1], self.noise)
+        noise = self._noise(nodes[self.of], data.layer.values)
         verdicts = [
             learning_progress(steps, column, floor, reference_index=reference)
             if np.isfinite(floor)
@@ -85,34 +116,43 @@ class LearningDynamics(OfCurve):
             for column, floor in zip(curves.T, noise, strict=True)
         ]
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
-        rows = [_row(*pair) for pair in zip(verdicts, maps, strict=True)]
-        changes = np.full(curves.shape, np.nan)
         usable = curves.copy()
         if reference is not None:
             usable[reference] = np.nan
-        changes[1:] = np.abs(np.diff(usable, axis=0))
-        columns = {name: ("layer", np.array([row[name] for row in rows])) for name in rows[0]}
-        data = data.assign(columns).assign(
-            change=(("step", "layer"), changes),
+        data = data.assign(
+            **along("layer", [_row(*pair) for pair in zip(verdicts, maps, strict=True)]),
+            change=(("step", "layer"), np.abs(np.diff(usable, axis=0, prepend=np.nan))),
             noise=("layer", noise),
         )
-        words = _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
-        return attach(data, _section(self.of), _FIGURES, words)
+        return data, _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
+
+    def _noise(self, node: xr.Dataset, layers: np.ndarray) -> np.ndarray:
+        if self.noise is not None:
+            return np.full(len(layers), self.noise)
+        return floor_of(node, self.variable, self.select, layers.tolist())
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the changes between checkpoints."""
+        return [
+            Curves(
+                "changes",
+                "Change since the checkpoint before",
+                value="change",
+                y_scale="log",
+                caption="Absolute change; checkpoints further apart have more time to change.",
+            )
+        ]
 
 
 _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converged", "quiet_since")
+_MAP = ("slope", "slope_stderr", "intercept", "intercept_stderr", "fixed_point", "linear_p")
 
 
 def _row(verdict: LearningProgress | None, found: Recurrence) -> dict[str, Any]:
     return {
         **{name: np.nan if verdict is None else float(getattr(verdict, name)) for name in _VERDICT},
-        "slope": found.slope,
-        "slope_stderr": found.slope_stderr,
-        "intercept": found.intercept,
-        "intercept_stderr": found.intercept_stderr,
+        **{name: getattr(found, name) for name in _MAP},
         "map_noise": found.noise,
-        "fixed_point": found.fixed_point,
-        "linear_p": found.linear_p,
         "map_every": found.every[1] if found.even else np.nan,
     }
 
@@ -160,56 +200,3 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
             "convergence."
         )
     return words
-
-
-def _section(of: str) -> Section:
-    return Section(
-        title=f"Learning dynamics ({of})",
-        definition="Learning progress: below the first value for good, from a step T on. Stable "
-        "learning: no change exceeds a bound C. Convergent learning: changes vanish in the noise. "
-        "The map: the next value as a linear function of the present one, plus noise.",
-        symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
-        null="A value counts as below the first, and a change as one, beyond what refitting or "
-        "resampling gives.",
-        care="The definitions speak of endless training; only what was seen is stated, and only "
-        "at the checkpoints. Every finite series is stable. The map uses the longest evenly "
-        "spaced stretch of checkpoints; its slope is too small in short series.",
-        source="Bernas 2025, Definitions 10 to 12",
-    )
-
-
-_FIGURES = [
-    Curves(
-        "changes",
-        "Change since the checkpoint before",
-        value="change",
-        y_scale="log",
-        caption="Absolute change; checkpoints further apart have more time to change.",
-    ),
-    Table(
-        "verdicts",
-        "What was observed",
-        columns=[
-            Column("since", "progress from T"),
-            Column("bound", "largest change C"),
-            Column("bound_step", "reached at"),
-            Column("late_bound", "C in the later half"),
-            Column("quiet_since", "within noise from"),
-            Column("noise", "noise"),
-        ],
-        caption="Empty where it was not observed.",
-    ),
-    Table(
-        "map",
-        "The map to the next checkpoint",
-        columns=[
-            Column("slope", "slope", sd="slope_stderr"),
-            Column("intercept", "intercept", sd="intercept_stderr"),
-            Column("map_noise", "noise"),
-            Column("fixed_point", "fixed point"),
-            Column("linear_p", "p of a line"),
-            Column("map_every", "checkpoints apart"),
-        ],
-        caption="Empty: no fixed point that could be told from none; unevenly spaced steps.",
-    ),
-]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,21 +11,35 @@ import xarray as xr
 
 from ...dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
 from ...errors import ArgumentError, check_whole
-from ...figures import Column, Curves, Section, Table, attach
-from ...summary import MEASURABLE, Names
+from ...figures import Curves, Figure, Section
+from ...summary import MEASURABLE, Names, NumberTable
 from ..arguments import check_labels, check_node
 from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 
-_NAMES = (
-    "pearson",
-    "spearman",
-    "rolling_pearson",
-    "fluctuation_pearson",
-    "fluctuation_spearman",
-    "dtw",
-    "dtw_surrogates",
-    "mutual_information",
-    "mutual_information_surrogates",
+_AROUND = "around the trends"
+_CORRELATIONS = NumberTable(
+    "layers",
+    "Correlations, and beyond the trends",
+    (
+        ("pearson", "Pearson correlation", "1", "Pearson r", "values"),
+        ("spearman", "rank correlation", "1", "Spearman", "values"),
+        ("fluctuation_pearson", "Pearson correlation around the trends", "1", "Pearson r", _AROUND),
+        ("pearson_p", "p-value of the Pearson correlation, corrected", "1", "p (Holm)", _AROUND),
+        ("fluctuation_spearman", "rank correlation around the trends", "1", "Spearman", _AROUND),
+        ("spearman_p", "p-value of the rank correlation, corrected", "1", "p (Holm)", _AROUND),
+    ),
+)
+_DTW, _MI = "dynamic time warping distance", "mutual information"
+_COURSES = NumberTable(
+    "courses",
+    "Courses, beside what the trends alone give",
+    (
+        ("rolling_pearson", "Pearson correlation of rolling means", "1", "r of rolling means"),
+        ("dtw", _DTW, "1", "measured", "DTW"),
+        ("dtw_surrogates", f"{_DTW} of surrogates", "1", "trends alone", "DTW"),
+        ("mutual_information", _MI, "nats", "measured", _MI),
+        ("mutual_information_surrogates", f"{_MI} of surrogates", "nats", "trends alone", _MI),
+    ),
 )
 
 
@@ -59,21 +73,24 @@ class Signals(OfCurve):
     random_state: int = 0
 
     kind: ClassVar[str] = "signals"
+    section: ClassVar[Section] = Section(
+        title="Signals ({of} and {against})",
+        definition="Two curves of each layer beside each other: correlation, dynamic time warping "
+        "and mutual information of the values, and what they share around their trends.",
+        symbol="r = cor(x, y);  r_f = cor(x − trend, y − trend)",
+        null="Surrogates that keep the trend, the local noise and its memory of one curve, and "
+        "nothing of what it shares with the other. Two independent decays have a high r and are "
+        "called related in about 5 % at level 5 %.",
+        care="A high r between two decays is no evidence of anything. Without noise in a curve "
+        "there is nothing to test. A shared fluctuation may come from the tokens or checkpoints "
+        "that both curves use.",
+        source="Bernas 2025, sec. 5.4, Figs 6 and 7",
+    )
+    tables: ClassVar[Sequence[NumberTable]] = (_CORRELATIONS, _COURSES)
     variables: ClassVar[Names] = {
         "other": ("the curve compared with", ""),
         "standardised": ("standardised value", "1"),
         "averaged": ("mean over layers of standardised values", "1"),
-        "pearson": ("Pearson correlation", "1"),
-        "spearman": ("rank correlation", "1"),
-        "rolling_pearson": ("Pearson correlation of rolling means", "1"),
-        "fluctuation_pearson": ("Pearson correlation around the trends", "1"),
-        "fluctuation_spearman": ("rank correlation around the trends", "1"),
-        "pearson_p": ("p-value of the Pearson correlation, corrected", "1"),
-        "spearman_p": ("p-value of the rank correlation, corrected", "1"),
-        "dtw": ("dynamic time warping distance", "1"),
-        "dtw_surrogates": ("dynamic time warping distance of surrogates", "1"),
-        "mutual_information": ("mutual information", "nats"),
-        "mutual_information_surrogates": ("mutual information of surrogates", "nats"),
         "reason": ("why it is not tested", ""),
         "mean_pearson": ("mean absolute Pearson correlation over layers", "1"),
         "mean_rolling_pearson": ("mean absolute correlation of rolling means", "1"),
@@ -94,10 +111,11 @@ class Signals(OfCurve):
         """Both nodes."""
         return (self.of, self.against)
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add the other curves, standardised ones, comparisons, figures and sentences."""
-        both = self._with_other(self.curves(data, nodes), nodes[self.against])
-        data, first, second = self._comparable(both)
+    def examined(
+        self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]
+    ) -> tuple[xr.Dataset, list[str]]:
+        """Add the other curves, standardised ones, and comparisons."""
+        data, first, second = self._comparable(self._with_other(data, nodes[self.against]))
         found = compare_signals(
             first,
             second,
@@ -108,24 +126,40 @@ class Signals(OfCurve):
         )
         shown = np.stack([standardise(first), standardise(second)])
         names = [self.of, self.against]
-        columns = {name: ("layer", getattr(found, name)) for name in _NAMES}
-        data = (
-            data.assign_coords(signal=names)
-            .assign(columns)
-            .assign(
-                standardised=(("signal", "step", "layer"), shown),
-                averaged=(("signal", "step"), _mean(shown)),
-                pearson_p=("layer", holm(found.pearson_p)),
-                spearman_p=("layer", holm(found.spearman_p)),
-                reason=("layer", np.asarray(found.reason, dtype=object)),
-                mean_pearson=float(np.mean(np.abs(found.pearson))),
-                mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
-                joint_pearson=found.joint_pearson,
-                joint_p=found.joint_p,
-            )
+        numbers = {name: getattr(found, name) for table in self.tables for name in table.names()}
+        numbers |= {name: holm(numbers[name]) for name in ("pearson_p", "spearman_p")}
+        data = data.assign_coords(signal=names).assign(
+            **{name: ("layer", values) for name, values in numbers.items()},
+            standardised=(("signal", "step", "layer"), shown),
+            averaged=(("signal", "step"), _mean(shown)),
+            reason=("layer", np.asarray(found.reason, dtype=object)),
+            mean_pearson=float(np.mean(np.abs(found.pearson))),
+            mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
+            joint_pearson=found.joint_pearson,
+            joint_p=found.joint_p,
         )
-        words = _words(names, data, found)
-        return attach(data, _section(*names), _figures(), words)
+        return data, _words(names, data, found)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the standardised curves, of each layer and averaged."""
+        return [
+            Curves(
+                "overlay",
+                "Standardised curves of each layer",
+                value="standardised",
+                series="signal",
+                facet="layer",
+                caption="Mean 0 and standard deviation 1 over the steps; the reference step left "
+                "out.",
+            ),
+            Curves(
+                "averaged",
+                "Averaged over layers",
+                value="averaged",
+                series="signal",
+                caption="Mean of the standardised curves.",
+            ),
+        ]
 
     def _comparable(self, data: xr.Dataset) -> tuple[xr.Dataset, np.ndarray, np.ndarray]:
         """Return the layers whose curves vary over enough steps that both have, as tables."""
@@ -183,7 +217,7 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
     words = [f"{text}, trends included: any two decays have a high one."]
     if not tested:
         words.append(
-            "In no layer do both show noise that could be told from their trends: nothing to test."
+            "In no layer do both show noise distinguishable from their trends: nothing to test."
         )
         return words
     related = int((data.pearson_p <= 0.05).sum())
@@ -194,56 +228,3 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
         f"(p = {found.joint_p:.3f}): {verdict} than the trends explain."
     )
     return words
-
-
-def _section(first: str, second: str) -> Section:
-    return Section(
-        title=f"Signals ({first} and {second})",
-        definition="Two curves of each layer beside each other: correlation, dynamic time warping "
-        "and mutual information of the values, and what they share around their trends.",
-        symbol="r = cor(x, y);  r_f = cor(x − trend, y − trend)",
-        null="Surrogates that keep the trend, the local noise and its memory of one curve, and "
-        "nothing of what it shares with the other. Two independent decays have a high r and are "
-        "called related in about 5 % at level 5 %.",
-        care="A high r between two decays is no evidence of anything. Without noise in a curve "
-        "there is nothing to test. A shared fluctuation may come from the tokens or checkpoints "
-        "that both curves use.",
-        source="Bernas 2025, sec. 5.4, Figs 6 and 7",
-    )
-
-
-def _figures() -> list[Curves | Table]:
-    fluctuations = [
-        Column("pearson", "Pearson r", over="values"),
-        Column("spearman", "Spearman", over="values"),
-        Column("fluctuation_pearson", "Pearson r", over="around the trends"),
-        Column("pearson_p", "p (Holm)", over="around the trends"),
-        Column("fluctuation_spearman", "Spearman", over="around the trends"),
-        Column("spearman_p", "p (Holm)", over="around the trends"),
-    ]
-    courses = [
-        Column("rolling_pearson", "r of rolling means"),
-        Column("dtw", "measured", over="DTW"),
-        Column("dtw_surrogates", "trends alone", over="DTW"),
-        Column("mutual_information", "measured", over="mutual information"),
-        Column("mutual_information_surrogates", "trends alone", over="mutual information"),
-    ]
-    return [
-        Curves(
-            "overlay",
-            "Standardised curves of each layer",
-            value="standardised",
-            series="signal",
-            facet="layer",
-            caption="Mean 0 and standard deviation 1 over the steps; the reference step left out.",
-        ),
-        Curves(
-            "averaged",
-            "Averaged over layers",
-            value="averaged",
-            series="signal",
-            caption="Mean of the standardised curves.",
-        ),
-        Table("layers", "Correlations, and beyond the trends", columns=fluctuations),
-        Table("courses", "Courses, beside what the trends alone give", columns=courses),
-    ]

@@ -23,10 +23,17 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...inputs import Inputs
 from ...needs import Activations
 from ...quantities import Quantity
+from ...summary import Names
 from ..arguments import check_names
 from ..base import Observable
 
 LEVEL = 0.05
+JUDGED: Names = {
+    "p_corrected": ("corrected p-value", "1"),
+    "p_single": ("p-value, not corrected", "1"),
+    "lasting_step": ("step from which on it differs from chance", "steps"),
+}
+"""What `judged` adds."""
 
 
 @dataclass(frozen=True)
@@ -133,18 +140,14 @@ class LabelledConcepts(Observable):
         self, pieces: Sequence[Mapping[str, Any]]
     ) -> dict[str, xr.DataArray | tuple[tuple[str, ...], np.ndarray]]:
         """Return the variables of all concepts of one layer along ``concept``."""
-        widths = {
-            name: max(np.shape(piece[name][1])[0] for piece in pieces)
-            for name in pieces[0]
-            if isinstance(pieces[0][name], tuple)
-        }
         result: dict[str, Any] = {}
         for name, first in pieces[0].items():
             if not isinstance(first, tuple):
                 result[name] = ("concept", np.array([float(piece[name]) for piece in pieces]))
                 continue
-            arrays = [padded(np.asarray(piece[name][1]), widths[name]) for piece in pieces]
-            result[name] = (("concept", *first[0]), np.stack(arrays))
+            rows = [np.asarray(piece[name][1]) for piece in pieces]
+            width = max(map(len, rows))
+            result[name] = (("concept", *first[0]), np.stack([padded(r, width) for r in rows]))
         return result
 
 
@@ -156,11 +159,8 @@ def padded(array: np.ndarray, width: int) -> np.ndarray:
     >>> padded(np.array([True, False]), 3).tolist()
     [1, 0, -1]
     """
-    if len(array) == width:
-        return array.astype(np.int8) if array.dtype == bool else array
-    result = np.full(width, -1, dtype=np.int8 if array.dtype == bool else array.dtype)
-    result[: len(array)] = array
-    return result
+    array = array.astype(np.int8) if array.dtype == bool else array
+    return np.pad(array, (0, width - len(array)), constant_values=-1)
 
 
 def judged(
@@ -182,19 +182,17 @@ def judged(
     lasting &= np.isfinite(test.p_corrected)
     first = np.where(lasting.any(-1), steps[lasting.argmax(-1)], np.nan)
     found = {
-        "p_single": (order, test.p_value),
-        "p_corrected": (order, test.p_corrected),
-        "lasting_step": (order[:2], first),
+        f"{prefix}p_single": (order, test.p_value),
+        f"{prefix}p_corrected": (order, test.p_corrected),
+        f"{prefix}lasting_step": (order[:2], first),
     }
-    return data.assign({f"{prefix}{name}": variable for name, variable in found.items()})
+    return data.assign(found)
 
 
 def chance_band(data: xr.Dataset, random: str, name: str) -> dict[str, xr.DataArray]:
     """Return ``{name}_low``, ``{name}_high`` (concept, step): 95 % of the draws, all layers."""
-    ends = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
-    return {
-        f"{name}_{end}": ends.isel(quantile=i, drop=True) for i, end in enumerate(("low", "high"))
-    }
+    low, high = data[random].quantile([0.025, 0.975], dim=("layer", "draw"), skipna=True)
+    return {f"{name}_low": low.drop_vars("quantile"), f"{name}_high": high.drop_vars("quantile")}
 
 
 def texts_of(data: xr.Dataset, value: str, of_text: str) -> dict[str, xr.DataArray]:

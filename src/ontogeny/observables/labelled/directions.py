@@ -14,7 +14,7 @@ from ...needs import InputSet, Need
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import Reading, Run, by_layer
-from .base import LEVEL, LabelledConcepts, chance_band, judged, texts_of
+from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, texts_of
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,12 @@ class ConceptDirections(LabelledConcepts):
     kind: ClassVar[str] = "cav"
     version: ClassVar[int] = 2
     variables: ClassVar[Names] = {
-        "p_corrected": ("corrected p-value", "1"),
+        **JUDGED,
         "right": ("held-out texts that are correctly classified (-1: no text)", ""),
         "random_accuracy": ("accuracy of shuffled labels", "1"),
         "direction": ("direction of the concept, of length 1", "1"),
         "norm": ("norm of the minimiser", "per activation unit"),
         "converged": ("whether the solver converged", "1"),
-        "p_single": ("p-value, not corrected", "1"),
         "lasting_step": ("step from which on it is readable", "steps"),
     }
     section: ClassVar[Section] = Section(

@@ -20,7 +20,7 @@ from ...needs import Gradients, Need
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import Reading, by_layer
-from .base import LabelledConcepts, chance_band, judged, texts_of
+from .base import JUDGED, LabelledConcepts, chance_band, judged, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
@@ -79,12 +79,13 @@ class TCAV(LabelledConcepts):
     kind: ClassVar[str] = "tcav"
     summary_only: ClassVar[tuple[str, ...]] = ("early", "late")
     variables: ClassVar[Names] = {
+        **{
+            f"{prefix}{name}": words
+            for prefix in ("", "derivative_", "against_")
+            for name, words in JUDGED.items()
+        },
         "derivative": ("mean directional derivative", ""),
         "against_derivative": ("mean directional derivative", ""),
-        **{
-            f"{prefix}p_corrected": ("corrected p-value", "1")
-            for prefix in ("", "derivative_", "against_")
-        },
         "accuracy": ("balanced accuracy on held-out texts", "1"),
         "examples": ("texts evaluated", "texts"),
         "zeros": ("share of zero derivatives", "1"),
@@ -98,12 +99,6 @@ class TCAV(LabelledConcepts):
             "as against_derivative",
         ),
         "against_texts": ("texts of each direction against random texts", "texts"),
-        "p_single": ("p-value, not corrected", "1"),
-        "derivative_p_single": ("p-value, not corrected", "1"),
-        "against_p_single": ("p-value, not corrected", "1"),
-        "lasting_step": ("step from which on it differs from chance", "steps"),
-        "derivative_lasting_step": ("step from which on it differs from chance", "steps"),
-        "against_lasting_step": ("step from which on it differs from chance", "steps"),
     }
 
     def check(self) -> None:
@@ -233,6 +228,7 @@ class TCAV(LabelledConcepts):
                 "against_score",
                 "TCAV scores against random texts",
                 units="share of texts",
+                optional=True,
                 nulls=random,
                 caption="The direction separates the concept's texts from random ones. Grey: 95 % "
                 "of the same number of random concepts of as many texts, over all layers.",
@@ -240,6 +236,7 @@ class TCAV(LabelledConcepts):
             Quantity(
                 "relative_against_derivative",
                 "mean directional derivative against random texts",
+                optional=True,
                 nulls=random,
                 caption="Over the root mean square of random concepts. Grey: 95 % of these, over "
                 "all layers. Whatever else separates the concept's texts from the random ones, "
@@ -258,18 +255,19 @@ class TCAV(LabelledConcepts):
         data = data.assign(
             chance_band(data, "random_score", "score_chance") | texts_of(data, "score", "positive")
         )
-        data = _judged_derivative(data, "derivative", "random_derivative", "derivative_")
-        data.derivative.attrs.update(units=f"{_UNITS[self.quantity]} per activation unit")
-        if "against_derivative" in data:
-            names = ("against_derivative", "against_random_derivative", "against_")
-            data = _judged_derivative(data, *names)
+        against = "against_derivative" in data
+        if against:
             data = data.assign(chance_band(data, "against_random_score", "against_score_chance"))
-            data.against_derivative.attrs.update(units=data.derivative.attrs["units"])
+        units = f"{_UNITS[self.quantity]} per activation unit"
+        for prefix in ("", "against_") if against else ("",):
+            value, random = f"{prefix}derivative", f"{prefix}random_derivative"
+            data = _judged_derivative(data, value, random, prefix or "derivative_")
+            data[value].attrs.update(units=units)
         return data
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the maps of p-values."""
-        return significance_maps("against_derivative" in data)
+        return significance_maps(data)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what differs from shuffled labels and from random concepts."""

@@ -54,7 +54,9 @@ def section(against: bool) -> Section:
         definition="Fraction of held-out texts of which the predicted tokens become more likely "
         "when activations move along the concept's direction.",
         symbol="TCAV = mean 1[∂f(x)/∂h · v > 0]",
-        null=_SHUFFLED + (_AGAINST if against else ""),
+        null="Directions for shuffled labels, the same shuffles at every step; two-sided, "
+        "corrected over concepts, layers and steps (largest standardised value of each shuffle)."
+        + (_AGAINST if against else ""),
         care="Gradients of different texts share directions, so most random directions score near "
         "0 or 1: a score far from one half shows nothing by itself, and where many shuffles score "
         "0 or 1 no score can differ from them. The mean derivative does not saturate.",
@@ -62,44 +64,33 @@ def section(against: bool) -> Section:
     )
 
 
-_SHUFFLED = (
-    "Directions for shuffled labels, the same shuffles at every step; two-sided, corrected over "
-    "concepts, layers and steps (largest standardised value of each shuffle)."
-)
 _AGAINST = (
     " Random concepts: random texts separated from other random texts, of as many texts as the "
     "concept, the same at every layer and step; tested by the mean derivative alike."
 )
+_SLOPE = "mean directional derivative"
+_MAPS = (
+    ("significant", "score", "", "one half than shuffled labels"),
+    ("derivatives-significant", _SLOPE, "derivative_", "zero than shuffled labels"),
+    (
+        "against-significant",
+        f"{_SLOPE} against random texts",
+        "against_",
+        "zero than random concepts",
+    ),
+)
 
 
-def significance_maps(against: bool) -> list[Figure]:
-    """Return the maps of p-values; `against` says whether there are random texts."""
-    found: list[Figure] = [
-        _map("significant", "score", "p_corrected", "further from one half than shuffled labels"),
-        _map(
-            "derivatives-significant",
-            "mean directional derivative",
-            "derivative_p_corrected",
-            "further from zero than shuffled labels",
-        ),
-    ]
-    if against:
-        found.append(
-            _map(
-                "against-significant",
-                "mean directional derivative against random texts",
-                "against_p_corrected",
-                "further from zero than random concepts",
-            )
+def significance_maps(data: xr.Dataset) -> list[Figure]:
+    """Return the maps of p-values, of random concepts where there are any."""
+    return [
+        Heatmap(
+            name,
+            f"Corrected p-value of the {what}",
+            value=f"{prefix}p_corrected",
+            facet="concept",
+            caption=f"At most 0.05: further from {meaning} reach anywhere.",
         )
-    return found
-
-
-def _map(name: str, what: str, p_value: str, meaning: str) -> Heatmap:
-    return Heatmap(
-        name,
-        f"Corrected p-value of the {what}",
-        value=p_value,
-        facet="concept",
-        caption=f"At most 0.05: {meaning} reach anywhere.",
-    )
+        for name, what, prefix, meaning in _MAPS
+        if f"{prefix}p_corrected" in data
+    ]

@@ -83,12 +83,12 @@ def _compared(
     steps = scores.step.values
     kept: list[str] = []
     reasons: dict[str, list[str]] = {}
-    for layer in scores.layer.values:
+    for layer in map(str, scores.layer.values):
         try:
             regime_table(scores.sel(layer=[layer]), steps, early, late)
             kept.append(layer)
         except ArgumentError as error:
-            reasons.setdefault(str(error), []).append(str(layer))
+            reasons.setdefault(str(error), []).append(layer)
     if not kept:
         return None, reasons
     table = regime_table(scores.sel(layer=kept), steps, early, late)

@@ -67,6 +67,7 @@ class ReadoutAccuracy(Observable):
             units="share of answers",
             nulls={"majority": "most frequent label"},
             caption="One line for each number of keys that every query of every head keeps.",
+            optional=True,
             series="kept",
             facet="set",
         ),

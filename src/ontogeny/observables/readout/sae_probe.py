@@ -187,14 +187,9 @@ class SaeProbe(Observable):
     ) -> xr.Dataset:
         fitted, measured = halves
         states = site.states()
-        sae = SAE(
-            self.n_latents,
-            variant=variant,
-            k=self.k,
-            alpha=self.alpha,
-            epochs=self.epochs,
-            random_state=self.random_state,
-        )
+        names = ("k", "alpha", "epochs", "random_state")
+        options = {name: getattr(self, name) for name in names}
+        sae = SAE(self.n_latents, variant=variant, **options)
         codes = np.asarray(sae.fit_transform(states[fitted]))
         rng = np.random.default_rng(self.random_state)
         marked = np.isin(value.inputs.ids, self.marker_ids) & value.inputs.mask
@@ -202,78 +197,63 @@ class SaeProbe(Observable):
         place = correlations(codes, marked[fitted], self.draws, rng)
         energy = codes.mean(0) ** 2 + codes.var(0)
         energy *= np.square(sae.components_).sum(1)
-        chosen = self._chosen(count, place, energy, rng)
-        whole = answers(value)[0]
-        ablated = {name: site.without(sae, latents) for name, latents in chosen.items()}
-        ablated["reconstruction"] = site.without(sae, None)
-        draws = [
-            site.without(sae, rng.choice(np.flatnonzero(energy > 0), self._size(energy), False))
-            for _ in range(self.draws)
-        ]
-        drops = {n: (whole.astype(float) - r)[measured] for n, r in ablated.items()}
-        drops["random"] = (whole - np.mean(draws, axis=0))[measured]
-        lost = [drops[name].mean() for name in ABLATIONS]
-        by_chance = [(whole.astype(float) - r)[measured].mean() for r in draws]
-        size = np.sqrt(len(measured))
+        active = np.flatnonzero(energy > 0)
+        size = min(self.removed, len(active))
+        chosen = _chosen(count, place, energy, size)
+        whole = answers(value)[0].astype(float)
+        right = {name: site.without(sae, latents) for name, latents in chosen.items()}
+        right["reconstruction"] = site.without(sae, None)
+        draws = [site.without(sae, rng.choice(active, size, False)) for _ in range(self.draws)]
+        right["random"] = np.mean(draws, axis=0)
+        drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
+        by_chance = [(whole - each)[measured].mean() for each in draws]
+        lost, error = drops.mean(1), drops.std(1, ddof=1) / np.sqrt(len(measured))
         test = np.asarray(sae.transform(states[measured]))
         left = states[measured] - np.asarray(sae.inverse_transform(test))
         centred = states[measured] - states[measured].mean(0)
-        found = dataset(
-            {
-                "accuracy_lost": Measured(
-                    ("ablation", lost),
-                    stderr=("ablation", [drops[n].std(ddof=1) / size for n in ABLATIONS]),
-                    nulls={"random_latents": ("draw", by_chance)},
-                ),
-                "ablated": ("ablation", whole[measured].mean() - np.array(lost)),
-                "count_correlation": ("latent", count.of_latent),
-                "count_null": count.limit,
-                "position_correlation": ("place", np.abs(place.observed).max(0)),
-                "position_null": place.limit,
-                "variance_explained": 1 - float(np.square(left).sum() / np.square(centred).sum()),
-                "active_per_text": float((test > 0).sum(1).mean()),
-                "active_latents": int((energy > 0).sum()),
-            }
-        )
-        return found.assign_coords(
-            ablation=list(ABLATIONS),
-            latent=np.arange(self.n_latents),
-            place=np.arange(marked.shape[1]),
-        )
-
-    def _size(self, energy: np.ndarray) -> int:
-        return min(self.removed, int((energy > 0).sum()))
-
-    def _chosen(
-        self, count: Correlations, place: Correlations, energy: np.ndarray, rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
-        """Return the latents of each targeted ablation, chosen on the fitting half."""
-        size = self._size(energy)
-        by_count = np.argsort(-count.of_latent, kind="stable")[:size]
-        by_place = np.argsort(-place.of_latent, kind="stable")[:size]
-        return {
-            "count": by_count,
-            "position": by_place,
-            "matched": _nearest(energy, by_count),
-            "largest": np.argsort(-energy, kind="stable")[:size],
+        found = {
+            "accuracy_lost": Measured(
+                ("ablation", lost),
+                stderr=("ablation", error),
+                nulls={"random_latents": ("draw", by_chance)},
+            ),
+            "ablated": ("ablation", whole[measured].mean() - lost),
+            "count_correlation": ("latent", count.of_latent),
+            "count_null": count.limit,
+            "position_correlation": ("place", np.abs(place.observed).max(0)),
+            "position_null": place.limit,
+            "variance_explained": 1 - float(np.square(left).sum() / np.square(centred).sum()),
+            "active_per_text": float((test > 0).sum(1).mean()),
+            "active_latents": len(active),
         }
+        labels = {"latent": np.arange(self.n_latents), "place": np.arange(marked.shape[1])}
+        return dataset(found).assign_coords(ablation=list(ABLATIONS), **labels)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the largest correlations, and how many exceed what chance gives."""
         above = (data.count_correlation > data.count_null).sum("latent").astype(float)
-        return data.assign(
+        data = data.assign(
             latents_above_null=above,
             strongest=data.count_correlation.max("latent"),
-            strongest_shuffled_low=xr.zeros_like(data.count_null),
-            strongest_shuffled_high=data.count_null,
             strongest_place=data.position_correlation.max("place"),
-            strongest_place_shuffled_low=xr.zeros_like(data.position_null),
-            strongest_place_shuffled_high=data.position_null,
         )
+        for name, null in (("strongest", "count_null"), ("strongest_place", "position_null")):
+            data[f"{name}_shuffled_low"] = xr.zeros_like(data[null])
+            data[f"{name}_shuffled_high"] = data[null]
+        return data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what removing latents costs at the last step."""
         return _statements(data)
+
+
+def _chosen(
+    count: Correlations, place: Correlations, energy: np.ndarray, size: int
+) -> dict[str, np.ndarray]:
+    """Return the latents of each targeted ablation, chosen on the fitting half."""
+    scores = {"count": count.of_latent, "position": place.of_latent, "largest": energy}
+    chosen = {name: np.argsort(-each, kind="stable")[:size] for name, each in scores.items()}
+    return {**chosen, "matched": _nearest(energy, chosen["count"])}
 
 
 def _nearest(energy: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -174,25 +174,15 @@ class WordSemantics(Observable):
         )
         spaces = {"logits": L, **_embeddings(model, word_ids)}
         overlaps = {name: _overlaps(matrix, state) for name, matrix in spaces.items()}
-        found = xr.concat(
-            list(overlaps.values()), dim=xr.Variable("of", list(overlaps)), join="outer"
-        )
-        return found.assign(
-            projection=(("matrix", "concept"), _projections(L, state.U.values, state.V.values)),
-            null_projection=(
-                ("draw", "matrix", "concept"),
-                np.stack(
-                    [
-                        _projections(L, state.null_U[i].values, state.null_V[i].values)
-                        for i in range(state.sizes["draw"])
-                    ]
-                ),
-            ),
+        of = xr.Variable("of", list(overlaps))
+        null = zip(state.null_U.values, state.null_V.values, strict=True)
+        dims = ("matrix", "concept")
+        return xr.concat(list(overlaps.values()), dim=of, join="outer").assign(
+            projection=(dims, _projections(L, state.U.values, state.V.values)),
+            null_projection=(("draw", *dims), np.stack([_projections(L, U, V) for U, V in null])),
             logit_norm=float(np.linalg.norm(L - L.mean(axis=0))),
-            sigma=state.sigma,
-            null_sigma=state.null_sigma,
-            label=state.label,
             words=len(word_ids),
+            **{name: state[name] for name in ("sigma", "null_sigma", "label")},
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -226,14 +216,10 @@ def _embeddings(model: nn.Module, word_ids: np.ndarray) -> dict[str, np.ndarray]
     return found
 
 
-def _varies(matrix: np.ndarray) -> bool:
-    return bool(np.ptp(matrix, axis=0).max() > 0)
-
-
 def _overlaps(matrix: np.ndarray, state: xr.Dataset) -> xr.Dataset:
     """Return the overlap of leading directions with the concepts of all matrices and nulls."""
     ks = [k for k in OVERLAPS if k <= min(state.sizes["concept"], *matrix.shape)]
-    if _varies(matrix):
+    if np.ptp(matrix, axis=0).max() > 0:
         Q = leading_directions(matrix, ks[-1])
         real = np.array([subspace_overlap(U, Q, ks) for U in state.U.values])
         null = np.array(

@@ -11,7 +11,7 @@ from ...semantics import first_crossing, learning_order
 TOPS = (10, 20, 50)
 ROWS_OF = "S"  # the matrix of the paper's claim, whose concepts stand in the chart
 CONCEPT_ROWS = 10
-FEWEST = 5  # learned concepts, below which their order is not told
+FEWEST = 5  # learned concepts, below which nothing is said of their order
 
 
 def prediction_width(draws: xr.DataArray) -> xr.DataArray:
@@ -23,14 +23,20 @@ def prediction_width(draws: xr.DataArray) -> xr.DataArray:
     return t.ppf(0.975, n - 1) * draws.std("draw", ddof=1) * np.sqrt(1 + 1 / n)
 
 
+def shuffled_band(data: xr.Dataset, name: str, lowest: float) -> dict[str, xr.DataArray]:
+    """Return the band of ``x_shuffled``, between `lowest` and 1, from the draws ``null_x``."""
+    draws = data[f"null_{name}"]
+    width, middle = prediction_width(draws), draws.mean("draw")
+    return {
+        f"{name}_shuffled_low": (middle - width).clip(lowest, 1),
+        f"{name}_shuffled_high": (middle + width).clip(lowest, 1),
+    }
+
+
 def overlap_bands(data: xr.Dataset) -> xr.Dataset:
     """Add what shuffled next words and random directions give beside every overlap."""
-    width, middle = prediction_width(data.null_overlap), data.null_overlap.mean("draw")
-    return data.assign(
-        overlap_shuffled_low=(middle - width).clip(0, 1),
-        overlap_shuffled_high=(middle + width).clip(0, 1),
-        chance=data.k / (data.words.astype(float) - 1),
-    )
+    chance = data.k / (data.words.astype(float) - 1)
+    return data.assign(chance=chance, **shuffled_band(data, "overlap", 0))
 
 
 def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
@@ -43,40 +49,33 @@ def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
     ``agreement(step, matrix)`` of projections and singular values.
     """
     steps, concepts = data.step.values, data.sizes["concept"]
-    change = _change(data.projection)
-    noise = prediction_width(_change(data.null_projection))
+    change, null_change = _change(data.projection), _change(data.null_projection)
+    noise = prediction_width(null_change)
     learned_at = _learned_at(steps, data.projection, change.where(change > noise))
-    null_change = _change(data.null_projection)
     null_at = _learned_at(steps, data.null_projection, null_change.where(null_change > noise))
     tops = [top for top in TOPS if top < concepts] + [concepts]
-    order = _orders(data.sigma, learned_at, tops, random_state)
-    order["order"] = order["order"].where(order.learned >= FEWEST)
+    found = _orders(data.sigma, learned_at, tops, random_state)
+    order = found["order"].where(found.learned >= FEWEST)
     # A shuffled corpus none of whose concepts is learned has no order: a correlation of 0.
     null = _orders(data.null_sigma, null_at, tops, random_state)["order"].fillna(0.0)
+    low, high = (q.drop_vars("quantile") for q in null.quantile([0.025, 0.975], "draw"))
+    last = data.projection.isel(step=_ends(data.projection)[1])
     data = data.assign(
         learned_at=learned_at,
-        learned_share=data.projection
-        / data.projection.isel(step=_last(data)).where(change > noise),
+        learned_share=data.projection / last.where(change > noise),
         agreement=_agreement(data.projection, data.sigma),
         null_agreement=_agreement(data.null_projection, data.null_sigma),
-        order=order["order"],
-        order_p=order["p_value"],
-        learned=order["learned"],
-        order_low=null.quantile(0.025, "draw").drop_vars("quantile"),
-        order_high=null.quantile(0.975, "draw").drop_vars("quantile"),
-    )
-    whole = data.sel(top=concepts, drop=True)
-    data = data.assign(
+        order=order,
+        order_p=found["p_value"],
+        learned=found["learned"],
+        order_low=low,
+        order_high=high,
         sigma_share=data.sigma / data.sigma.max("concept"),
-        order_all=whole.order,
-        order_all_low=whole.order_low,
-        order_all_high=whole.order_high,
+        order_all=order.sel(top=concepts, drop=True),
+        order_all_low=low.sel(top=concepts, drop=True),
+        order_all_high=high.sel(top=concepts, drop=True),
     )
-    width, middle = prediction_width(data.null_agreement), data.null_agreement.mean("draw")
-    data = data.assign(
-        agreement_shuffled_low=(middle - width).clip(-1, 1),
-        agreement_shuffled_high=(middle + width).clip(-1, 1),
-    )
+    data = data.assign(shuffled_band(data, "agreement", -1))
     data.sigma.attrs.update(symbol="σₖ")
     data.sigma_share.attrs.update(symbol="σₖ/σ₁")
     return data
@@ -117,30 +116,25 @@ def _assigned(
     )
 
 
-def _last(data: xr.Dataset | xr.DataArray) -> int:
-    """Return the position of the last step whose cell is there."""
-    return int(np.flatnonzero(_there(data))[-1])
-
-
-def _there(data: xr.Dataset | xr.DataArray) -> np.ndarray:
-    series = data.projection if isinstance(data, xr.Dataset) else data
-    return series.notnull().any([d for d in series.dims if d != "step"]).values
+def _ends(series: xr.DataArray) -> tuple[int, int]:
+    """Return the positions of the first and the last step whose cells are there."""
+    there = np.flatnonzero(series.notnull().any([d for d in series.dims if d != "step"]).values)
+    return (int(there[0]), int(there[-1])) if len(there) else (0, -1)
 
 
 def _change(series: xr.DataArray) -> xr.DataArray:
-    there = np.flatnonzero(_there(series))
-    return series.isel(step=int(there[-1])) - series.isel(step=int(there[0]))
+    first, last = _ends(series)
+    return series.isel(step=last) - series.isel(step=first)
 
 
 def _since_first(series: xr.DataArray) -> xr.DataArray:
-    there = np.flatnonzero(_there(series))
-    return series - series.isel(step=int(there[0])) if len(there) else series
+    return series - series.isel(step=_ends(series)[0])
 
 
 def _learned_at(steps: np.ndarray, series: xr.DataArray, change: xr.DataArray) -> xr.DataArray:
     """Return from when on each series stays above half of its last value; NaN where `change` is."""
     ordered = series.transpose(..., "step")
-    last = ordered.isel(step=_last(ordered))
+    last = ordered.isel(step=_ends(ordered)[1])
     found = first_crossing(steps, ordered.values, last.values / 2, lasting=True)
     return last.copy(data=found).drop_vars("step").where(np.isfinite(change))
 

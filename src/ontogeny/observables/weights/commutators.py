@@ -225,17 +225,15 @@ def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, 
 
 def statements(data: xr.Dataset, drawn: int) -> list[str]:
     """Return sentences on the first and the last defect, of pairs with `drawn` texts in all."""
-    defect = data.defect_over_pairs.sel(statistic="median")
+    median = data.sel(statistic="median")
+    defect = median.defect_over_pairs
     there = np.flatnonzero(np.isfinite(defect.values))
     if not len(there):
         return []
     words = []
-    for i in dict.fromkeys([int(there[0]), int(there[-1])]):
-        low, high = (
-            float(data[f"defect_over_pairs_{end}"].sel(statistic="median")[i])
-            for end in ("low", "high")
-        )
-        words.append(f"{float(defect[i]):.3g} ({low:.3g}-{high:.3g}) at step {int(data.step[i]):,}")
+    for i in dict.fromkeys((int(there[0]), int(there[-1]))):
+        low, high = float(median.defect_over_pairs_low[i]), float(median.defect_over_pairs_high[i])
+        words.append(f"{float(defect[i]):.3g} ({low:.3g}–{high:.3g}) at step {int(data.step[i]):,}")
     pairs = data.sizes["pair"]
     number = "one pair" if pairs == 1 else f"{pairs} pairs"
     sentences = [f"The median defect of {number} is {' and '.join(words)}."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from scipy.stats import false_discovery_control
 
 from ... import capture, geometry
 from ...errors import ArgumentError, check_whole
-from ...figures import Heatmap, Section, attach
+from ...figures import Figure, Heatmap, Section, attach
 from ...needs import Need, Weights
 from ...summary import Names, named
 from ...trajectory import Trajectory
@@ -54,6 +55,20 @@ class Orientation(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "orientation"
+    role: ClassVar[str] = "motion"
+    section: ClassVar[Section] = Section(
+        title="Orientation of weight trajectories",
+        definition="Whether the directions that two weight matrices take in training lie in the "
+        "same part of their space.",
+        symbol="‖QᵀR‖²_F / min(r, s) = mean cos²θᵢ",
+        null="Uniformly random subspaces of the same dimensions: s/m on average; p-values from "
+        "draws of their angles.",
+        care="Entries are compared by their position. Between seeds the position of a hidden unit "
+        "means nothing, so chance is to be expected whether or not the solutions are the same up "
+        "to a turn. Layers of one run share the coordinates of the residual stream, so some "
+        "overlap is no surprise.",
+        source="Xu 2026, sec. 4.1",
+    )
     variables: ClassVar[Names] = {
         "size": ("entries of the matrix", "entries"),
         "directions": ("directions kept", "directions"),
@@ -95,27 +110,24 @@ class Orientation(Observable):
             coords={"component": np.arange(len(basis)), "coordinate": np.arange(gram.dimension)},
         )
 
-    def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Compare every two blocks of the same size; the bases themselves stay in the cells."""
         sizes = np.nan_to_num(data["size"].values).astype(int)
         directions = np.nan_to_num(data.directions.values).astype(int)
         tables = data.basis.transpose("block", "component", "coordinate").values
-
-        def basis(i: int) -> np.ndarray:
-            return tables[i, : directions[i], : sizes[i]].T
-
-        compared = _compared(
-            len(sizes),
-            lambda i, j: 0 < sizes[i] == sizes[j] and directions[i] > 0 < directions[j],
-            basis,
-            _null(self.draws, self.random_state),
-        )
-        blocks = data.block.values
+        bases = [t[:d, :s].T for t, d, s in zip(tables, directions, sizes, strict=True)]
+        compared = _compared(bases, _null(self.draws, self.random_state))
         data = data.drop_vars(["basis", "component", "coordinate"])
         data = data.assign({name: (("block", "block_"), table) for name, table in compared.items()})
-        data = data.assign_coords(block_=blocks)
-        sentences = _statements(data, "pairs of matrices of the same size")
-        return attach(data, _SECTION, [_heatmap("block", "block_")], sentences, role="motion")
+        return data.assign_coords(block_=data.block.values)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the overlaps as a map."""
+        return [_heatmap("block", "block_")]
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many pairs overlap more than random subspaces do."""
+        return _statements(data, "pairs of matrices of the same size")
 
 
 def orientation_across_runs(
@@ -168,37 +180,36 @@ def orientation_across_runs(
     names = list(runs)
     with runs[names[0]][int(runs[names[0]].steps[0])].open() as reader:
         matched = capture.match_blocks(reader, blocks)
-    null = _null(draws, random_state)
-    shape = (len(matched), len(names), len(names))
-    tables = {name: np.full(shape, np.nan) for name in ("overlap", "chance", "p_value")}
-    angles = np.full((*shape, k), np.nan)
-    for b, block in enumerate(matched):
+    null, found, angles = _null(draws, random_state), [], []
+    for block in matched:
         bases = [geometry.principal_basis(_path(run, block), k) for run in runs.values()]
         if len({len(basis) for basis in bases}) > 1:
             sizes = ", ".join(f"{n}: {len(basis)}" for n, basis in zip(names, bases, strict=True))
             raise ArgumentError(f"{block} has another number of entries in other runs: {sizes}.")
-        found = _compared(len(names), lambda i, j: True, bases.__getitem__, null)
-        for name, table in tables.items():
-            table[b] = found[name]
-        for i in range(len(names)):
-            for j in range(len(names)):
-                if i != j and bases[i].shape[1] and bases[j].shape[1]:
-                    own = geometry.principal_angles(bases[i], bases[j])
-                    angles[b, i, j, : len(own)] = own
+        found.append(_compared(bases, null))
+        angles.append(_angles(bases, k))
+    tables = {name: np.stack([each[name] for each in found]) for name in found[0]}
+    tables["p_corrected"] = _corrected(tables["p_value"])
     dims = ("block", "run", "run_")
     data = xr.Dataset(
-        {
-            **{name: (dims, table) for name, table in tables.items()},
-            "ratio": (dims, tables["overlap"] / tables["chance"]),
-            "p_corrected": (dims, _corrected(tables["p_value"])),
-            "angle": ((*dims, "component"), angles),
-        },
+        {name: (dims, table) for name, table in tables.items()}
+        | {"angle": ((*dims, "component"), np.stack(angles))},
         coords={"block": matched, "run": names, "run_": names},
     )
     data = named(data, {**Orientation.variables, "angle": ("principal angle", "rad")})
     sentences = _statements(data, "pairs of runs and matrices")
     figure = _heatmap("run", "run_", facet="block")
-    return attach(data, _SECTION, [figure], sentences, role="motion")
+    return attach(data, Orientation.section, [figure], sentences, Orientation.role)
+
+
+def _angles(bases: Sequence[np.ndarray], k: int) -> np.ndarray:
+    """Return the principal angles of every two bases, NaN beyond the directions that they have."""
+    angles = np.full((len(bases), len(bases), k), np.nan)
+    for i, j in itertools.permutations(range(len(bases)), 2):
+        if bases[i].shape[1] and bases[j].shape[1]:
+            own = geometry.principal_angles(bases[i], bases[j])
+            angles[i, j, : len(own)] = own
+    return angles
 
 
 def _path(run: Trajectory, name: str) -> np.ndarray:
@@ -226,27 +237,22 @@ def _null(draws: int, random_state: int) -> Null:
     return drawn
 
 
-def _compared(
-    count: int,
-    comparable: Callable[[int, int], bool],
-    basis: Callable[[int], np.ndarray],
-    null: Null,
-) -> dict[str, np.ndarray]:
-    """Return overlap, chance, ratio and p-values of every two bases, NaN on the diagonal."""
+def _compared(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
+    """Return overlap, chance, ratio and p-values of every two bases (entries, directions).
+
+    NaN on the diagonal, and for bases of other sizes or too many directions.
+    """
     names = ("overlap", "chance", "p_value")
-    tables = {name: np.full((count, count), np.nan) for name in names}
-    for i in range(count):
-        for j in range(i + 1, count):
-            if not comparable(i, j):
-                continue
-            first, second = basis(i), basis(j)
-            r, s = sorted((first.shape[1], second.shape[1]))
-            if not r or len(first) < r + s:
-                continue
-            overlap, drawn = geometry.subspace_overlap(first, second), null(r, s, len(first))
-            p_value = (1 + np.sum(drawn >= overlap)) / (1 + len(drawn))
-            for name, value in zip(names, (overlap, s / len(first), p_value), strict=True):
-                tables[name][i, j] = tables[name][j, i] = value
+    tables = {name: np.full((len(bases), len(bases)), np.nan) for name in names}
+    for i, j in itertools.combinations(range(len(bases)), 2):
+        (entries, r), (others, s) = bases[i].shape, bases[j].shape
+        r, s = sorted((r, s))
+        if not r or entries != others or entries < r + s:
+            continue
+        overlap, drawn = geometry.subspace_overlap(bases[i], bases[j]), null(r, s, entries)
+        p_value = (1 + np.sum(drawn >= overlap)) / (1 + len(drawn))
+        for name, value in zip(names, (overlap, s / entries, p_value), strict=True):
+            tables[name][i, j] = tables[name][j, i] = value
     tables["ratio"] = tables["overlap"] / tables["chance"]
     tables["p_corrected"] = _corrected(tables["p_value"])
     return tables
@@ -254,18 +260,21 @@ def _compared(
 
 def _corrected(p_values: np.ndarray) -> np.ndarray:
     """Return Benjamini and Hochberg's p-values; the last two dimensions hold every pair twice."""
-    upper = np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
-    known = np.isfinite(p_values) & upper
+    known = _pairs(p_values)
     corrected = np.full(p_values.shape, np.nan)
     if known.any():
         corrected[known] = false_discovery_control(p_values[known])
     return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
 
 
+def _pairs(p_values: np.ndarray) -> np.ndarray:
+    """Return where each pair that was compared stands, once."""
+    return np.isfinite(p_values) & np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
+
+
 def _statements(data: xr.Dataset, what: str) -> list[str]:
     p_values = data.p_corrected.values
-    upper = np.triu(np.ones(p_values.shape[-2:], dtype=bool), 1)
-    known = np.isfinite(p_values) & upper
+    known = _pairs(p_values)
     if not known.any():
         return []
     found, ratio = int((p_values[known] < 0.05).sum()), data.ratio.values[known]
@@ -288,18 +297,3 @@ def _heatmap(y: str, x: str, facet: str | None = None) -> Heatmap:
         facet=facet,
         caption="1: as random subspaces of the same dimensions overlap on average.",
     )
-
-
-_SECTION = Section(
-    title="Orientation of weight trajectories",
-    definition="Whether the directions that two weight matrices take in training lie in the same "
-    "part of their space.",
-    symbol="‖QᵀR‖²_F / min(r, s) = mean cos²θᵢ",
-    null="Uniformly random subspaces of the same dimensions: s/m on average; p-values from draws "
-    "of their angles.",
-    care="Entries are compared by their position. Between seeds the position of a hidden unit "
-    "means nothing, so chance is to be expected whether or not the solutions are the same up to a "
-    "turn. Layers of one run share the coordinates of the residual stream, so some overlap is no "
-    "surprise.",
-    source="Xu 2026, sec. 4.1",
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -159,11 +159,10 @@ class Projection(Commutators):
         for block in blocks:
             path, gram = state[block].values, state[_gram(block)].values
             for name, last in zip(BASES, (end, len(gram)), strict=True):
-                if last < 2:  # nothing has moved yet
-                    bases[name].append(np.zeros((path.shape[1], 0)))
-                else:
+                basis = np.zeros((path.shape[1], 0))  # where nothing has moved yet
+                if last >= 2:
                     basis = geometry.principal_basis(path, self.k, gram=gram, end=last)
-                    bases[name].append(basis)
+                bases[name].append(basis)
         return bases
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -230,21 +229,23 @@ class _Tally:
         shape = (len(SETTINGS), len(VECTORS), inside.shape[-1])
         rho, matched = np.full(shape, np.nan), np.full(shape, np.nan)
         control = np.full((3, len(SETTINGS)), np.nan)
-        for s, (b, measured) in enumerate(self._settings(inside, energy, ranks, sizes)):
+        for b in range(len(BASES)):
             if not ranks[b].any():  # nothing has moved yet: there is no such subspace
                 continue
-            for v, each in enumerate(measured):
-                rho[s, v], matched[s, v] = each.rho, each.matched
-            chance = measured[0].control
-            control[:, s] = chance.rms, chance.low, chance.high
+            for v in range(len(VECTORS)):
+                whole = geometry.BlockEnergies(inside[b, v], energy[v], ranks[b], sizes)
+                for s, each in enumerate((whole, whole.within), start=len(SPACES) * b):
+                    rho[s, v], matched[s, v], chance = each.rho, each.matched, each.control
+                    control[:, s] = chance.rms, chance.low, chance.high
         dims = ("setting", "vector", "pair")
         return xr.Dataset(
             {
                 "rho": (dims, rho),
                 "matched": (dims, matched),
-                "control": ("setting", control[0]),
-                "control_low": ("setting", control[1]),
-                "control_high": ("setting", control[2]),
+                **{
+                    f"control{end}": ("setting", values)
+                    for end, values in zip(("", "_low", "_high"), control, strict=True)
+                },
                 "inside": (("basis", "vector", "part", "pair"), inside),
                 "energy": (("vector", "part", "pair"), energy),
                 "dimension": (("basis", "part"), ranks),
@@ -257,18 +258,6 @@ class _Tally:
                 "part": [*self._blocks, REST],
             },
         )
-
-    def _settings(
-        self, inside: np.ndarray, energy: np.ndarray, ranks: np.ndarray, sizes: np.ndarray
-    ) -> Iterator[tuple[int, list[geometry.BlockEnergies]]]:
-        """Yield the basis of each of the settings, and what was measured of every vector."""
-        for b in range(len(BASES)):
-            whole = [
-                geometry.BlockEnergies(inside[b, v], energy[v], ranks[b], sizes)
-                for v in range(len(VECTORS))
-            ]
-            yield b, whole
-            yield b, [each.within for each in whole]
 
     def _sizes(self) -> np.ndarray:
         """Return how many coordinates of each block, and of the rest, have a gradient at all."""
@@ -314,7 +303,7 @@ def _statements(data: xr.Dataset, k: int) -> list[str]:
     if data.sizes["pair"] < updates.FEWEST_PAIRS or not bool(((first > 0) & (second > 0)).all()):
         return [held]
     low, _, high = (float(np.exp(v)) for v in _bootstrapped(np.log(first / second), 0))
-    verdict = "commutators lie in these directions as much as gradients do, as far as can be told"
+    verdict = "commutators lie in these directions as much as gradients do, within the interval"
     if high < 1 or low > 1:
         much = "less" if high < 1 else "more"
         verdict = f"commutators lie {much} in these directions than gradients do"

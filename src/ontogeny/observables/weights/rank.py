@@ -14,9 +14,9 @@ from ...errors import ArgumentError, check_number, check_whole
 from ...figures import Figure, Section
 from ...needs import Need, Weights
 from ...quantities import Quantity
-from ...summary import Names
+from ...summary import Names, NumberTable
 from ..base import BlockReading, Observable
-from .rank_figures import figures, section, statements, symbol
+from .rank_figures import figures, section, separating, statements, symbol
 
 _WINDOWS = 24
 
@@ -84,16 +84,8 @@ class WeightRank(Observable):
         "to_last": ("distance to the last step", "weight units"),
         "dimension": ("entries of the matrix", "entries"),
         "masked_rows": ("rows of no token, left out", "rows"),
-        "snapshots": ("snapshots used", "snapshots"),
         "variance_rank": ("variance rank", "directions"),
-        "learned_rank": ("variance rank of the learned difference", "directions"),
-        "gaussian_rank": ("variance rank of a Gaussian matrix", "directions"),
-        "net_drift_ratio": ("squared net drift over squared increments", "1"),
-        "increment_rank": ("variance rank of the increments", "directions"),
-        "increment_participation_ratio": ("participation ratio of the increments", "directions"),
-        "walk_participation_ratio": ("participation ratio of a random walk", "directions"),
         "early": ("energy early in the path, shuffled increments", "1"),
-        "early_energy": ("energy early in the path", "1"),
         "p_early": ("p-value of the early energy", "1"),
         "p_early_corrected": ("p-value of the early energy, corrected", "1"),
         "p_lower": ("p-value of a lower variance rank", "1"),
@@ -132,40 +124,72 @@ class WeightRank(Observable):
             gram.add(chunk[chosen])
             learned.add(chunk[-1] - chunk[0])
         matrix, dimension = gram.gram, gram.dimension
-        result = xr.Dataset(
+        matrix, dimension = gram.gram, gram.dimension
+        series = {"displacement": np.sqrt(moved), "to_last": np.sqrt(left)}
+        for name, values in self._growing(matrix, dimension).items():
+            series[name] = np.full(count, np.nan)
+            series[name][chosen[self._ends(len(matrix)) - 1]] = values
+        return xr.Dataset(
             {
-                "displacement": ("step", np.sqrt(moved)),
-                "to_last": ("step", np.sqrt(left)),
+                **{name: ("step", values) for name, values in series.items()},
                 "dimension": dimension,
                 "masked_rows": reading.masked_rows,
                 "snapshots": len(chosen),
                 "learned_rank": learned.rank(self.variance),
                 "gaussian_rank": geometry.gaussian_matrix_rank(*learned.shape, self.variance),
                 **self._separating(matrix, dimension),
+                **self._ranks(matrix, dimension),
             },
             coords={"step": reading.steps},
         )
-        whole, growing = self._ranks(matrix, dimension)
-        at = chosen[growing["ends"] - 1]
-        return result.assign(whole).assign(
-            {name: ("step", _placed(count, at, growing[name])) for name in _GROWING}
-        )
 
-    def _separating(self, matrix: np.ndarray, dimension: int) -> dict[str, float]:
+    def _separating(self, matrix: np.ndarray, dimension: int) -> dict[str, Any]:
         """Return the statistics of the path that differ between learning and a random walk."""
-        early = geometry.early_energy_null(
-            gram=matrix, n=self.draws, random_state=self.random_state
-        )
+        seed = self.random_state
+        early = geometry.early_energy_null(gram=matrix, n=self.draws, random_state=seed)
         return {
             "net_drift_ratio": geometry.net_drift_ratio(matrix),
             "increment_rank": geometry.increment_variance_rank(matrix, self.variance),
             "increment_participation_ratio": geometry.increment_participation_ratio(matrix),
             "walk_participation_ratio": geometry.walk_participation_ratio(matrix, dimension),
             "early_energy": float(early.observed),
-            "early_low": float(early.interval[0]),
-            "early_high": float(early.interval[1]),
             "p_early": float(early.p_higher),
+            **_intervals(early=early),
         }
+
+    def _ranks(self, matrix: np.ndarray, dimension: int) -> dict[str, Any]:
+        """Return the rank of the whole run, and what its nulls give."""
+        options = self._options(matrix, self.draws)
+        walk = geometry.random_walk_null(dimension=dimension, **options)
+        shuffled = geometry.shuffled_increments_null(**options)
+        lag = geometry.lag_cosine_null(dimension=dimension, **options)
+        line = geometry.line_noise_null(dimension=dimension, **options)
+        return {
+            "variance_rank": float(walk.observed),
+            "shuffled_mean": float(shuffled.mean),
+            "p_lower": float(shuffled.p_lower),
+            **_intervals(walk=walk, shuffled=shuffled, lag=lag, line=line),
+        }
+
+    def _growing(self, matrix: np.ndarray, dimension: int) -> dict[str, np.ndarray]:
+        """Return the ranks of growing windows, and what their nulls give, over the windows."""
+        options = self._options(matrix, max(1, self.draws // 4))
+        options["ends"] = self._ends(len(matrix)).tolist()
+        walks = geometry.random_walk_null(dimension=dimension, **options)
+        shuffles = geometry.shuffled_increments_null(**options)
+        return {
+            "growing_rank": walks.observed.astype(float),
+            **_intervals(growing_walk=walks, growing_shuffled=shuffles),
+        }
+
+    def _options(self, matrix: np.ndarray, draws: int) -> dict[str, Any]:
+        seed = self.random_state
+        return {"gram": matrix, "variance": self.variance, "n": draws, "random_state": seed}
+
+    @staticmethod
+    def _ends(count: int) -> np.ndarray:
+        """Return the sizes of the growing windows of `count` snapshots."""
+        return np.unique(np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Correct the p-values over blocks; add means by kind, and the distances of modules."""
@@ -174,18 +198,19 @@ class WeightRank(Observable):
             p_corrected=("block", _corrected(data.p_lower.values)),
             p_early_corrected=("block", _corrected(data.p_early.values)),
         )
-        by_kind = data[list(_GROWING)].assign_coords(block=kinds).groupby("block").mean()
+        growing = [name for name in data.data_vars if str(name).startswith("growing_")]
+        by_kind = data[growing].assign_coords(block=kinds).groupby("block").mean()
         # Only the windows that were ranked: a line through the steps between them would be broken.
         by_kind = by_kind.dropna("step", how="all").rename(block="kind", step="step_")
         by_kind.step_.attrs.update(long_name="last step of the run so far", units="steps")
-        data = data.assign({f"{name}_by_kind": by_kind[name] for name in _GROWING})
+        data = data.assign({f"{name}_by_kind": by_kind[name] for name in growing})
         data = data.assign(module_distance=_by_module(data.to_last))
         data.variance_rank.attrs.update(symbol=symbol(self.variance))
         return data
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the ranks beside their nulls, and what separates learning from a walk."""
-        return figures(self.variance)
+        return figures()
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return what the ranks, the early components and the learned matrices show."""
@@ -196,60 +221,19 @@ class WeightRank(Observable):
         """Heading and margin notes, which name the share of the variance."""
         return section(self.variance)
 
-    def _ranks(
-        self, matrix: np.ndarray, dimension: int
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        options: dict[str, Any] = {"gram": matrix, "variance": self.variance}
-        seed = self.random_state
-        walk = geometry.random_walk_null(
-            n=self.draws, random_state=seed, dimension=dimension, **options
-        )
-        shuffled = geometry.shuffled_increments_null(n=self.draws, random_state=seed, **options)
-        lag, line = (
-            null_of(n=self.draws, random_state=seed, dimension=dimension, **options)
-            for null_of in (geometry.lag_cosine_null, geometry.line_noise_null)
-        )
-        ends = np.unique(
-            np.geomspace(3, len(matrix), min(_WINDOWS, len(matrix) - 2)).round().astype(int)
-        )
-        fewer = max(1, self.draws // 4)
-        walks = geometry.random_walk_null(
-            n=fewer, random_state=seed, dimension=dimension, ends=ends.tolist(), **options
-        )
-        shuffles = geometry.shuffled_increments_null(
-            n=fewer, random_state=seed, ends=ends.tolist(), **options
-        )
-        whole = {
-            "variance_rank": float(walk.observed),
-            "walk_low": float(walk.interval[0]),
-            "walk_high": float(walk.interval[1]),
-            "shuffled_low": float(shuffled.interval[0]),
-            "shuffled_high": float(shuffled.interval[1]),
-            "shuffled_mean": float(shuffled.mean),
-            "lag_low": float(lag.interval[0]),
-            "lag_high": float(lag.interval[1]),
-            "line_low": float(line.interval[0]),
-            "line_high": float(line.interval[1]),
-            "p_lower": float(shuffled.p_lower),
-        }
-        growing = {
-            "ends": ends,
-            "growing_rank": walks.observed.astype(float),
-            "growing_walk_low": walks.interval[0],
-            "growing_walk_high": walks.interval[1],
-            "growing_shuffled_low": shuffles.interval[0],
-            "growing_shuffled_high": shuffles.interval[1],
-        }
-        return whole, growing
+    @property
+    def tables(self) -> Sequence[NumberTable]:  # type: ignore[override]
+        """What separates learning from a random walk, whose heads name the share."""
+        return [separating(self.variance)]
 
 
-_GROWING = (
-    "growing_rank",
-    "growing_walk_low",
-    "growing_walk_high",
-    "growing_shuffled_low",
-    "growing_shuffled_high",
-)
+def _intervals(**nulls: geometry.NullDistribution) -> dict[str, Any]:
+    """Return the ends of the 95 % interval of every null."""
+    return {
+        f"{name}_{end}": null.interval[i]
+        for name, null in nulls.items()
+        for i, end in enumerate(("low", "high"))
+    }
 
 
 class _Learned:
@@ -286,13 +270,6 @@ def _by_module(to_last: xr.DataArray) -> xr.DataArray:
     order = [m for m in dict.fromkeys(modules) if m in set(squares.block.values)]
     distance = (squares**0.5).sel(block=order).rename(block="layer")
     return distance.transpose("layer", "step")
-
-
-def _placed(count: int, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return `values` at the last step of each window, NaN elsewhere."""
-    result = np.full(count, np.nan)
-    result[positions] = values
-    return result
 
 
 def _corrected(p_values: np.ndarray) -> np.ndarray:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ...figures import Band, Column, Curves, Figure, NullComparison, Section, Table
+from ...figures import Band, Curves, Figure, NullComparison, Section
+from ...summary import NumberTable
 
+_NULLS = {
+    "walk": "random walk",
+    "shuffled": "shuffled increments",
+    "lag": "same cosine per lag",
+    "line": "line with noise",
+}
 _SUBSCRIPTS = str.maketrans("0123456789.", "₀₁₂₃₄₅₆₇₈₉.")
 
 
@@ -72,14 +79,10 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     below = int((data.p_corrected.values[known] < 0.05).sum())
     early = int((data.p_early_corrected.values[known] < 0.05).sum())
     ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
-    walk = float(np.nanmedian((data.walk_low + data.walk_high).values / 2))
-    learned, gaussian = (
-        float(np.nanmedian(data[name].values)) for name in ("learned_rank", "gaussian_rank")
-    )
-    own, chance = (
-        float(np.nanmedian(data[name].values))
-        for name in ("increment_participation_ratio", "walk_participation_ratio")
-    )
+    walk = _median((data.walk_low + data.walk_high) / 2)
+    learned, gaussian = _median(data.learned_rank), _median(data.gaussian_rank)
+    own = _median(data.increment_participation_ratio)
+    chance = _median(data.walk_participation_ratio)
     return [
         (
             f"The variance rank ({100 * variance:g} %) of {matrices} of {count} weight matrices is "
@@ -106,21 +109,19 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     ]
 
 
-def figures(variance: float) -> list[Figure]:
+def _median(values: xr.DataArray) -> float:
+    return float(np.nanmedian(values.values))
+
+
+def figures() -> list[Figure]:
     """Return the figures of the node."""
-    share = f"{100 * variance:g} %"
     return [
         NullComparison(
             "whole-run",
             "Variance rank of the whole run",
             value="variance_rank",
             rows="block",
-            bands=[
-                Band("walk_low", "walk_high", "random walk"),
-                Band("shuffled_low", "shuffled_high", "shuffled increments"),
-                Band("lag_low", "lag_high", "same cosine per lag"),
-                Band("line_low", "line_high", "line with noise"),
-            ],
+            bands=[Band(f"{name}_low", f"{name}_high", label) for name, label in _NULLS.items()],
             caption="Dots: measured. Bands, top to bottom as in the legend: 95 % of the draws.",
         ),
         Curves(
@@ -131,32 +132,49 @@ def figures(variance: float) -> list[Figure]:
             series=None,
             facet="kind",
             bands=[
-                Band("growing_walk_low_by_kind", "growing_walk_high_by_kind", "random walk"),
-                Band(
-                    "growing_shuffled_low_by_kind",
-                    "growing_shuffled_high_by_kind",
-                    "shuffled increments",
-                ),
+                Band(f"growing_{n}_low_by_kind", f"growing_{n}_high_by_kind", _NULLS[n])
+                for n in ("walk", "shuffled")
             ],
             caption="Mean over the matrices of one kind, from the first checkpoint up to each "
             "step.",
         ),
-        Table(
-            "separating",
-            "What tells learning from a random walk",
-            rows="block",
-            columns=[
-                Column("snapshots", "snapshots"),
-                Column("net_drift_ratio", "net drift (walk: 1)"),
-                Column("increment_rank", f"directions for {share}", over="increments"),
-                Column("increment_participation_ratio", "participation", over="increments"),
-                Column("walk_participation_ratio", "of a walk", over="increments"),
-                Column("early_energy", "measured", over="later motion in early components"),
-                Column("early_high", "97.5 % of shuffled", over="later motion in early components"),
-                Column("learned_rank", "measured", over=f"rank of W_T − W_0 ({share})"),
-                Column("gaussian_rank", "Gaussian", over=f"rank of W_T − W_0 ({share})"),
-            ],
-            caption="Net drift: |w_T − w_0|² over the sum of squared steps. Early components: 4 of "
-            "the first 30 % of the snapshots.",
-        ),
     ]
+
+
+def separating(variance: float) -> NumberTable:
+    """Return the table of what separates learning from a random walk."""
+    share, increments = f"{100 * variance:g} %", "increments"
+    early, learned = "later motion in early components", f"rank of W_T − W_0 ({share})"
+    use, of_walk = "participation ratio of the increments", "participation ratio of a random walk"
+    of_learned = "variance rank of the learned difference"
+    of_increments = "variance rank of the increments"
+    many = "directions"
+    return NumberTable(
+        "separating",
+        "What tells learning from a random walk",
+        (
+            ("snapshots", "snapshots used", "snapshots", "snapshots"),
+            (
+                "net_drift_ratio",
+                "squared net drift over squared increments",
+                "1",
+                "net drift (walk: 1)",
+            ),
+            ("increment_rank", of_increments, many, f"directions for {share}", increments),
+            ("increment_participation_ratio", use, many, "participation", increments),
+            ("walk_participation_ratio", of_walk, many, "of a walk", increments),
+            ("early_energy", "energy early in the path", "1", "measured", early),
+            (
+                "early_high",
+                "energy early in the path, shuffled increments, upper end",
+                "1",
+                "97.5 % of shuffled",
+                early,
+            ),
+            ("learned_rank", of_learned, many, "measured", learned),
+            ("gaussian_rank", "variance rank of a Gaussian matrix", many, "Gaussian", learned),
+        ),
+        rows="block",
+        caption="Net drift: |w_T − w_0|² over the sum of squared steps. Early components: 4 of "
+        "the first 30 % of the snapshots.",
+    )

@@ -122,17 +122,18 @@ def _seen(
             f"support has {rows.shape[0]} words and {rows.shape[1]} contexts; the orthants know "
             f"word {index} and context {other}."
         )
-    contexts = max(1, min(top, max(len(o.contexts) for o in groups)))
-    after = np.full((len(groups), words), "", dtype=object)
-    before = np.full((len(groups), contexts), "", dtype=object)
-    for i, orthant in enumerate(groups):
-        for j, z in enumerate(orthant.word_index[:words].tolist()):
-            after[i, j] = _most("after", rows, z, support.contexts)
-        for j, c in enumerate(orthant.context_index[:contexts].tolist()):
-            before[i, j] = _most("before", columns, c, support.words)
-    found = {"seen_after": (("orthant", "rank"), after.astype(str))}
-    if any(o.contexts for o in groups):
-        found["seen_before"] = (("orthant", "context_rank"), before.astype(str))
+    after = [
+        [_most("after", rows, z, support.contexts) for z in o.word_index[:words].tolist()]
+        for o in groups
+    ]
+    before = [
+        [_most("before", columns, c, support.words) for c in o.context_index[:top].tolist()]
+        for o in groups
+    ]
+    found = {"seen_after": (("orthant", "rank"), _filled(after, words, ""))}
+    if any(before):
+        contexts = max(map(len, before))
+        found["seen_before"] = (("orthant", "context_rank"), _filled(before, contexts, ""))
     return found
 
 
@@ -201,13 +202,17 @@ def _cloud(
 ) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return texts and weights of groups over (orthant, rank); empty and NaN where one ends."""
     longest = max(1, min(top, max(len(words) for words, _ in groups)))
-    texts = np.full((len(groups), longest), "", dtype=object)
-    weights = np.full((len(groups), longest), np.nan)
-    for i, (words, typicality) in enumerate(groups):
-        n = min(longest, len(words))
-        texts[i, :n] = [str(word) for word in words[:n]]
-        weights[i, :n] = typicality[:n]
-    rank = "rank" if kind == "word" else f"{kind}_rank"
-    weight = "typicality" if kind == "word" else f"{kind}_typicality"
-    dims = ("orthant", rank)
-    return {kind: (dims, texts.astype(str)), weight: (dims, weights)}
+    rank, weight = (
+        ("rank", "typicality") if kind == "word" else (f"{kind}_rank", f"{kind}_typicality")
+    )
+    texts = [[str(word) for word in words[:longest]] for words, _ in groups]
+    weights = [typicality[:longest] for _, typicality in groups]
+    return {
+        kind: (("orthant", rank), _filled(texts, longest, "")),
+        weight: (("orthant", rank), _filled(weights, longest, np.nan)),
+    }
+
+
+def _filled(rows: Sequence[Any], width: int, fill: Any) -> np.ndarray:
+    """Return rows of different lengths as one table, with `fill` behind those that end early."""
+    return np.array([[*row, *[fill] * (width - len(row))] for row in rows])

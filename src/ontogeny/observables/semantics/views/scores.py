@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,7 @@ from ....errors import ArgumentError, check_type
 from ....figures import Band, Curves, NullComparison, Section, attach
 from .words import SOURCE
 
+_NULLS = {"permuted": "random groups", "rotated": "rotated axes"}
 _SCORES = {
     "ami": "adjusted mutual information with word classes",
     "purity": "purity of word classes",
@@ -54,15 +56,8 @@ def coherence_view(scores: Mapping[int, semantics.Coherence]) -> xr.Dataset:
         if any(score is None for score in found):
             continue
         data[name] = ("dims", [s.value for s in found], {"long_name": title, "units": "1"})
-        bands = []
-        for null, label in (("permuted", "random groups"), ("rotated", "rotated axes")):
-            draws = [getattr(s, null) for s in found]
-            if any(d is None or not len(d) for d in draws):
-                continue
-            ends = np.array([np.quantile(d, [0.025, 0.975]) for d in draws])
-            data[f"{name}_{null}_low"] = ("dims", ends[:, 0])
-            data[f"{name}_{null}_high"] = ("dims", ends[:, 1])
-            bands.append(Band(f"{name}_{null}_low", f"{name}_{null}_high", label))
+        draws = {null: [getattr(s, null) for s in found] for null in _NULLS}
+        data, bands = _with_bands(data, "dims", draws, f"{name}_")
         figures.append(
             NullComparison(name, title[0].upper() + title[1:], value=name, rows="dims", bands=bands,
                            caption="Bands: 95 % of random groups of the same sizes and of random "
@@ -94,14 +89,8 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
         {"lift": ("distance", lift.by_distance, title)},
         coords={"distance": np.arange(len(lift.by_distance))},
     )
-    bands = []
-    for name, draws, label in (
-        ("permuted", lift.permuted, "random groups"), ("rotated", lift.rotated, "rotated axes"),
-    ):  # fmt: skip
-        if len(draws):
-            ends = _quantiles(draws)
-            data[f"{name}_low"], data[f"{name}_high"] = ("distance", ends[0]), ("distance", ends[1])
-            bands.append(Band(f"{name}_low", f"{name}_high", label))
+    draws = {null: getattr(lift, null).T for null in _NULLS}
+    data, bands = _with_bands(data, "distance", draws)
     figure = Curves(
         "lift", "Do contexts lead to words of their own signs?", value="lift", x="distance",
         series=None, bands=bands, x_scale="linear", y_scale="log",
@@ -126,12 +115,24 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
     return attach(data, section, [figure], statements)
 
 
-def _quantiles(draws: np.ndarray) -> np.ndarray:
-    """Return the ends of the 95 % band of each column, NaN where no draw has a number."""
-    ends = np.full((2, draws.shape[1]), np.nan)
-    known = np.isfinite(draws).any(axis=0)
-    ends[:, known] = np.nanquantile(draws[:, known], [0.025, 0.975], axis=0)
-    return ends
+def _with_bands(
+    data: xr.Dataset, dim: str, draws: Mapping[str, Sequence[Any]], prefix: str = ""
+) -> tuple[xr.Dataset, list[Band]]:
+    """Add the ends of the 95 % band along `dim` of every null with draws; also return the bands."""
+    bands = []
+    for null, label in _NULLS.items():
+        if any(each is None or not len(each) for each in draws[null]):
+            continue
+        band = Band(f"{prefix}{null}_low", f"{prefix}{null}_high", label)
+        low, high = np.transpose([_ends(each) for each in draws[null]])
+        data = data.assign({band.lower: (dim, low), band.upper: (dim, high)})
+        bands.append(band)
+    return data, bands
+
+
+def _ends(draws: np.ndarray) -> np.ndarray:
+    known = np.isfinite(draws).any()
+    return np.nanquantile(draws, [0.025, 0.975]) if known else np.full(2, np.nan)
 
 
 def _sentence(p: int, score: semantics.Coherence) -> str:
