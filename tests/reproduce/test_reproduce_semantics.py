@@ -244,7 +244,7 @@ def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
     P, S = (sooner, later) if early else (later, sooner)
     overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
-    run = xr.Dataset({"overlap": overlap, "shuffled_to": ("step", [0.15] * 4)})
+    run = xr.Dataset({"overlap": overlap, "shuffled_high": ("step", [0.15] * 4)})
     assert transformer._of_start([run]).holds is leads
 
 

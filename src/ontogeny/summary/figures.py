@@ -66,7 +66,8 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
 def figure_of_runs(figure: Any) -> Any:
     """Return a figure with runs side by side: one line, row or panel a run.
 
-    What was a line or a row gets a panel of its own, unless there are panels already.
+    What was a line or a row gets a panel of its own, unless there are panels already. A figure
+    that names the runs itself stays as it is.
 
     Examples
     --------
@@ -74,6 +75,8 @@ def figure_of_runs(figure: Any) -> Any:
     >>> found.series, found.facet
     ('run', 'set')
     """
+    if "run" in figure.names():
+        return figure
     changes: dict[type[Figure], dict[str, Any]] = {
         Curves: {"series": "run", "facet": figure.facet or getattr(figure, "series", None)},
         NullComparison: {"rows": "run", "facet": figure.facet or getattr(figure, "rows", None)},

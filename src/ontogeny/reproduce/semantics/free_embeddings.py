@@ -12,8 +12,8 @@ import xarray as xr
 from ... import semantics
 from ...observables.semantics import ufm_view
 from ..tasks import organism_world
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from .recipe import Findings, Materials
 
 __all__ = ["FreeSize", "measure_free_embeddings"]
 

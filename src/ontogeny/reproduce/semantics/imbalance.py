@@ -14,11 +14,11 @@ import xarray as xr
 
 from ... import semantics
 from ...figures import Band, Curves, Section, attach
-from ...summary import over_seeds
+from ...quantities import Quantity
+from ...summary import mean_of_seeds
 from .. import tasks, training
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from ..view import curves
-from .recipe import Findings, Materials
 
 __all__ = ["ImbalanceSize", "measure_imbalance"]
 
@@ -222,11 +222,8 @@ def _steps(since: np.ndarray, chosen: slice) -> str:
 
 
 def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
-    data = over_seeds({label: [one[["right"]] for one in runs] for label, runs in found.items()})
-    data = data.assign(chance=0.5)
-    data.right.attrs.update(long_name="share of right answers", units="1")
-    figure = curves(
-        "right", "Which question is answered when", "right", series="question", facet="run",
+    figure = Curves(
+        "right", "Which question is answered when", value="right", series="question", facet="run",
         x_scale="linear", bands=[Band("chance", "chance", "chance")],
     )  # fmt: skip
     section = Section(
@@ -237,7 +234,11 @@ def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         null="Equal classes of the same digits, and the digits exchanged.",
         care="Some digits are harder than others: compare with the equal classes.",
     )
-    return attach(data, section, [figure])
+    taken = {
+        label: [one[["right"]].assign(chance=0.5) for one in runs] for label, runs in found.items()
+    }
+    right = Quantity("right", "share of right answers", figure=False)
+    return mean_of_seeds(taken, [right], section, figures=[figure])
 
 
 def _joined(times: np.ndarray) -> str:

@@ -11,8 +11,8 @@ from ... import semantics
 from ...errors import ArgumentError
 from ...figures import Band, NullComparison, Section, attach
 from ...observables import semantics_page
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from .recipe import Findings, Materials
 
 __all__ = ["OrthantSize", "measure_orthants"]
 
