@@ -368,9 +368,7 @@ def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(shallow, deep
     assert verdict_on("depth", scaled(depths)).holds is grows
 
 
-@pytest.mark.parametrize(
-    ("below", "holds"), [(0, False), (1, False), (3, None), (16, True)]
-)
+@pytest.mark.parametrize(("below", "holds"), [(0, False), (1, False), (3, None), (16, True)])
 def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds):
     run = ranks([3.0] * 11)
     run["p_lower"] = ("block", np.where(np.arange(16) < below, 0.01, 1.0))

@@ -8,7 +8,7 @@ import xarray as xr
 from ..observables.attention.readout import settling_step
 from ..semantics import first_crossing, learning_order
 from .evidence import LEVEL, Found, each, if_finite, listed, spread, unanimous
-from .judges import growing_null
+from .ranks import growing_null
 from .verdicts import Verdict
 
 __all__ = ["attention_and_rank"]

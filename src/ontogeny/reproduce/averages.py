@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..figures import Curves, Figure, NullComparison, Scatter, Section
+from ..figures import Band, Curves, Figure, NullComparison, Scatter, Section
 from ..observables import Observable
 from ..quantities import Quantity
 from ..summary import mean_of_seeds
 from ..summary.figures import default_figures
+from .ranks import below_random_order, by_kind
 
-__all__ = ["average_node", "by_kind"]
+__all__ = ["average_node"]
 
 _MOST = 8  # values in a sentence
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {
@@ -56,39 +57,26 @@ def average_node(
     claim, source
         What the paper says, and where.
     """
-    first = next(iter(runs.values()))[0]
+    found = {
+        label: [_prepared(observable, node) for node in nodes] for label, nodes in runs.items()
+    }
+    first = next(iter(found.values()))[0]
     quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
     special = list(observable.figures(first, {}))
     if observable.kind == "commutators":
         special.append(_AGAINST_LOSS)
-    found = {label: [_prepared(observable, node) for node in nodes] for label, nodes in runs.items()}
-    drawn = [*default_figures(next(iter(found.values()))[0], quantities), *special]
+    drawn = [*default_figures(first, quantities), *special]
     names = _drawn_names(drawn)
     section = (observable.section or Section(observable.name, "")).filled(observable.arguments())
+    below = _below(runs) if observable.kind == "weight-rank" else []
     return mean_of_seeds(
         {label: [_numbers(node, names) for node in nodes] for label, nodes in found.items()},
         quantities,
         dataclasses.replace(section, source=source),
         figures=special,
-        words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn)],
+        words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
         role="motion",  # means have no rows, and say nothing of development by themselves
     )
-
-
-def by_kind(node: xr.Dataset) -> xr.Dataset:
-    """Return the numbers of weight matrices as means over those of one kind.
-
-    Examples
-    --------
-    >>> blocks = ["layers.0.q_proj.weight", "layers.1.q_proj.weight"]
-    >>> node = xr.Dataset({"variance_rank": ("block", [3.0, 5.0])}, {"block": blocks})
-    >>> by_kind(node).variance_rank.to_series().to_dict()
-    {'q_proj': 4.0}
-    """
-    kinds = [str(block).rsplit(".", 2)[-2] for block in node.block.values]
-    own = [name for name, values in node.data_vars.items() if "block" in values.dims]
-    numbers = node[[name for name in own if node[name].dtype.kind in "fiub"]]
-    return numbers.astype(float).assign_coords(block=kinds).groupby("block").mean()
 
 
 def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:
@@ -115,49 +103,63 @@ def _numbers(node: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 # ---- sentences ----------------------------------------------------------------------------------
 
 
+def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
+    for label, nodes in runs.items():
+        count, tested, _ = below_random_order(nodes)
+        start = f"{label}: " if len(runs) > 1 else ""
+        yield (
+            f"{start}{count} of {tested} matrices have a lower rank than the same increments in "
+            "random order (p < .05 each, uncorrected)."
+        )
+
+
 def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
     """Say what the first figure shows; dots beside their nulls go before curves."""
     order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
     figure: Any = next(each for each in order if isinstance(each, NullComparison | Curves))
     for label in data.run.values if "run" in data.dims else [None]:
-        one = data if label is None else data.sel(run=label)
-        head = f"{figure.title}: " if label is None else f"{label}, {_lower(figure.title)}: "
-        yield head + _values(one, figure) + "."
-
-
-def _lower(title: str) -> str:
-    return title[:1].lower() + title[1:]
+        one, start = (data, "") if label is None else (data.sel(run=label), f"{label}: ")
+        yield f"{start}{figure.title}{_values(one, figure)}."
 
 
 def _values(data: xr.Dataset, figure: Any) -> str:
-    value = data[figure.value]
-    within = ""
+    """Return ``" at steps 0 and 9: m=1 0.12 and 0.98 ± 0.01 (most frequent label 0.13)"``."""
+    value, where = data[figure.value], ""
     dims = [str(dim) for dim in value.dims if dim != "step"]
-    if figure.facet in dims and np.prod([value.sizes[dim] for dim in dims]) > _MOST:
-        data = data.isel({figure.facet: -1})
-        within = f"{data[figure.facet].values}: "
-        dims.remove(figure.facet)
     if "step" in value.dims:
         data = data.dropna("step", how="all", subset=[figure.value])
-        within = f"steps {int(data.step[0]):,} and {int(data.step[-1]):,}: {within}"
-    labels = itertools.product(*(data[dim].values for dim in dims))
-    each = [_value(data.sel(dict(zip(dims, at, strict=True))), figure, at) for at in labels]
-    return within + ", ".join(each)
+        where = f" at steps {int(data.step[0]):,} and {int(data.step[-1]):,}"
+    if figure.facet in dims and np.prod([value.sizes[dim] for dim in dims]) > _MOST:
+        data = data.isel({figure.facet: -1})
+        where += f", {data[figure.facet].values}"
+        dims.remove(figure.facet)
+    labels = list(itertools.product(*(data[dim].values for dim in dims)))
+    parts = [data.sel(dict(zip(dims, at, strict=True))) for at in labels]
+    nulls = [_nulls(part, figure.bands) for part in parts]
+    alike = len(set(nulls)) == 1
+    texts = [
+        f"{' · '.join(map(str, at))} {_number(part, figure.value)}".strip()
+        + ("" if alike else f" ({null})")
+        for at, part, null in zip(labels, parts, nulls, strict=True)
+    ]
+    return f"{where}: {', '.join(texts)}" + (f"; {nulls[0]}" if alike and nulls[0] else "")
 
 
-def _value(data: xr.Dataset, figure: Any, labels: Sequence[Any]) -> str:
-    """Return ``"m=1 0.12 and 0.98 ± 0.01 (most frequent label 0.13)"``."""
-    name = figure.value
-    last = data if "step" not in data[name].dims else data.isel(step=-1)
-    sd = float(last[f"{name}_sd"])
-    text = f"{float(last[name]):.3g}" + (f" ± {sd:.2g}" if np.isfinite(sd) else "")
-    if "step" in data[name].dims:
-        text = f"{float(data[name][0]):.3g} and {text}"
-    beside = "; ".join(_null(last, band) for band in figure.bands)
-    words = " · ".join(map(str, labels))
-    return f"{words} {text}".strip() + (f" ({beside})" if beside else "")
+def _number(data: xr.Dataset, name: str) -> str:
+    """Return the first and the last mean, the latter with its SD."""
+    last = _last(data)
+    text, sd = f"{float(last[name]):.3g}", float(last[f"{name}_sd"])
+    text += f" ± {sd:.2g}" if np.isfinite(sd) else ""
+    return f"{float(data[name][0]):.3g} and {text}" if "step" in data[name].dims else text
 
 
-def _null(data: xr.Dataset, band: Any) -> str:
-    low, high = (f"{float(data[end]):.3g}" for end in (band.lower, band.upper))
-    return f"{band.label} {low}" + (f" to {high}" if high != low else "")
+def _nulls(data: xr.Dataset, bands: Sequence[Band]) -> str:
+    last, words = _last(data), []
+    for band in bands:
+        low, high = (f"{float(last[end]):.3g}" for end in (band.lower, band.upper))
+        words.append(f"{band.label} {low}" + (f" to {high}" if high != low else ""))
+    return "; ".join(words)
+
+
+def _last(data: xr.Dataset) -> xr.Dataset:
+    return data.isel(step=-1) if "step" in data.dims else data

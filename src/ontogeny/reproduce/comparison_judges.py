@@ -19,7 +19,7 @@ from .evidence import (
     spread,
     unanimous,
 )
-from .judges import MORE, below_random_order, span, whole_ranks
+from .ranks import MORE, below_random_order, span, whole_ranks
 from .verdicts import Verdict
 
 __all__ = ["architecture", "equal_loss", "forgetting", "stated"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .averages import by_kind
 from .evidence import (
     LEVEL,
     Found,
@@ -20,12 +19,10 @@ from .evidence import (
     spread,
     unanimous,
 )
+from .ranks import MORE, below_random_order, by_kind, growing_null, span, whole_ranks
 from .verdicts import Verdict
 
-__all__ = ["MORE", "below_random_order", "growing_null", "low_ranks", "sizes", "span", "whole_ranks"]
-
-MORE = 0.5
-"""Dimensions by which a rank counts as higher."""
+__all__ = ["low_ranks", "sizes"]
 
 _SOLVED = 0.9  # accuracy of every m that is trained
 
@@ -38,7 +35,8 @@ def low_ranks(found: Found) -> list[Verdict]:
     (runs,) = found["weight-rank"].values()
     means = [by_kind(run) for run in runs]
     kinds = [str(kind).removesuffix("_proj").upper() for kind in means[0].block.values]
-    rank, drift = (each(means, lambda run: run[n]) for n in ("variance_rank", "net_drift_ratio"))
+    rank = each(means, lambda run: run.variance_rank)
+    drift = each(means, lambda run: run.net_drift_ratio)
     vo, qk = ([i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK"))
     lower = rank[:, vo].max(axis=1) < rank[:, qk].min(axis=1)
     beyond, p = more_often(int(lower.sum()), len(lower), 1 / 6)
@@ -75,17 +73,6 @@ def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def below_random_order(runs: Sequence[xr.Dataset]) -> tuple[int, int, float]:
-    """Return how many matrices have a lower rank than in random order, of how many, and p.
-
-    The p-value is that of as many by chance (binomial; matrices of a run are not independent, so
-    it is too small rather than too large).
-    """
-    p_lower = np.concatenate([run.p_lower.values for run in runs])
-    count, tested = int((p_lower < LEVEL).sum()), int(np.isfinite(p_lower).sum())
-    return count, tested, more_often(count, tested, LEVEL)[1]
-
-
 def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether the rank falls early, unless random paths of the same steps do so too."""
     measured = [_fall(run.growing_rank_by_kind) for run in runs]
@@ -102,12 +89,6 @@ def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
         "; ".join(f"{name}: {_falling(null)}" for name, null in nulls.items())
         + "; half a dimension counts",
     )
-
-
-def growing_null(run: xr.Dataset, null: str) -> xr.DataArray:
-    """Return the middle of a null's ranks of the run so far."""
-    low, high = (run[f"growing_{null}_{end}_by_kind"] for end in ("low", "high"))
-    return (low + high) / 2
 
 
 def _fall(growing: xr.DataArray) -> tuple[float, float, float]:
@@ -219,14 +200,3 @@ def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
         f"trained on {most}; {named(sets, right, 2)}",
         f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
     )
-
-
-def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
-    """Return the rank of each seed's whole run, mean over its matrices."""
-    return each(runs, lambda run: run.variance_rank.mean())
-
-
-def span(runs: Sequence[xr.Dataset], null: str) -> str:
-    """Return ``"1.7 to 3.0"``, where 95 % of a null's ranks lie, mean over matrices and seeds."""
-    low, high = (each(runs, lambda run: run[f"{null}_{end}"].mean()) for end in ("low", "high"))
-    return f"{low.mean():.1f} to {high.mean():.1f}"

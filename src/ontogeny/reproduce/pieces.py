@@ -81,4 +81,3 @@ class Pieces:
         if changed:
             self.note(f"{name} is measured again: {'; '.join(changed)}")
         return None if changed else cell
-

@@ -11,8 +11,8 @@ import xarray as xr
 
 from ... import semantics
 from ...observables.semantics import ufm_view
-from ..tasks import organism_world
 from ..recipe import Findings, Materials
+from ..tasks import organism_world
 from ..verdicts import Verdict
 
 __all__ = ["FreeSize", "measure_free_embeddings"]

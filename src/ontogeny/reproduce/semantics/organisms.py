@@ -16,8 +16,8 @@ from ...observables.semantics import concepts_view, confusion_view, tree_view
 from ...quantities import Quantity
 from ...summary import mean_of_seeds
 from .. import tasks, training
-from ..recipe import Findings, Materials
 from ..evidence import LEVEL, joined
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
 __all__ = ["OrganismSize", "measure_organisms"]

@@ -14,10 +14,10 @@ from ...figures import Band, Curves, Scatter, Section
 from ...quantities import Quantity
 from ...summary import mean_of_seeds
 from .. import training
-from .free_embeddings import first_lead
-from ..recipe import Findings, Materials
 from ..evidence import LEVEL, joined
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
+from .free_embeddings import first_lead
 
 __all__ = ["TransformerSize", "measure_transformer"]
 
