@@ -134,7 +134,9 @@ def test_more_seeds_join_a_folder_without_touching_those_that_are_there(tmp_path
 
 def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
     record_marker_runs(tmp_path, tiny(steps=2), seeds=[0])
-    with pytest.raises(ArgumentError, match=r"holds a training with run\.steps=2, not 3"):
+    with pytest.raises(
+        ArgumentError, match=r"holds another training \(run\.steps: 2 -> 3; steps: 2 -> 3\)"
+    ):
         record_marker_runs(tmp_path, tiny(steps=3), seeds=[0])
     other = tmp_path / "other"
     other.mkdir()
@@ -145,7 +147,7 @@ def test_another_training_in_the_folder_is_refused_by_name(tmp_path):
 
 def test_other_checkpoints_in_the_folder_are_refused_rather_than_left_as_they_are(tmp_path):
     record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=2)
-    with pytest.raises(ArgumentError, match="every=2, not 1"):
+    with pytest.raises(ArgumentError, match="every: 2 -> 1"):
         record_marker_runs(tmp_path, tiny(steps=2), seeds=[0], every=1)
 
 

@@ -9,7 +9,7 @@ import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -72,6 +72,13 @@ class Materials:
         """Return the support matrix of the text, of contexts of 2 to 6 words."""
         self.progress.note(f"counting the contexts of {self.title}")
         return semantics.support_matrix(self.words, vocab_size, n_contexts)
+
+    def of_seeds(
+        self, name: str, label: str, seeds: Sequence[int], measure: Callable[[int], xr.Dataset]
+    ) -> list[xr.Dataset]:
+        """Return what ``measure(seed)`` gives of every seed, each a piece of its own."""
+        self.progress.note(f"{label}: {len(seeds)} seeds")
+        return [self.pieces.kept(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
 
     def description(self) -> str:
         """Return a sentence on how much text there is, and whether it is in one piece."""

@@ -54,12 +54,13 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     flow = {rule: kept(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
     found: dict[str, list[xr.Dataset]] = {}
     for i, (label, (majorities, minorities, uneven)) in enumerate(_DIGITS.items()):
-        materials.progress.note(f"digits, {label}: {len(size.seeds)} seeds")
         ratio = size.ratio if uneven else 1
-        found[label] = [
-            kept(f"digits-{i}-{s}", partial(_digits, majorities, minorities, ratio, size, s))
-            for s in size.seeds
-        ]
+        found[label] = materials.of_seeds(
+            f"digits-{i}",
+            f"digits, {label}",
+            size.seeds,
+            partial(_digits, majorities, minorities, ratio, size),
+        )
     verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(found)]
     return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(found)})
 

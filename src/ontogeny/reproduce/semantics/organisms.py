@@ -53,13 +53,12 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     )
     found: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
-        materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [
-            materials.pieces.kept(
-                f"{loss}-{rate:g}-{seed}", partial(_run, world, basis, loss, rate, size, seed)
-            )
-            for seed in size.seeds
-        ]
+        found[label] = materials.of_seeds(
+            f"{loss}-{rate:g}",
+            f"transformer, {label}",
+            size.seeds,
+            partial(_run, world, basis, loss, rate, size),
+        )
     first = found[next(iter(_RUNS))][0]
     shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])

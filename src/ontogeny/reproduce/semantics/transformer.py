@@ -66,13 +66,12 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     """Return when a transformer learns each concept of a text, by loss and seed."""
     support = materials.support(size.vocab_size, size.n_contexts)
     corpus = _corpus(support, size)
-    found: dict[str, list[xr.Dataset]] = {}
-    for loss, label in _LOSSES.items():
-        materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [
-            materials.pieces.kept(f"{loss}-{seed}", partial(_run, corpus, loss, size, seed))
-            for seed in size.seeds
-        ]
+    found = {
+        label: materials.of_seeds(
+            loss, f"transformer, {label}", size.seeds, partial(_run, corpus, loss, size)
+        )
+        for loss, label in _LOSSES.items()
+    }
     square, entropy = found.values()
     verdicts = [
         _of_order("square loss: larger singular values are learned first", square),
