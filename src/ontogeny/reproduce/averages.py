@@ -135,7 +135,7 @@ def _values(data: xr.Dataset, figure: Any) -> str:
         dims.remove(figure.facet)
     labels = list(itertools.product(*(data[dim].values for dim in dims)))
     parts = [data.sel(dict(zip(dims, at, strict=True))) for at in labels]
-    nulls = [_nulls(part, figure.bands) for part in parts]
+    nulls = [_nulls(part, figure.bands[:2]) for part in parts]  # the figure shows all
     alike = len(set(nulls)) == 1
     texts = [
         f"{' · '.join(map(str, at))} {_number(part, figure.value)}".strip()
