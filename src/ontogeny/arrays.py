@@ -13,8 +13,6 @@ from array_api_compat import array_namespace, is_numpy_array, is_torch_array
 
 from .errors import ArgumentError, NonFiniteError
 
-__all__ = ["Array", "is_array", "matrix", "namespace", "to_numpy"]
-
 Array: TypeAlias = Any  # numpy.ndarray or torch.Tensor; results are of the kind of the input
 
 

@@ -13,8 +13,6 @@ from .errors import ArgumentError
 from .study import Progress, open_study, read_study
 from .study.progress import Silent
 
-__all__ = ["STUDY", "run_demo"]
-
 _WORKERS = 2
 _STEPS = 700  # fewer than the default run: the whole demo is to take four minutes on two cores
 

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["moved_name"]
-
 
 def moved_name(name: str, names: Iterable[str], old: str, new: str) -> Any:
     """Return what is now ``new.name``, for the ``__getattr__`` of the module `old`.

@@ -21,25 +21,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ArgumentError",
-    "BatchInvarianceError",
-    "CheckpointError",
-    "LayerMatchError",
-    "NonFiniteError",
-    "OntogenyError",
-    "StoreError",
-    "check_choice",
-    "check_flag",
-    "check_iterable",
-    "check_number",
-    "check_texts",
-    "check_type",
-    "check_whole",
-    "suggestion",
-]
-
-
 LARGEST_WHOLE = 2**63 - 1
 """The largest whole number of 64 bits: what arrays, results and study files can hold."""
 

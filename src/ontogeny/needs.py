@@ -2,108 +2,27 @@
 
 Equal needs are read once. Needs with the same pass key share their forward passes, others get
 passes of their own, so that adding an observable never changes another one's numbers (decision 2).
-A need says itself how it is read, in terms of a `Source`: a model with an input set. This module
-therefore imports no model code, and another package adds a need by subclassing `Need`.
+A need says itself how it is read, in terms of its source: a model with an input set, the
+`ModelSource` of `ontogeny.capture`. This module therefore imports no model code, and another
+package adds a need by subclassing `Need`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .errors import ArgumentError, check_choice
 
-__all__ = [
-    "Activations",
-    "Attention",
-    "Gradients",
-    "InputSet",
-    "Losses",
-    "Model",
-    "Need",
-    "Reference",
-    "Series",
-    "Source",
-    "Weights",
-]
-
 MASK_FRACTION = 0.15
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
 
 
-class Source(Protocol):
-    """A model and the input set of one need, as `ontogeny.capture` offers them to it."""
-
-    @property
-    def model(self) -> Any:
-        """The module, in evaluation mode. Leave it as it is."""
-        ...
-
-    @property
-    def inputs(self) -> Any:
-        """The `Inputs`, padded the way that the model takes them."""
-        ...
-
-    @property
-    def settings(self) -> Any:
-        """The `ReadingSettings`: batch size, device and positions."""
-        ...
-
-    def layers(self, patterns: Sequence[str]) -> tuple[str, ...]:
-        """Return the labels of the modules that patterns match."""
-        ...
-
-    def pass_key(
-        self,
-        corruption: tuple[float, int] | None = None,
-        eager: bool = False,
-        layers: Sequence[str] = (),
-    ) -> Hashable:
-        """Return the key of a forward pass that is stopped after `layers`.
-
-        `corruption` is the share of masked tokens and its seed; with `eager`, the attention is
-        computed by the implementation that returns its maps.
-        """
-        ...
-
-    def masked(self, objective: str) -> bool:
-        """Return whether the model predicts masked tokens; ``"auto"`` asks the model's class."""
-        ...
-
-    def activation_collector(
-        self, layers: Sequence[str], tokens: str, max_tokens: int | None, random_state: int
-    ) -> Any:
-        """Return what takes activations out of a pass."""
-        ...
-
-    def attention_collector(
-        self, layers: str | Sequence[str], tokens: str, top: Sequence[int]
-    ) -> Any:
-        """Return what takes reduced attention maps out of a pass."""
-        ...
-
-    def loss_collector(self) -> Any:
-        """Return what takes the loss of every text out of a pass."""
-        ...
-
-    def gradients(self, need: Gradients) -> Any:
-        """Return the model with a loss."""
-        ...
-
-    def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
-        """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""
-        ...
-
-    def tensors_read_for_attention(self, layers: str | Sequence[str]) -> set[str]:
-        """Return the stored tensors that a pass up to the attention of `layers` reads."""
-        ...
-
-    def width(self, layers: Sequence[str]) -> int:
-        """Return the number of features that layers give together for one token."""
-        ...
+Source: TypeAlias = Any
+"""A model with the input set of a need: an `ontogeny.capture.ModelSource`."""
 
 
 class Need:

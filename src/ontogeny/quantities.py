@@ -26,8 +26,6 @@ from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, check_choice
 
-__all__ = ["Measured", "Quantity"]
-
 
 @dataclass(frozen=True)
 class Quantity:

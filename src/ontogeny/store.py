@@ -26,21 +26,6 @@ import xarray as xr
 
 from .errors import StoreError
 
-__all__ = [
-    "Cell",
-    "difference",
-    "is_gone",
-    "plain",
-    "read_cell",
-    "read_header",
-    "sweep",
-    "temporary",
-    "write_cell",
-    "write_json",
-    "write_whole",
-    "writer",
-]
-
 _FORMAT = "ontogeny-cell-1"
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days

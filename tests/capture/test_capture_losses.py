@@ -137,7 +137,7 @@ def test_auto_reads_the_objective_off_the_class(family, objective):
 
 
 def test_auto_asks_where_the_class_does_not_tell():
-    with pytest.raises(ArgumentError, match=r"OwnModel does not tell.*objective='causal'"):
+    with pytest.raises(ArgumentError, match=r"OwnModel does not show.*objective='causal'"):
         capture.losses(OwnModel(), inputs_of())
 
 

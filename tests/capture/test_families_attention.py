@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from helpers.family_models import HEADS, LAYERS, NAMES, build, inputs_of, token_lists
-from ontogeny.capture import attention_entropy, match_attention
+from ontogeny.capture import attention_entropy
+from ontogeny.capture.layers import match_attention
 from ontogeny.errors import LayerMatchError
 
 

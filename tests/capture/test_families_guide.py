@@ -4,7 +4,7 @@ import doctest
 import re
 
 from helpers.paths import GUIDES
-from ontogeny.capture import FAMILIES
+from ontogeny.capture.families import FAMILIES
 
 GUIDE = GUIDES / "families.md"
 

@@ -29,6 +29,12 @@ def study(tmp_path_factory):
     return folder / "run", folder / "study"
 
 
+def _read_all(tree):
+    # DataTree.load leaves out a variable that is called as a node is.
+    for node in tree.children.values():
+        node.to_dataset().load()
+
+
 def _truncate(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -49,7 +55,7 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(study, tmp_path, dama
         content = path.read_bytes()
         damage(path)
         with pytest.raises(StoreError, match="ontogeny run") as caught:
-            og.open_study(tmp_path / "s").result.load()
+            _read_all(og.open_study(tmp_path / "s").result)
         parts = path.relative_to(result).parts
         assert "/".join(parts) in str(caught.value)
         if len(parts) == 3:
@@ -61,9 +67,10 @@ def test_damage_to_any_file_of_a_result_is_refused_by_name(study, tmp_path, dama
 def test_opening_reads_no_chunk_and_using_one_checks_it(study, tmp_path, monkeypatch):
     shutil.copytree(study[1], tmp_path / "s")
     hashed, entry = [], checksums._entry
-    monkeypatch.setattr(checksums, "_entry", lambda path: hashed.append(path.name) or entry(path))
+    monkeypatch.setattr(checksums, "_entry", lambda path: hashed.append(path) or entry(path))
     result = og.open_study(tmp_path / "s").result
-    assert hashed and all(name.startswith(".") for name in hashed)
+    read = {path.parent.name for path in hashed if not path.name.startswith(".")}
+    assert read <= {str(name) for node in result.children.values() for name in node.coords}
     chunk = tmp_path / "s" / "result.zarr" / "loss" / "loss" / "0"
     _flip(chunk)
     result["activation-decay"].load()

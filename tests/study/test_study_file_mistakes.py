@@ -142,5 +142,5 @@ def test_kinds(value, hint, fits):
 def test_a_negative_seed_and_a_misspelt_input_set_are_refused(place):
     with pytest.raises(ArgumentError, match="random_state must be a whole number of at least 0"):
         _study(place, "[observables]", random_state=-3)
-    with pytest.raises(ArgumentError, match=r"on='tetx' names no input set.*Did you mean 'text'"):
+    with pytest.raises(ArgumentError, match=r"on must be one of 'text'; got 'tetx'.*'text'\?"):
         _study(place, "[observables]", on='"tetx"').plan()

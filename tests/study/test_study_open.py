@@ -14,9 +14,9 @@ import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.errors import StoreError
 from ontogeny.study import folder as folder_module
-from ontogeny.study import merge
-from ontogeny.study.folder import OpenResult
+from ontogeny.study import merge, opened
 from ontogeny.study.merge import write_result
+from ontogeny.study.opened import OpenResult
 
 MODELS = developing((0, 1, 2, 4))
 REPLACED = "no longer the result that was opened.*Open it again"
@@ -102,7 +102,7 @@ def test_an_open_result_knows_itself_after_pickling(tmp_path):
 
 def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, monkeypatch):
     study = _study(tmp_path / "s", 1)
-    check, runs = folder_module.check_files, [2]
+    check, runs = opened.check_files, [2]
 
     def meanwhile(path, *, chunks):
         if runs:
@@ -112,7 +112,7 @@ def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, mo
             raise StoreError("a file of the old list is not as it was written")
         return check(path, chunks=chunks)
 
-    monkeypatch.setattr(folder_module, "check_files", meanwhile)
+    monkeypatch.setattr(opened, "check_files", meanwhile)
     assert study.result["node"].x.values.tolist() == [2.0] * 3
 
 

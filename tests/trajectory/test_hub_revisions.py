@@ -140,7 +140,7 @@ def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp
 
 def test_a_server_that_stays_busy_is_a_clear_error(hub, tmp_path, naps):
     hub.faults += [("/refs", 503)] * 10
-    with pytest.raises(CheckpointError, match=r"could not be had from the Hub: .*503"):
+    with pytest.raises(CheckpointError, match=r"could not be downloaded from the Hub: .*503"):
         opened(hub, tmp_path)
     assert len(hub.faults) == 4  # asked six times
     assert naps == sorted(naps)

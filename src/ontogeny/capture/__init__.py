@@ -10,15 +10,15 @@ from .embeddings import (
     context_embeddings,
     word_embeddings,
 )
-from .families import FAMILIES, Family, family_of
+from .families import family_of
 from .gradients import GradientReading, gradients, untouched
 from .invariance import Invariance, check_batch_invariance
-from .layers import match_attention, match_layers
+from .layers import match_layers
 from .listing import LayerInfo, list_layers
-from .objectives import loss_names, make_loss
+from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
-from .reading import PassKey, modules_read, read, sources
+from .reading import ModelSource, PassKey, modules_read, read, sources
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -26,12 +26,11 @@ from .tcav import tcav
 from .weights import match_blocks
 
 __all__ = [
-    "FAMILIES",
     "ContextEmbeddings",
-    "Family",
     "GradientReading",
     "Invariance",
     "LayerInfo",
+    "ModelSource",
     "PassKey",
     "ReadingSettings",
     "Target",
@@ -50,8 +49,6 @@ __all__ = [
     "list_layers",
     "loss_names",
     "losses",
-    "make_loss",
-    "match_attention",
     "match_blocks",
     "match_layers",
     "modules_read",

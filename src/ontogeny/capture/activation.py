@@ -14,8 +14,6 @@ from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Batch, Inputs, TokenSample
 from .forward import first_tensor
 
-__all__ = ["ActivationCollector"]
-
 
 class ActivationCollector:
     """Copies the sampled rows of module outputs into one float32 buffer per layer.

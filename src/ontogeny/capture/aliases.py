@@ -15,8 +15,6 @@ from typing import Any
 
 from .families import ALIASES, FAMILIES, Family, family_of
 
-__all__ = ["Aliases", "attention_aliases", "block_aliases", "site_aliases"]
-
 _IN_SOME_BLOCKS = re.compile(
     r"layers(?:\[(?P<index>[^\[\]]+)\]|\.(?P<part>[^.]+))(?:\.(?P<name>\w+))?"
 )
@@ -113,9 +111,9 @@ def attention_aliases(model: Any) -> Aliases:
 
 
 def block_aliases(names: Iterable[str]) -> Aliases:
-    """Return the short names of weight matrices; the tensors' names tell the family.
+    """Return the short names of weight matrices; the family follows from the tensors' names.
 
-    Families that share their names for tensors need not be told apart.
+    Families with the same names for tensors need not be distinguished.
     """
     family = family_of_tensors(names)
     if family is None:

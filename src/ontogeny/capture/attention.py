@@ -14,8 +14,6 @@ from torch import Tensor
 from ..errors import LayerMatchError, NonFiniteError
 from ..inputs import Batch, Inputs
 
-__all__ = ["AttentionCollector", "attention_map"]
-
 _ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 
 

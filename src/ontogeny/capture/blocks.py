@@ -17,8 +17,6 @@ from .families import Family
 from .fused import FUSED_PARTS, part_index
 from .sites import split_label
 
-__all__ = ["WeightBlock", "weight_block"]
-
 
 @dataclass(frozen=True, eq=False)
 class WeightBlock:

@@ -13,8 +13,6 @@ from ..inputs import Batch
 from .forward import Enough, run
 from .sites import watched
 
-__all__ = ["Collector", "feed"]
-
 
 class Collector(Protocol):
     """Takes what one need asks for out of forward passes that it may share with others."""

@@ -13,8 +13,6 @@ from ..concepts.directions import Fits
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs, class_counts, stratified_split
 
-__all__ = ["ConceptDirection", "LabelledRows", "fit_direction"]
-
 GRANULARITIES = ("mean", "last", "cls")
 
 

@@ -11,8 +11,6 @@ from ..inputs import Batch
 from .forward import quiet, run
 from .logits import LogitRows
 
-__all__ = ["context_logits"]
-
 
 def context_logits(
     model: nn.Module,
@@ -68,15 +66,15 @@ def context_logits(
             alike = np.flatnonzero(lengths == length)
             for start in range(0, len(alike), batch_size):
                 rows = alike[start : start + batch_size]
-                given, at = _sequence(ids[rows, :length], rows, left, mask_token_id)
-                batch = Batch(rows, slice(0, given.shape[1]), given, np.ones(given.shape, bool))
+                read, at = _sequence(ids[rows, :length], rows, left, mask_token_id)
+                batch = Batch(rows, slice(0, read.shape[1]), read, np.ones(read.shape, bool))
                 chooser.choose(batch, np.arange(len(rows)), at)
                 try:
                     logits = chooser.take(run(model, batch))
                 except IndexError as error:
                     raise ArgumentError(
                         f"{type(model).__name__} cannot read contexts whose token ids go up to "
-                        f"{int(given.max())}: {error}."
+                        f"{int(read.max())}: {error}."
                     ) from None
                 assert logits is not None  # every context has one position
                 if logits.shape[1] <= int(chosen.max()):
@@ -103,7 +101,7 @@ def _checked(
     if left is not None and mask_token_id is None:
         raise ArgumentError("left puts a mask token into the contexts; give mask_token_id.")
     if left is not None and (left.shape != lengths.shape or (left > lengths).any()):
-        raise ArgumentError("left must say for each context how many of its tokens come first.")
+        raise ArgumentError("left must give, for each context, how many of its tokens come first.")
     return ids, lengths
 
 

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, check_whole
 from .forward import eager_attention
 
-__all__ = ["cut_attention"]
-
 _NAME = "ontogeny_cut"
 _UNKNOWN = ("s_aux", "sinks")  # what has a share of the attention without being a key
 _local = threading.local()
@@ -39,8 +37,8 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
     Raises
     ------
     ArgumentError
-        If `k` is below 1, or the model's attention cannot be reached this way (said when a forward
-        pass has gone by without it) or weighs more than its keys (attention sinks).
+        If `k` is below 1, the model's attention does not go through this interface (raised after
+        the forward pass), or it weighs more than its keys (attention sinks).
 
     Examples
     --------

@@ -26,8 +26,6 @@ from .settings import ReadingSettings
 from .sites import INPUT, input_name, split_label
 from .targets import Target, Targets
 
-__all__ = ["ALONG", "directional_derivatives"]
-
 ALONG = ("all", "last", "cls", "target")
 
 
@@ -68,7 +66,7 @@ def directional_derivatives(
     at
         (n, L) bool, chosen target positions, in the layout of `inputs`.
     settings
-        Batch size and how positions are told to the model.
+        Batch size and how positions are passed to the model.
 
     Returns
     -------
@@ -217,7 +215,7 @@ class _Shifts:
         return call
 
     def start(self, shape: tuple[int, ...], moved: np.ndarray) -> None:
-        """Begin a batch of texts by tokens `shape`; `moved` tells which positions are moved."""
+        """Begin a batch of texts by tokens `shape`; `moved` marks the positions that are moved."""
         self._shape = tuple(shape)
         self._moved = torch.from_numpy(np.ascontiguousarray(moved)).to(self._device)
         self._zeros = {}

@@ -16,8 +16,6 @@ from ..inputs import Inputs
 from .logits import head_path
 from .shortcuts import activations
 
-__all__ = ["ContextEmbeddings", "WordEmbeddings", "context_embeddings", "word_embeddings"]
-
 # Relative change of a state, from two passes of the same shape, that rounding may still explain.
 ROUNDING = 1e-5
 # Windows that the check of causality reads.
@@ -94,8 +92,8 @@ def word_embeddings(
     model
         A transformers model.
     tokenizer
-        Names the rows and tells how many stand for tokens at all: vocabularies are often padded,
-        and the rows of padding are random. Special tokens are left out.
+        Gives the tokens of the rows, and their number: vocabularies are often padded, and the
+        rows of padding are random. Special tokens are left out.
     of
         ``"decoder"``, the map to the vocabulary, or ``"input"``, the embedding of input tokens.
         With tied weights they are the same.

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["ALIASES", "FAMILIES", "Family", "family_of", "longest_text"]
-
 ALIASES = ("attn", "mlp", "resid", "resid_pre", "resid_mid", "q", "k", "v", "o", "embed", "unembed")
 
 

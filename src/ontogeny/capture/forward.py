@@ -15,18 +15,6 @@ from ..errors import ArgumentError
 from ..inputs import Batch, Inputs
 from .families import longest_text
 
-__all__ = [
-    "Enough",
-    "check_fits",
-    "device_of",
-    "eager_attention",
-    "first_tensor",
-    "hooked",
-    "quiet",
-    "run",
-    "takes",
-]
-
 
 class Enough(BaseException):
     """Raised inside a forward pass when all that was asked for has been seen.

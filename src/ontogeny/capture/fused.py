@@ -6,8 +6,6 @@ import torch
 
 from ..errors import ArgumentError
 
-__all__ = ["FUSED_PARTS", "part_index"]
-
 FUSED_PARTS = ("q", "k", "v")
 
 

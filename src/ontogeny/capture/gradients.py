@@ -1,4 +1,4 @@
-"""A model with its loss, for exclusive use, and the guard that puts everything back."""
+"""A model with its loss, for exclusive use, and the context that restores it afterwards."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from ..needs import Gradients
 from .forward import check_fits, device_of
 from .objectives import Loss, make_loss
 from .settings import ReadingSettings, input_set
-
-__all__ = ["GradientReading", "gradients", "untouched"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +100,7 @@ def gradients(
 
 @contextmanager
 def untouched(model: nn.Module) -> Iterator[nn.Module]:
-    """Lend `model` with gradients enabled; afterwards it is as it was, bit for bit.
+    """Yield `model` with gradients enabled; afterwards it is restored, bit for bit.
 
     Restored, also after an error: the values, dtype and device of parameters and buffers,
     ``requires_grad``, modules that were added or replaced, hooks, modes, and PyTorch's random

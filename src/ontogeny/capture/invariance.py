@@ -18,8 +18,6 @@ from .forward import check_fits, quiet, takes
 from .layers import match_layers
 from .listing import list_layers
 
-__all__ = ["Invariance", "check_batch_invariance"]
-
 _TOLERANCES = {torch.bfloat16: 5e-2, torch.float16: 1e-2}
 _TOLERANCE = 1e-4
 

@@ -33,8 +33,6 @@ from ..errors import ArgumentError, LayerMatchError
 from .aliases import Aliases, attention_aliases, site_aliases
 from .sites import known_parts, split_label
 
-__all__ = ["match_attention", "match_layers", "match_paths"]
-
 _Parts: TypeAlias = Callable[[str], Sequence[str]]  # path -> suffixes that it may have, in order
 
 
@@ -106,7 +104,7 @@ def match_paths(
 ) -> list[str]:
     """Return those of `paths` that match, in their order; `argument` and `kind` name things.
 
-    `aliases` are the short names, and `parts` tells which suffixes a path may have, in the order
+    `aliases` are the short names, and `parts` gives the suffixes that a path may have, in the order
     in which they are listed; ``""`` is the whole.
 
     Raises
@@ -165,6 +163,7 @@ def _label(path: str, part: str) -> str:
 
 
 def check_patterns(patterns: str | Sequence[str], argument: str) -> tuple[str, ...]:
+    """Return globs as a tuple; refuse none, an empty one, or what is no text."""
     patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     if not patterns or not all(isinstance(p, str) and p.strip("!") for p in patterns):
         raise ArgumentError(

@@ -13,8 +13,6 @@ from .forward import first_tensor, quiet, run
 from .layers import match_layers
 from .sites import module_of, watched
 
-__all__ = ["LayerInfo", "list_layers"]
-
 
 class LayerInfo(NamedTuple):
     """One site: its label, the name of its module's class, and the shape of what it gives.

@@ -14,8 +14,6 @@ from ..errors import ArgumentError
 from ..inputs import Batch
 from .forward import first_tensor
 
-__all__ = ["LogitRows", "head_path", "logits_of"]
-
 
 class LogitRows:
     """Takes the logits of chosen positions out of forward passes.

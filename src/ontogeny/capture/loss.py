@@ -15,8 +15,6 @@ from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Batch, Inputs
 from .logits import LogitRows
 
-__all__ = ["LossCollector", "next_tokens", "resolve_objective"]
-
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
 
@@ -26,7 +24,7 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
     Raises
     ------
     ArgumentError
-        If the class name does not tell.
+        If the class name does not show it.
     """
     check_choice("objective", objective, ("auto", "causal", "masked"))
     if objective != "auto":
@@ -37,7 +35,7 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
         if "CausalLM" in name or "LMHead" in name:
             return "causal"
     raise ArgumentError(
-        f"the class name {type(model).__name__} does not tell what the model predicts; "
+        f"the class name {type(model).__name__} does not show what the model predicts; "
         "give objective='causal' (the next token) or objective='masked' (masked tokens)."
     )
 

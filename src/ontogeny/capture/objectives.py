@@ -24,8 +24,6 @@ from .forward import run
 from .logits import logits_of
 from .loss import next_tokens, resolve_objective
 
-__all__ = ["Loss", "loss_names", "make_loss"]
-
 GROUP = "ontogeny.losses"
 
 Loss: TypeAlias = Callable[[nn.Module, Batch], Tensor]
@@ -92,7 +90,7 @@ def _objective(model: nn.Module, inputs: Inputs) -> str:
         return resolve_objective(model)
     except ArgumentError:
         raise ArgumentError(
-            f"the class name {type(model).__name__} does not tell what the model predicts; give "
+            f"the class name {type(model).__name__} does not show what the model predicts; give "
             f"loss= one of {', '.join(map(repr, loss_names()))}."
         ) from None
 
@@ -154,7 +152,7 @@ def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss
 
 def _none(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss:
     def loss(model: nn.Module, batch: Batch) -> Tensor:
-        raise ArgumentError("this need lends the model without a loss (loss='none').")
+        raise ArgumentError("this need gives the model without a loss (loss='none').")
 
     return loss
 

@@ -13,8 +13,6 @@ from ..trajectory.weights import TensorReader
 from .blocks import WeightBlock, weight_block
 from .weights import match_blocks
 
-__all__ = ["block_values", "parameter_blocks"]
-
 
 def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[str, WeightBlock]:
     """Return the weight matrices of `model` that match, by name; tied ones under one name.

@@ -25,8 +25,6 @@ from .settings import ReadingSettings
 from .targets import Target
 from .tcav import ALONG_OF, check_influence
 
-__all__ = ["RandomConcepts", "random_draws", "tcav_against_random"]
-
 
 def tcav_against_random(
     model: nn.Module,
@@ -46,12 +44,12 @@ def tcav_against_random(
 ) -> xr.Dataset:
     """Return TCAV scores of a concept and of random concepts, over many runs, with their tests.
 
-    In each run the concept's direction parts its texts from a random draw of other texts, and a
-    random concept parts another draw, disjoint from it, from the same one (B. Kim et al., *TCAV*,
-    ICML 2018, sec. 3.4). Unlike shuffled labels (`tcav`), random concepts of other texts hold
-    nothing of the concept's own axis. Directions are found on `fraction` of the concept's texts,
-    and the others are scored: what a text's activations share with its gradient would otherwise
-    pass for an effect of the concept (numbers in the guide).
+    In each run the concept's direction separates its texts from a random draw of other texts. A
+    random concept, another draw disjoint from it, is separated from the same one (B. Kim et al.,
+    *TCAV*, ICML 2018, sec. 3.4). Unlike shuffled labels (`tcav`), random concepts of other texts
+    hold nothing of the concept's own axis. Directions are found on `fraction` of the concept's
+    texts, and the others are scored: what a text's activations share with its gradient would
+    otherwise pass for an effect of the concept (numbers in the guide).
 
     Three two-sided tests are given. The authors' t-tests take runs for independent draws; all runs
     share the concept's texts, so that both find far too much (numbers in the guide). The
@@ -149,7 +147,7 @@ class RandomConcepts:
     own
         (size,) rows of the concept.
     draws
-        (n_runs, 2, size) rows of the pool: the random concept, and what it is parted from.
+        (n_runs, 2, size) rows of the pool: the random concept, and what it is separated from.
 
     Examples
     --------
@@ -186,8 +184,8 @@ class RandomConcepts:
     ) -> np.ndarray:
         """Return (concept_runs + n_runs, m) unit directions: of the concept, then the random ones.
 
-        Run i parts the rows of the concept `A` (texts, m), and a random concept, from the same
-        rows of `pool`.
+        Run i separates the rows of the concept `A` (texts, m), and a random concept, from the
+        same rows of `pool`.
         """
         concept = [_fit(cav, A[self.own], pool[rest]) for _, rest in self.draws[:concept_runs]]
         return np.stack([*concept, *(_fit(cav, pool[own], pool[rest]) for own, rest in self.draws)])

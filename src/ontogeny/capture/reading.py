@@ -31,8 +31,6 @@ from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
 
-__all__ = ["ModelSource", "PassKey", "modules_read", "read", "sources"]
-
 
 @dataclass(frozen=True)
 class PassKey:
@@ -46,14 +44,27 @@ class PassKey:
 
 @dataclass(frozen=True, eq=False)
 class ModelSource:
-    """A model with one input set, as needs read it (see `ontogeny.needs.Source`)."""
+    """A model with one input set, as needs read it: what the methods of a `Need` are given.
+
+    Parameters
+    ----------
+    model
+        The module, in evaluation mode. It is to be left as it is.
+    on
+        Name of the input set.
+    inputs
+        The input set, padded the way that the model takes it.
+    settings
+        Batch size, device and positions.
+    key
+        The forward pass that collectors are made for.
+    """
 
     model: nn.Module
     on: str
     inputs: Inputs
     settings: ReadingSettings
     key: PassKey | None = None
-    """The pass that collectors are made for."""
 
     def layers(self, patterns: Sequence[str]) -> tuple[str, ...]:
         """Return the labels of the modules that patterns match."""
@@ -65,14 +76,18 @@ class ModelSource:
         eager: bool = False,
         layers: Sequence[str] = (),
     ) -> PassKey:
-        """Return the key of a forward pass that is stopped after `layers`."""
+        """Return the key of a forward pass that is stopped after `layers`.
+
+        `corruption` is the share of masked tokens and its seed; with `eager`, attention is
+        computed by the implementation that returns its maps.
+        """
         head = head_path(self.model)
         paths = [module_of(label) for label in layers]
         watches = head is not None and any(f"{head}.".startswith(f"{p}.") for p in paths)
         return PassKey(self.on, corruption, eager, watches)
 
     def masked(self, objective: str) -> bool:
-        """Return whether the model predicts masked tokens."""
+        """Return whether the model predicts masked tokens; ``"auto"`` asks the model's class."""
         return resolve_objective(self.model, objective) == "masked"
 
     def activation_collector(

@@ -9,8 +9,6 @@ from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
 from ..needs import Need
 
-__all__ = ["ReadingSettings", "input_set"]
-
 POSITIONS = ("auto", "model", "mask", "right")
 
 

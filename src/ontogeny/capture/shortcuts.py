@@ -16,8 +16,6 @@ from .forward import device_of
 from .reading import read
 from .settings import ReadingSettings
 
-__all__ = ["activations", "attention_entropy", "losses"]
-
 
 def activations(
     model: nn.Module,
@@ -123,7 +121,7 @@ def losses(
     Raises
     ------
     ArgumentError
-        If the objective cannot be told, or the output holds no such logits.
+        If the class name does not show the objective, or the output holds no such logits.
     NonFiniteError
         If a loss is not finite.
     """

@@ -18,8 +18,6 @@ from .families import family_of
 from .forward import first_tensor
 from .fused import FUSED_PARTS, part_index
 
-__all__ = ["INPUT", "input_name", "known_parts", "module_of", "split_label", "watched"]
-
 INPUT = "in"
 
 

@@ -15,8 +15,6 @@ from ..inputs import Batch, Inputs
 from .logits import LogitRows, logits_of
 from .loss import next_tokens, resolve_objective
 
-__all__ = ["OBJECTIVES", "QUANTITIES", "Target", "Targets"]
-
 OBJECTIVES = ("auto", "masked", "causal", "class")
 QUANTITIES = ("logit", "log-probability")
 
@@ -67,7 +65,7 @@ class Target:
         Raises
         ------
         ArgumentError
-            If the class name does not tell.
+            If the class name does not show it.
         """
         if self.objective != "auto":
             return self
@@ -77,7 +75,7 @@ class Target:
             return replace(self, objective=resolve_objective(model))
         except ArgumentError:
             raise ArgumentError(
-                f"the class name {type(model).__name__} does not tell what the model predicts; "
+                f"the class name {type(model).__name__} does not show what the model predicts; "
                 "give objective='masked', 'causal' or 'class'."
             ) from None
 

@@ -21,8 +21,6 @@ from .reading import read
 from .settings import ReadingSettings
 from .targets import Target
 
-__all__ = ["ALONG_OF", "EVALUATED", "check_influence", "concept_scores", "tcav"]
-
 EVALUATED = ("positive", "all")
 ALONG_OF = {"mean": "all", "last": "last", "cls": "cls"}
 """Which tokens are moved for directions found on each kind of row."""

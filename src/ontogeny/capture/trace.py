@@ -16,8 +16,6 @@ from .forward import eager_attention, hooked, quiet, run
 from .layers import match_attention
 from .sites import INPUT, split_label
 
-__all__ = ["Trace"]
-
 
 class Trace:
     """The order in which the modules of one full forward pass of one text start and end.

@@ -1,7 +1,7 @@
 """Choosing weight matrices by patterns over tensor names.
 
 A block is named by its tensor, or by tensor and part: ``h.2.attn.c_attn.weight#q`` is the query
-part of a fused matrix. `weight_block` tells how to read one.
+part of a fused matrix. `weight_block` gives how to read one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from .families import Family
 from .fused import FUSED_PARTS
 from .layers import match_paths
 
-__all__ = ["match_blocks"]
-
 
 def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
     """Return the names of the weight matrices that match: floating point, two or more dimensions.
@@ -26,7 +24,7 @@ def match_blocks(reader: Reader, patterns: str | Sequence[str]) -> list[str]:
         An opened checkpoint.
     patterns
         The patterns of :mod:`ontogeny.capture.layers` over tensor names; ``"*.weight"`` matches
-        every ``weight``, however deep. In known families, which the names tell, ``attn``, ``mlp``,
+        every ``weight``, however deep. In families known by these names, ``attn``, ``mlp``,
         ``q``, ``k``, ``v``, ``o``, ``embed``, ``unembed`` and ``layers[2].mlp`` are short names.
 
     Raises

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .main import main as main
+from .main import main
 
 __all__ = ["main"]

@@ -11,8 +11,6 @@ import typer
 
 from .._version import __version__
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
     no_args_is_help=True,

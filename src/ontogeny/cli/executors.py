@@ -12,8 +12,6 @@ from typing import Any
 
 from ..errors import ArgumentError
 
-__all__ = ["executor_for"]
-
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 

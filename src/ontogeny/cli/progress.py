@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
-__all__ = [
-    "BarProgress",
-    "LineProgress",
-    "TrainingLines",
-    "download_shown",
-    "duration",
-    "progress_for",
-    "time_left",
-]
-
 
 def progress_for(quiet: bool = False) -> Any:
     """Return the progress that fits standard error, or a silent one."""

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from ..trajectory import Trajectory
 
-__all__ = ["open_model", "open_trajectory"]
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 

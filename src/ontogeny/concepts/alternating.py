@@ -23,8 +23,6 @@ from .iteration import Stalled, iterate
 from .linalg import least_squares, product
 from .rows import Factor, shift_step, sweep, vanishing
 
-__all__ = ["Fit", "alternate", "descend"]
-
 WINDOW = 10  # iterations over which progress is measured
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample
 
@@ -39,14 +37,7 @@ class Fit(NamedTuple):
 
 
 def alternate(
-    A: Tensor,
-    U: Tensor,
-    W: Tensor,
-    codes: Factor,
-    dictionary: Factor,
-    *,
-    max_iter: int,
-    tol: float,
+    A: Tensor, U: Tensor, W: Tensor, codes: Factor, dictionary: Factor, *, max_iter: int, tol: float
 ) -> Fit:
     """Fit ``A ~ U^T W`` to `A` (n, m) from a start `U` (r, n), `W` (r, m).
 

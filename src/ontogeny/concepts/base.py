@@ -23,8 +23,6 @@ from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
 from .tensors import as_tensor, give, plain_tensors
 
-__all__ = ["Extractor"]
-
 NORM_ROWS = 512
 
 

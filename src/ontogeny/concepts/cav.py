@@ -19,8 +19,6 @@ from ..errors import ArgumentError, check_choice, check_number, check_whole
 from .directions import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 
-__all__ = ["CAV"]
-
 SOLVERS = ("lbfgs", "adam", "mean-difference")
 _ITERATIONS = {"lbfgs": 1000, "adam": 2500, "mean-difference": 1}
 

@@ -9,8 +9,6 @@ from sklearn.utils import check_random_state
 
 from ..errors import ArgumentError, check_number, check_whole
 
-__all__ = ["check_seed", "check_stopping"]
-
 
 def check_seed(random_state: Any) -> np.random.RandomState:
     """Return NumPy's generator for a seed, by scikit-learn's convention.

@@ -18,8 +18,6 @@ from .nonnegative import nonnegative_codes
 from .rows import Factor, sweep
 from .solution import Solution
 
-__all__ = ["ConvexNMF"]
-
 NONNEGATIVE = Factor("nonnegative")
 FLOOR = 1e-10  # keeps multiplicative factors off 0, where the square root is not smooth
 STEPS = 2  # accelerated steps of H for each step of U

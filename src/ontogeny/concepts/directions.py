@@ -8,8 +8,6 @@ import numpy as np
 import torch
 from torch.nn.functional import softplus
 
-__all__ = ["Fits", "adam", "mean_differences"]
-
 
 @dataclass(frozen=True)
 class Fits:

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["BatchTopK", "Gate", "JumpReLU", "TopK", "Vanilla", "gate_of"]
-
 BANDWIDTH = 0.05  # of the straight-through estimates, in units of pre-activations
 FIRST_THRESHOLD = 0.05
 

@@ -13,15 +13,15 @@ Nothing here is ill-conditioned, unlike descent in non-negative codes, whose con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from .iteration import iterate
 from .linalg import thin_svd
 from .rows import vanishing
-
-__all__ = ["HalfSpace", "best_half_space"]
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
@@ -98,22 +98,22 @@ def best_half_space(
     Y, sigma, V = thin_svd(A, r)
     if r < 2 or not float(sigma[-1]) > 0:
         return None
-    result = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter, tol)
+    best = _best_direction(Y, V, _directions(Y, V, sigma, start), max_iter)
     own = None if start is None else _space_of(A, start)
-    if own is not None and own.wrong() - own.energy() < result.wrong() - result.energy():
-        result = own
+    if own is not None and own.wrong() - own.energy() < best.wrong() - best.energy():
+        best = own
     # Where no code is on the wrong side the SVD is the optimum.
-    return result if result.wrong() == 0 else _improved(A, result, max_iter, tol)
+    return best if best.wrong() == 0 else _improved(A, best, max_iter, tol)
 
 
 def _directions(Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None) -> list[Tensor]:
     """Return unit vectors (r,) from which to search."""
     last = torch.nn.functional.one_hot(torch.tensor(len(sigma) - 1), len(sigma)).to(sigma).double()
-    result = [(Y.double() / sigma.double()).mean(0), last, -last]
+    directions = [(Y.double() / sigma.double()).mean(0), last, -last]
     null = None if start is None else _cancelling(start.double())
     if start is not None and null is not None:
-        result.insert(0, V.double().mT @ (start.double() @ null))
-    return [z / torch.linalg.vector_norm(z) for z in result if bool((z != 0).any())]
+        directions.insert(0, V.double().mT @ (start.double() @ null))
+    return [z / torch.linalg.vector_norm(z) for z in directions if bool((z != 0).any())]
 
 
 def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
@@ -127,22 +127,22 @@ def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
     return HalfSpace(A @ V, V, z / torch.linalg.vector_norm(z), 0, False)
 
 
-def _best_direction(
-    Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int, tol: float
-) -> HalfSpace:
+def _best_direction(Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int) -> HalfSpace:
     """Return the direction with the smallest part of the codes `Y` (n, r) on its wrong side."""
     codes = Y.double()
-    z = min(starts, key=lambda z: _wrong(codes, z))
-    ridge = RIDGE * float(codes.square().sum(0).min())
-    value = _wrong(codes, z)
-    for i in range(max_iter):
-        if value == 0:
-            return HalfSpace(Y, V, z, max(i, 1), True)
-        z, before = _turn(codes, z, ridge), value
-        value = _wrong(codes, z)
-        if before - value <= TURN_TOLERANCE * before:
-            return HalfSpace(Y, V, z, i + 1, True)
-    return HalfSpace(Y, V, z, max_iter, False)
+    steps = _turns(codes, min(starts, key=lambda z: _wrong(codes, z)))
+    (z, _), n_iter, converged = iterate(steps, lambda step: step[1], max_iter)
+    return HalfSpace(Y, V, z, n_iter, converged)
+
+
+def _turns(Y: Tensor, z: Tensor) -> Iterator[tuple[Tensor, bool]]:
+    """Yield directions z, each with whether its step hardly lowered what is on the wrong side."""
+    ridge = RIDGE * float(Y.square().sum(0).min())
+    value = _wrong(Y, z)
+    while True:
+        z, before = _turn(Y, z, ridge), value
+        value = _wrong(Y, z)
+        yield z, value == 0 or before - value <= TURN_TOLERANCE * before
 
 
 def _improved(A: Tensor, h: HalfSpace, max_iter: int, tol: float) -> HalfSpace:

@@ -17,8 +17,6 @@ from .iteration import iterate
 from .linalg import thin_svd
 from .solution import Solution
 
-__all__ = ["ICA"]
-
 SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}  # squared condition the fast way can take
 POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
 

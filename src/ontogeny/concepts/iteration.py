@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-__all__ = ["Stalled", "iterate"]
-
 Step = TypeVar("Step")
 
 

@@ -19,8 +19,6 @@ from .checks import check_stopping
 from .iteration import iterate
 from .solution import Solution
 
-__all__ = ["KMeans", "cluster", "nearest"]
-
 
 @dataclass(eq=False, repr=False)
 class KMeans(Extractor):

@@ -7,8 +7,6 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-__all__ = ["column_gram", "least_squares", "product", "range_basis", "thin_svd", "unit_rows"]
-
 # In float32 the second moment loses directions whose variance is below this part of the largest.
 SINGLE_SPAN = 1e-3
 # In float64 the same happens here; beyond it a thin SVD of the matrix itself is taken.

@@ -10,8 +10,6 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["RidgeLogistic", "Solved"]
-
 _UNIT_STEPS = 40
 _ROUNDING = 1e-7  # gradients this small hardly change an objective near one
 _JITTER = 1e-12  # of the mean curvature: keeps the factorisation defined where features are tied
@@ -160,11 +158,7 @@ class _Objective:
     """The objective and its gradient in whitened coordinates ``z = L^T v``."""
 
     def __init__(
-        self,
-        white: np.ndarray,
-        pull: np.ndarray,
-        signs: np.ndarray,
-        weights: np.ndarray | None,
+        self, white: np.ndarray, pull: np.ndarray, signs: np.ndarray, weights: np.ndarray | None
     ) -> None:
         self._rows, self._pull, self._signs = white, pull, signs
         total = len(signs) if weights is None else weights.sum()

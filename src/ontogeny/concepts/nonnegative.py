@@ -17,8 +17,6 @@ from .linalg import least_squares, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution
 
-__all__ = ["NMF", "SemiNMF", "nonnegative_codes"]
-
 NONNEGATIVE = Factor("nonnegative")
 # Squared length of a combination of unit concepts, against the longest, that counts as nothing.
 VANISHED = {torch.float32: 1e-9, torch.float64: 1e-13}

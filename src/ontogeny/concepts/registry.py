@@ -15,8 +15,6 @@ from .sae import SAE
 from .sparse import DictionaryLearning, SparsePCA
 from .spectral import PCA, SVD
 
-__all__ = ["make", "names"]
-
 _EXTRACTORS: dict[str, type[Extractor]] = {
     "nmf": NMF,
     "convex-nmf": ConvexNMF,

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from .linalg import product
 
-__all__ = ["Factor", "shift_step", "solve_rows", "sweep", "vanishing"]
-
 BLOCK = 20  # rows whose share of the other rows is taken off in one product
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
 

@@ -15,8 +15,6 @@ from .linalg import column_gram, product
 from .rows import Factor, sweep
 from .solution import Solution
 
-__all__ = ["SAE"]
-
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
 OVERSHOT = 2  # times the squared error, to which concepts that start again must not raise it

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 
-__all__ = ["check_range", "dtype_name", "power_of_two", "within_reach"]
-
 RANGES = {torch.float32: (1e-30, 1e30), torch.float64: (1e-290, 1e290)}  # of largest entries
 SAFE_EXPONENT = 20  # squares of entries between 2^-20 and 2^20 neither overflow nor vanish
 START_EXPONENT = 40  # a start that is larger or smaller by more is brought nearer to A

@@ -18,8 +18,6 @@ from .linalg import least_squares, product, thin_svd, unit_rows
 from .rows import Factor, solve_rows
 from .solution import Solution
 
-__all__ = ["DictionaryLearning", "SparsePCA", "sparse_codes"]
-
 BALL = Factor("ball")
 
 

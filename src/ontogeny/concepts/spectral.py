@@ -13,8 +13,6 @@ from .linalg import thin_svd
 from .solution import Solution
 from .tensors import as_tensor, give
 
-__all__ = ["PCA", "SVD"]
-
 
 @dataclass(eq=False, repr=False)
 class SVD(Extractor):

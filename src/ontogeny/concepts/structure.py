@@ -15,8 +15,6 @@ from ..errors import ArgumentError, check_choice
 from .solution import Solution
 from .tensors import as_tensor, give
 
-__all__ = ["Structure", "canonical_form", "structure"]
-
 
 @dataclass(frozen=True)
 class Structure:

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from ..arrays import Array
 
-__all__ = ["as_tensor", "give", "plain_tensors"]
-
 
 @contextmanager
 def plain_tensors() -> Iterator[None]:

@@ -15,8 +15,6 @@ from .norms import frobenius_of
 from .pair import Factors, Pair, give, pair_of
 from .rotations import best_rotation, procrustes_of
 
-__all__ = ["EQUIVALENCES", "Alignment", "align", "alignment_residual"]
-
 
 class Alignment(NamedTuple):
     """What `align` found: ``aligned = V @ transform``; the codes become ``U @ inv(transform).T``.

@@ -11,8 +11,6 @@ from ..errors import ArgumentError
 from .correlations import optimal_of
 from .pair import Factors, Pair, pair_of
 
-__all__ = ["MatchingLevel", "matching_level", "shuffled_matches"]
-
 
 @dataclass(frozen=True)
 class MatchingLevel:

@@ -11,8 +11,6 @@ from .correlations import column_weights, columnwise_of, internal_of, optimal_of
 from .pair import Pair, give, pair_of
 from .registry import MEASURES, measure_with
 
-__all__ = ["Options", "bound_measures", "compare"]
-
 Options = Mapping[str, Mapping[str, Any]]
 
 

@@ -13,8 +13,6 @@ from ..errors import ArgumentError, check_choice
 from .matching import assignments, picked
 from .pair import Factors, Pair, cosines, double, give, pair_of, stacked
 
-__all__ = ["CORRELATIONS", "correlation"]
-
 CORRELATIONS = ("columnwise", "optimal", "internal", "weighted")
 
 

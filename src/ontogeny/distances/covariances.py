@@ -15,8 +15,6 @@ from ..errors import ArgumentError
 from .pair import Pair, measured, squares
 from .rotations import nearest_to_diagonal
 
-__all__ = ["bures", "matrix_log"]
-
 
 def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
     """Matrix-logarithm distance: ||log(W W^T + eps I) - log(V V^T + eps I)||_F.

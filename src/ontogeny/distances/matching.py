@@ -8,8 +8,6 @@ from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Array, namespace, to_numpy
 
-__all__ = ["assignments", "permutations", "picked"]
-
 
 def assignments(scores: Array) -> np.ndarray:
     """Columns (k, r) that give the rows of every score matrix (k, r, r) the largest sum.

@@ -13,8 +13,6 @@ from ..arrays import Array
 from ..errors import ArgumentError
 from .pair import Pair, measured
 
-__all__ = ["entrywise", "frobenius", "nuclear", "schatten", "spectral"]
-
 
 def frobenius(W: Array, V: Array) -> Any:
     """Frobenius distance: the root of the sum of squared differences of the entries.

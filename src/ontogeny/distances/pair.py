@@ -17,19 +17,6 @@ from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError, NonFiniteError
 from .matching import assignments, picked
 
-__all__ = [
-    "Factors",
-    "Pair",
-    "cosines",
-    "double",
-    "give",
-    "measured",
-    "pair_of",
-    "squares",
-    "stacked",
-    "step_labels",
-]
-
 _LARGEST = 1e70
 _SMALLEST = 1e-100
 

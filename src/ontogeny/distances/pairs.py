@@ -27,8 +27,6 @@ from .registry import MEASURES
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["pairwise"]
-
 
 def pairwise(
     stack: Array,
@@ -134,10 +132,7 @@ def _weighted(pair: Pair, first: Array, second: Array) -> tuple[Array, Array]:
     """Weighted correlation by the codes of the row, and by those of the columns."""
     xp = pair.xp
     index = xp.asarray(pair.matches, device=second.device)
-    return (
-        weighted_of(pair, first),
-        weighted_of(pair, xp.take_along_axis(second, index, axis=-1)),
-    )
+    return (weighted_of(pair, first), weighted_of(pair, xp.take_along_axis(second, index, axis=-1)))
 
 
 def _cores() -> int:

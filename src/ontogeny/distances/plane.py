@@ -14,8 +14,6 @@ from .pair import step_labels
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["concept_plane"]
-
 
 def concept_plane(
     stack: Array,

@@ -12,8 +12,6 @@ from ..errors import ArgumentError, check_choice, suggestion
 from . import covariances, norms, rotations, subspaces
 from .pair import measured
 
-__all__ = ["MEASURES", "distance", "measure_with", "names"]
-
 # Each takes a `Pair` and its options and gives one number for every member.
 MEASURES: dict[str, Callable[..., Array]] = {
     "frobenius": norms.frobenius_of,

@@ -8,8 +8,6 @@ from typing import Any
 from ..arrays import Array, namespace
 from .pair import Pair, measured, squares
 
-__all__ = ["best_rotation", "nearest_to_diagonal", "procrustes"]
-
 # Below this share of the summed squares, total - 2 * nuclear norm has lost three digits or more.
 _NEAR = 1e-3
 

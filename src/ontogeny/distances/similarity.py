@@ -12,8 +12,6 @@ from ..arrays import Array, namespace
 from ..errors import ArgumentError
 from .pair import double, give, squares
 
-__all__ = ["cka", "pwcca", "svcca"]
-
 
 def cka(X: Array, Y: Array, *, unbiased: bool = True) -> Any:
     """Linear centred kernel alignment between two representations.

@@ -8,8 +8,6 @@ from ..arrays import Array
 from ..errors import ArgumentError
 from .pair import Pair, measured, squares
 
-__all__ = ["grassmann"]
-
 
 def grassmann(W: Array, V: Array, rank_tolerance: float | None = None) -> Any:
     """Grassmann distance: the norm of the sines of the principal angles between column spaces.

@@ -15,8 +15,6 @@ from .pair import Pair, stacked, step_labels
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["tracks"]
-
 
 def tracks(
     stack: Array,

@@ -10,8 +10,6 @@ from ..arrays import Array, matrix, to_numpy
 from ..distances import align
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["AVERAGES", "average_dictionary", "window_steps"]
-
 AVERAGES = ("aligned", "unaligned", "report-code")
 
 

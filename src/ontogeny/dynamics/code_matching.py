@@ -10,8 +10,6 @@ from ..arrays import Array, matrix, namespace, to_numpy
 from ..distances.matching import assignments
 from ..errors import ArgumentError
 
-__all__ = ["CodeMatching", "match_codes"]
-
 
 @dataclass(frozen=True, eq=False)
 class CodeMatching:

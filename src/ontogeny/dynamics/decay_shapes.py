@@ -10,8 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-__all__ = ["SHAPES", "Shape"]
-
 SLOWEST = 20.0  # time scales in units of the run; slower ones are straight lines
 FASTEST = 0.2  # in units of the smallest gap; faster ones fall between two checkpoints
 

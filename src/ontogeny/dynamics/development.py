@@ -12,8 +12,6 @@ from .multiple import holm
 from .order import step_order_test
 from .series import checked_steps, checked_values, floors, resolution
 
-__all__ = ["Development", "development", "half_change_step"]
-
 # Floors beyond this multiple of the change say no more than it does: nothing is known there.
 FLOOR_LIMIT = 1e3
 

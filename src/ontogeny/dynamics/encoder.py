@@ -11,8 +11,6 @@ from .code_matching import CodeMatching, match_codes
 from .least_norm import Encoder, fit_encoder
 from .logits import LogitComparison, compare_logits
 
-__all__ = ["Encoding", "encode"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Encoding(LogitComparison):

@@ -10,8 +10,6 @@ import numpy as np
 from .order import step_order_test
 from .series import RESOLUTION
 
-__all__ = ["Fit", "finished_fit", "inverse_diagonal", "no_fit", "refusal", "smallest_rss"]
-
 NAN = float("nan")
 
 

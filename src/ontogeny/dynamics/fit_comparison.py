@@ -14,8 +14,6 @@ from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_
 from .fits import fit_shape
 from .series import checked_series, checked_steps
 
-__all__ = ["FitComparison", "compare_fits"]
-
 NAN = float("nan")
 LEVEL = 0.05
 

@@ -10,8 +10,6 @@ from .decay_shapes import FASTEST, SHAPES, SLOWEST, Shape
 from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
 from .series import checked_series, checked_steps
 
-__all__ = ["fit_exponential", "fit_power", "fit_shape", "fit_stretched_exponential"]
-
 STARTS = 3
 
 

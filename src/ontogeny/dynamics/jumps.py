@@ -7,8 +7,6 @@ import numpy as np
 from .noise_levels import Panel
 from .trends import NEIGHBOURS
 
-__all__ = ["jump_gains"]
-
 FEWEST, MOST = 1, 4
 HALF = NEIGHBOURS // 2
 

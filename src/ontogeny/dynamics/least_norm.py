@@ -17,8 +17,6 @@ from ..distances.pair import double
 from ..errors import ArgumentError, check_choice
 from .residual_norms import NORMS, ResidualNorm, matrix_norm
 
-__all__ = ["ENCODER_NORMS", "Encoder", "fit_encoder", "given_back"]
-
 ENCODER_NORMS = ("fro", "nuclear", "2", "l1", "linf", "induced-l1", "induced-linf")
 _UNITARY = ("fro", "nuclear", "2")
 _CHECK_EVERY = 10

@@ -12,8 +12,6 @@ from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError
 from .series import RESOLUTION, checked_steps, checked_values
 
-__all__ = ["LipschitzRatios", "lipschitz_ratios", "local_constants"]
-
 
 @dataclass(frozen=True, eq=False)
 class LipschitzRatios:

@@ -10,8 +10,6 @@ from scipy.special import log_softmax
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
 
-__all__ = ["LogitComparison", "compare_logits", "concept_shares"]
-
 
 @dataclass(frozen=True, eq=False)
 class LogitComparison:

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 
-__all__ = ["holm"]
-
 
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Return p-values corrected that bound the probability of any false positive among all tests.

@@ -8,8 +8,6 @@ from scipy.special import digamma
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["mutual_information"]
-
 CHUNK = 2**22  # numbers held at a time
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from .trends import NEIGHBOURS, neighbour_residuals
 
-__all__ = ["Panel", "best_boundaries", "double_boundary", "segment_costs", "single_boundary"]
-
 # Residuals below this share of the largest value are rounding.
 ROUNDING = 1e-7
 

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["FEWEST_STEPS", "step_order_test"]
-
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 CHUNK = 2**22  # numbers held at a time: 32 MiB

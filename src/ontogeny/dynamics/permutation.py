@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["PermutationTest", "permutation_test"]
-
 
 @dataclass(frozen=True)
 class PermutationTest:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError
 from .series import RESOLUTION, checked_series, checked_steps, floors
 
-__all__ = ["LearningProgress", "learning_progress"]
-
 FEWEST_QUIET = 3
 NAN = float("nan")
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from .order import FEWEST_STEPS, step_order_test
 from .series import RESOLUTION, checked_series, checked_steps
 
-__all__ = ["Recurrence", "recurrence"]
-
 FEWEST_PAIRS = 6
 EVEN = 1e-6
 DICKEY_FULLER = 3.0  # 5 % point with an intercept, 25 values (2.86 for very many)

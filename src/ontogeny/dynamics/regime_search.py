@@ -10,8 +10,6 @@ from .jumps import jump_gains
 from .noise_levels import ROUNDING, Panel, best_boundaries, double_boundary, single_boundary
 from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
 
-__all__ = ["RegimeSearch", "noise_level"]
-
 CHUNK = 2**21  # costs held at a time
 HALF = NEIGHBOURS // 2
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 
-__all__ = ["compare_regimes", "regime_table"]
-
 Window = tuple[float, float]
 
 

@@ -14,8 +14,6 @@ from ..errors import ArgumentError
 from .regime_search import RegimeSearch
 from .series import checked_steps, checked_table
 
-__all__ = ["Regime", "Regimes", "regimes"]
-
 FEWEST_RESIDUALS = 5
 NAN = float("nan")
 TAILS = (0.025, 0.975)

@@ -12,8 +12,6 @@ from typing import Any
 
 from ..arrays import Array, namespace
 
-__all__ = ["NORMS", "ResidualNorm", "matrix_norm"]
-
 
 class ResidualNorm(abc.ABC):
     """A norm f of a residual R (n, r), as the splitting method needs it."""

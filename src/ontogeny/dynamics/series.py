@@ -7,17 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = [
-    "RESOLUTION",
-    "checked_series",
-    "checked_steps",
-    "checked_table",
-    "checked_values",
-    "floors",
-    "numbers",
-    "resolution",
-]
-
 # Changes below this share of the values cannot be distinguished from float32 rounding.
 RESOLUTION = 1e-6
 

@@ -17,8 +17,6 @@ from .surrogates import random_factors
 from .trends import FEWEST_FOR_A_TREND, detrend
 from .warping import dtw
 
-__all__ = ["SignalComparison", "compare_signals", "standardise"]
-
 SLOW_SURROGATES = 99
 NAN = float("nan")
 

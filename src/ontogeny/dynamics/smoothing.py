@@ -8,8 +8,6 @@ from scipy.ndimage import convolve1d
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["rolling_mean"]
-
 
 def rolling_mean(values: ArrayLike, half_window: int) -> np.ndarray:
     """Return the mean of each value and its `half_window` neighbours on either side.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["MEMORY", "random_factors"]
-
 MEMORY = 4
 
 

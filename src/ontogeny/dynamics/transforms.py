@@ -14,8 +14,6 @@ from ..errors import ArgumentError
 from .least_norm import given_back
 from .series import checked_steps
 
-__all__ = ["Transform", "TransformError", "TransformPath", "transform", "transform_path"]
-
 
 @dataclass(frozen=True)
 class TransformError:

@@ -15,14 +15,6 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError, NonFiniteError
 from .series import checked_steps
 
-__all__ = [
-    "FEWEST_FOR_A_TREND",
-    "Detrended",
-    "detrend",
-    "neighbour_residuals",
-    "step_coordinate",
-]
-
 FEWEST_FOR_A_TREND = 10
 NEIGHBOURS = 4
 # A spline with more than half as many degrees of freedom as points would follow the noise.

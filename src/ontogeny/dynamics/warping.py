@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, NonFiniteError
 
-__all__ = ["dtw"]
-
 
 def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     """Return the dynamic time warping distance, the least sum of ``|x_i − y_j|`` over warpings.

@@ -12,8 +12,6 @@ from ..errors import ArgumentError, check_choice
 from .base import Figure, Section
 from .tables import Table
 
-__all__ = ["ROLES", "attach", "extend"]
-
 ROLES = ("development", "motion", "track", "regimes", "claims")
 
 

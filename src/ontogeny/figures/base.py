@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from ..errors import ArgumentError
 
-__all__ = ["Figure", "Section"]
-
 
 @dataclass(frozen=True)
 class Figure:

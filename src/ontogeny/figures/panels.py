@@ -9,8 +9,6 @@ from typing import ClassVar
 from ..errors import ArgumentError
 from .base import Figure
 
-__all__ = ["Band", "Boundary", "Curves", "Heatmap", "NullComparison"]
-
 
 @dataclass(frozen=True)
 class Band:

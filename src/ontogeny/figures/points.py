@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from ..errors import ArgumentError, check_choice
 from .base import Figure
 
-__all__ = ["Scatter"]
-
 
 @dataclass(frozen=True)
 class Scatter(Figure):

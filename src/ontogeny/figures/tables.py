@@ -9,8 +9,6 @@ from typing import ClassVar
 from ..errors import ArgumentError, check_choice
 from .base import Figure
 
-__all__ = ["Column", "Footer", "Pair", "Table"]
-
 
 @dataclass(frozen=True)
 class Column:

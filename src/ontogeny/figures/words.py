@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from ..errors import ArgumentError
 from .base import Figure
 
-__all__ = ["Words", "show_token"]
-
 
 @dataclass(frozen=True)
 class Words(Figure):

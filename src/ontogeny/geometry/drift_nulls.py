@@ -9,17 +9,8 @@ from scipy.linalg import toeplitz
 
 from ..arrays import Array
 from ..errors import ArgumentError
-from .nulls import (
-    NullDistribution,
-    drawn_null,
-    gaussian_factor,
-    one_path,
-    path_grams,
-    step_lengths,
-)
+from .nulls import NullDistribution, drawn_null, gaussian_factor, one_path, path_grams, step_lengths
 from .snapshots import check_gram, increments_gram
-
-__all__ = ["increment_cosines", "lag_cosine_null", "line_noise_null"]
 
 
 def increment_cosines(gram: np.ndarray) -> np.ndarray:

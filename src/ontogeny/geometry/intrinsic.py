@@ -16,14 +16,6 @@ from .neighbours import two_nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "IntrinsicDimension",
-    "SpectrumOnlyWarning",
-    "two_nn",
-    "two_nn_blocks",
-    "two_nn_calibrated",
-    "two_nn_null",
-]
 
 METHODS = ("regression", "origin", "likelihood")
 FEWEST = 5  # points with a usable ratio

@@ -14,8 +14,6 @@ from ..arrays import Array, matrix, to_numpy
 from .snapshots import CHUNK
 from .spectra import components_holding
 
-__all__ = ["MANY", "leading_rank"]
-
 MANY = 2000
 """Up to so many snapshots the Gram matrix is cheap."""
 

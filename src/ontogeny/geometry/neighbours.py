@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["two_nearest"]
-
 CANDIDATES = 6  # neighbours kept from the fast pass, whose distances are then taken exactly
 CHUNK = 1024
 

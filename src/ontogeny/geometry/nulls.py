@@ -19,13 +19,6 @@ from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram
 from .spectra import centred, components_holding, descending_eigenvalues
 
-__all__ = [
-    "NullDistribution",
-    "early_energy_null",
-    "random_walk_null",
-    "shuffled_increments_null",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:

@@ -12,16 +12,6 @@ from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram
 from .spectra import ROUNDING, centred, components_holding, descending_eigenvalues
 
-__all__ = [
-    "early_energy",
-    "increment_participation_ratio",
-    "increment_variance_rank",
-    "net_drift_ratio",
-    "variance_rank",
-    "variance_rank_from_gram",
-    "walk_participation_ratio",
-]
-
 
 def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     """Return r90: the number of principal components that hold `variance` of the snapshots.

@@ -19,16 +19,6 @@ from .snapshots import CHUNK, check_gram
 from .snapshots import gram as displacement_gram
 from .spectra import ROUNDING, centred
 
-__all__ = [
-    "BlockEnergies",
-    "SubspaceControl",
-    "block_matched_control",
-    "principal_basis",
-    "principal_coefficients",
-    "random_subspace_control",
-    "sampled_subspace_control",
-]
-
 
 def principal_coefficients(gram: np.ndarray, k: int, end: int | None = None) -> np.ndarray:
     """Return how the top principal components are made of the snapshots' displacements.

@@ -12,14 +12,6 @@ from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .spectra import components_holding
 
-__all__ = [
-    "effective_rank",
-    "gaussian_matrix_rank",
-    "participation_ratio",
-    "singular_value_rank",
-    "stable_rank",
-]
-
 
 def effective_rank(A: Array | None = None, *, spectrum: Array | None = None) -> float:
     """Return exp(−Σ p log p) with p = σ / Σσ: the entropy rank of Roy and Vetterli.

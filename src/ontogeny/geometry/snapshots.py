@@ -13,8 +13,6 @@ from scipy.linalg.blas import dsyrk
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_whole
 
-__all__ = ["SnapshotGram", "check_gram", "gram", "increments_gram"]
-
 # Numbers converted to float64 at a time: 32 MiB, whatever the size of the block that is added.
 CHUNK = 2**22
 _TILE = 1024

@@ -6,8 +6,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["centred", "components_holding", "descending_eigenvalues"]
-
 # A share of the variance that rounding alone can add or take away.
 ROUNDING = 1e-12
 

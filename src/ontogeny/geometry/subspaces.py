@@ -9,8 +9,6 @@ from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_whole
 from .nulls import gaussian_factor
 
-__all__ = ["principal_angles", "random_subspace_angles", "subspace_overlap"]
-
 
 def principal_angles(W: Array, V: Array) -> Array:
     """Return the principal angles between the column spaces of `W` and `V`, smallest first.
@@ -61,11 +59,7 @@ def principal_angles(W: Array, V: Array) -> Array:
     cosines = xp.linalg.svdvals(Q.T @ R)
     sines = xp.flip(xp.linalg.svdvals(R - Q @ (Q.T @ R)))
     small = cosines**2 >= 0.5
-    angles = xp.where(
-        small,
-        xp.asin(xp.clip(sines, 0.0, 1.0)),
-        xp.acos(xp.clip(cosines, 0.0, 1.0)),
-    )
+    angles = xp.where(small, xp.asin(xp.clip(sines, 0.0, 1.0)), xp.acos(xp.clip(cosines, 0.0, 1.0)))
     return xp.astype(angles, dtype)
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["Batch", "make_batch", "make_batches", "trimmed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:

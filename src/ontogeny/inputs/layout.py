@@ -10,8 +10,6 @@ import numpy as np
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError
 
-__all__ = ["check_layout", "check_range", "lay_out", "rectangle", "repad"]
-
 
 def lay_out(rows: Sequence[np.ndarray], fill: int | bool, side: str) -> np.ndarray:
     """Return rows of different lengths as one array, filled on `side`.

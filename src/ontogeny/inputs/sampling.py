@@ -8,8 +8,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["TokenSample", "draw", "masked_positions"]
-
 
 @dataclass(frozen=True, eq=False)
 class TokenSample:

@@ -9,8 +9,6 @@ import numpy as np
 from ..errors import ArgumentError
 from .sampling import generator
 
-__all__ = ["class_counts", "label_array", "stratified_draw", "stratified_split"]
-
 
 def label_array(labels: Any) -> np.ndarray:
     """Return labels as an array; 1 and "1", which NumPy would write alike, are refused together.
@@ -26,8 +24,8 @@ def label_array(labels: Any) -> np.ndarray:
     ['1', '01']
     """
     array = np.asarray(labels)
-    given = labels if isinstance(labels, list | tuple) else array.tolist()
-    kinds = {_kind(value): value for value in given} if array.ndim == 1 else {}
+    values = labels if isinstance(labels, list | tuple) else array.tolist()
+    kinds = {_kind(value): value for value in values} if array.ndim == 1 else {}
     if len(kinds) > 1:
         one, other = list(kinds.values())[:2]
         raise ArgumentError(
@@ -129,11 +127,11 @@ def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarra
     rng = generator(random_state)
     shuffled = rng.permutation(len(labels))
     # Rank within the class over the class's size: its smallest values keep the shares everywhere.
-    place = np.empty(len(labels))
+    order = np.empty(len(labels))
     for label in np.unique(labels):
         own = shuffled[labels[shuffled] == label]
-        place[own] = (np.arange(len(own)) + 0.5) / len(own)
-    return np.sort(shuffled[np.argsort(place[shuffled], kind="stable")[:count]])
+        order[own] = (np.arange(len(own)) + 0.5) / len(own)
+    return np.sort(shuffled[np.argsort(order[shuffled], kind="stable")[:count]])
 
 
 def _check_labels(labels: Any) -> np.ndarray:

@@ -11,8 +11,6 @@ from ..errors import ArgumentError, check_choice
 from .layout import lay_out
 from .splits import label_array
 
-__all__ = ["tokenize"]
-
 
 def tokenize(
     texts: Iterable[str],

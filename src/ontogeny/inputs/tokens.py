@@ -17,8 +17,6 @@ from .sampling import TokenSample, draw, masked_positions
 from .splits import label_array
 from .tokenize import tokenize
 
-__all__ = ["Inputs"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inputs:
@@ -116,7 +114,7 @@ class Inputs:
             f"fingerprint {self.fingerprint[:8]})"
         )
 
-    # ---- where inputs come from -----------------------------------------------------------------
+    # ---- making inputs ---------------------------------------------------------------------------
 
     @classmethod
     def from_texts(
@@ -131,8 +129,8 @@ class Inputs:
         """Tokenise `texts` once with a Hugging Face tokenizer.
 
         Texts without an ordinary token (empty, white space) are left out and counted, longer ones
-        are cut at `max_length` tokens and counted. A tokenizer without padding pads with its end
-        token or 0; the mask tells. Only a fast tokenizer knows character spans.
+        are cut at `max_length` tokens and counted. Without a padding token, texts are padded
+        with the end token or 0, and the mask marks padding. Only a fast tokenizer gives spans.
 
         Raises
         ------
@@ -175,11 +173,11 @@ class Inputs:
         """
         ids, known = rectangle("ids", ids, pad_token_id)
         mask = known if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
-        given = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
+        marked = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
         return cls(
             ids=ids,
             mask=mask,
-            special=given | np.isin(ids, list(special_ids)) | ~mask,
+            special=marked | np.isin(ids, list(special_ids)) | ~mask,
             texts=None if texts is None else tuple(texts),
             labels=None if labels is None else label_array(labels),
             mask_token_id=mask_token_id,
@@ -248,7 +246,7 @@ class Inputs:
             labels=None if self.labels is None else self.labels[rows],
         )
 
-    # ---- what they are --------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
     @property
     def fingerprint(self) -> str:
@@ -292,7 +290,7 @@ class Inputs:
             "dropped": self.dropped,
         }
 
-    # ---- how they are read ----------------------------------------------------------------------
+    # ---- batches and samples ---------------------------------------------------------------------
 
     def batches(self, batch_size: int, ids: np.ndarray | None = None) -> list[Batch]:
         """Return the texts in batches, longest first, so that little is padding.

@@ -16,16 +16,6 @@ import numpy as np
 from ..capture.layers import check_patterns
 from ..errors import LARGEST_WHOLE, ArgumentError, check_choice, check_whole
 
-__all__ = [
-    "as_fields",
-    "check_kind",
-    "check_labels",
-    "check_names",
-    "check_node",
-    "check_wholes",
-    "is_node_name",
-]
-
 _LARGEST_SEED = 2**31 - 1  # refits count on from a seed, and scikit-learn's end at 2**32 - 1
 _LONGEST_NAME = 100  # bytes: names of nodes become names of folders
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,16 +21,6 @@ from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
 from ..summary import Names, summarise
 from .arguments import as_fields
-
-__all__ = [
-    "BlockReading",
-    "Observable",
-    "Reading",
-    "Run",
-    "SeriesReading",
-    "by_layer",
-    "dataset",
-]
 
 
 class Reading(Protocol):
@@ -107,8 +97,13 @@ class Observable(abc.ABC):
     """A function of one checkpoint, sometimes relative to a reference checkpoint.
 
     Subclass it as a frozen dataclass, set ``kind``, and give ``needs`` and ``observe``. When one
-    is made, its fields are checked against their annotations, and lists become tuples; a class
-    with a ``__post_init__`` of its own calls this one's first.
+    is made, its fields are checked against their annotations, and lists become tuples; then
+    ``check`` refuses what is out of range.
+
+    Parameters
+    ----------
+    label
+        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -126,8 +121,10 @@ class Observable(abc.ABC):
     ...         values = reading[self.needs()[0]]
     ...         return by_layer(values, lambda path, a: {"norm": a.norm(dim=1).mean()})
     >>> ActivationNorm().arguments()
-    {'layers': 'model.layers.*.mlp'}
+    {'label': None, 'layers': 'model.layers.*.mlp'}
     """
+
+    label: str | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = ""
     version: ClassVar[int] = 1
@@ -157,11 +154,16 @@ class Observable(abc.ABC):
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         for name, value in as_fields(type(self), given).items():
             object.__setattr__(self, name, value)
+        self.check()
+        self.needs()  # refuses patterns, tokens and the like that no need can have
+
+    def check(self) -> None:  # noqa: B027
+        """Refuse arguments out of range, with an `ArgumentError`; their kinds are right by then."""
 
     @property
     def name(self) -> str:
         """Name of the node in the result; two observables of a study must differ in it."""
-        return getattr(self, "label", None) or self.kind
+        return self.label or self.kind
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields as plain data."""

@@ -22,8 +22,6 @@ from . import (
 from .arguments import as_fields
 from .base import Observable
 
-__all__ = ["make", "names"]
-
 GROUP = "ontogeny.observables"
 _THEMES = (
     predictions, activations, concepts, attention, weights, readout, labelled, semantics, curves,

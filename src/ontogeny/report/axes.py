@@ -13,8 +13,6 @@ from .formats import plain_text
 from .labels import LayerGroups, short_names
 from .scales import StepScale
 
-__all__ = ["Axis", "is_step", "read_axis"]
-
 
 @dataclass(frozen=True)
 class Axis:

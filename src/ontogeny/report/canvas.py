@@ -10,8 +10,6 @@ import numpy as np
 
 from .scales import StepScale
 
-__all__ = ["NARROW", "WIDE", "Canvas", "ChartLayout", "Mark", "Points"]
-
 Points = Sequence[tuple[float, float]]
 
 

@@ -11,17 +11,6 @@ import numpy as np
 from ..figures import Column
 from .formats import number
 
-__all__ = [
-    "Cell",
-    "DataTable",
-    "Head",
-    "Line",
-    "TableColumn",
-    "cell_of",
-    "decimals_of",
-    "total_of",
-]
-
 
 @dataclass(frozen=True)
 class Cell:

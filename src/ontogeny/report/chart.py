@@ -21,8 +21,6 @@ from .rows import MAX_ROWS, Row, RowGroup, arrange
 from .scales import pick_ticks
 from .sentences import sentence_start, spoken
 
-__all__ = ["MARGIN", "Drawing", "draw_chart", "lay_chart"]
-
 MAX_COLUMNS = 220
 """Steps drawn as cells; more would be narrower than three pixels."""
 

@@ -13,8 +13,6 @@ from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts
 from .formats import plain_text
 
-__all__ = ["COUNT", "WORDS_SHOWN", "preorder", "read_words"]
-
 CLOUDS_SHOWN = 200
 """Clouds of one figure that are shown."""
 

@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from importlib import resources
 
-__all__ = ["BASE", "LEVELS", "Palette", "palettes", "ramp", "ramp_at"]
-
 Palette = dict[str, str]
 Stops = Sequence[Sequence[float]]
 

@@ -17,8 +17,6 @@ from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
 
-__all__ = ["Content", "Finding", "Node", "RegimeMark", "Track", "read_content"]
-
 LAYER_DIMENSIONS = ("layer", "block")
 NOTES = ("definition", "symbol", "null", "care", "source")
 

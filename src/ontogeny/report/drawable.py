@@ -17,8 +17,6 @@ from .content import Node
 from .formats import plain_text
 from .labels import LayerGroups
 
-__all__ = ["STEP_PANELS", "Drawable", "Problem"]
-
 STEP_PANELS = 8
 """Panels of a figure with one panel for each step."""
 

@@ -17,8 +17,6 @@ from .readers import read_drawables
 from .rows import NUMBERS, Row
 from .style import chart_style
 
-__all__ = ["FORMATS", "chart_svg", "check_formats", "write_figures"]
-
 FORMATS = ("pdf", "svg", "png")
 """Formats of pictures for papers."""
 

@@ -11,8 +11,6 @@ import xarray as xr
 from .drawable import Drawable, Problem
 from .formats import plain_text
 
-__all__ = ["check_dimensions", "is_text", "numbers", "texts", "variable", "with_texts"]
-
 
 def variable(drawable: Drawable, name: Any) -> xr.DataArray:
     """Return a variable of the figure's node, with the figure's selection made."""

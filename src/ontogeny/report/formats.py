@@ -5,17 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = [
-    "count",
-    "interval_text",
-    "number",
-    "p_value",
-    "plain_text",
-    "plural",
-    "step_text",
-    "with_interval",
-]
-
 # XML 1.0 allows no other control characters, and a lone surrogate cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 

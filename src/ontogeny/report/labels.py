@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LayerGroups", "layer_groups", "short_names", "slug", "truncate", "with_short_layers"]
-
 
 def truncate(text: str, length: int) -> str:
     """Cut `text` to `length` characters, the last one an ellipsis.

@@ -8,8 +8,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from .cells import Cell, DataTable
 
-__all__ = ["escaped", "latex_table"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",

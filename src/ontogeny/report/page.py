@@ -24,8 +24,6 @@ from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
 from .thinning import BUDGET, thinned
 
-__all__ = ["render_page"]
-
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
     "regimes", "curves", "heatmap", "nulls", "turning", "scatter", "figure", "words", "download",

@@ -21,8 +21,6 @@ from .latex import latex_table
 from .rows import Row
 from .scales import StepScale
 
-__all__ = ["build_payload", "json_script"]
-
 Scales = Mapping[str, StepScale]
 
 

@@ -8,8 +8,6 @@ from ..figures import show_token
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable, with_texts
 
-__all__ = ["read_scatter"]
-
 
 def read_scatter(drawable: Drawable) -> Drawable:
     """Read a figure of points."""

@@ -18,8 +18,6 @@ from .labels import slug
 from .points import read_scatter
 from .tabular import read_table
 
-__all__ = ["read_drawables"]
-
 
 def read_drawables(content: Content) -> list[Drawable]:
     """Return the figures of all nodes; one that cannot be drawn keeps its place and says why."""

@@ -13,8 +13,6 @@ import xarray as xr
 from .formats import plain_text
 from .labels import short_names
 
-__all__ = ["MAX_ROWS", "NUMBERS", "Row", "RowGroup", "arrange", "judged", "read_rows"]
-
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from ..errors import check_choice
 
-__all__ = ["StepScale", "Tick", "pick_ticks"]
-
 ZERO_GAP = 0.09
 """Share of a logarithmic axis between step 0 and the first later step."""
 

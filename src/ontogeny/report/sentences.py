@@ -11,19 +11,6 @@ from .formats import count, plain_text, plural, step_text, with_interval
 from .labels import with_short_layers
 from .rows import Row, judged
 
-__all__ = [
-    "ALPHA",
-    "MIN_STEPS",
-    "Verdict",
-    "mark",
-    "row_state",
-    "section_sentences",
-    "sentence_start",
-    "spoken",
-    "studied",
-    "verdict",
-]
-
 MIN_STEPS = 6
 """Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from .colours import palettes
 
-__all__ = ["chart_rules", "chart_style", "page_style", "static_text"]
-
 
 def static_text(name: str) -> str:
     """Return a file of the folder ``static``."""

@@ -16,8 +16,6 @@ from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
 from .formats import plain_text
 
-__all__ = ["ROWS_SHOWN", "read_table"]
-
 ROWS_SHOWN = 400
 """Rows of a table in the page; its files hold all."""
 

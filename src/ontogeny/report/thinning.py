@@ -11,8 +11,6 @@ import xarray as xr
 from .axes import is_step
 from .drawable import Drawable
 
-__all__ = ["BUDGET", "thinned"]
-
 BUDGET = 600_000
 """Numbers that a page may hold, about 6 MB."""
 

@@ -12,8 +12,6 @@ from ..store import sweep, write_whole
 from .content import read_content
 from .page import render_page
 
-__all__ = ["write"]
-
 
 def write(tree: xr.DataTree, path: str | Path) -> Path:
     """Write a merged result as one HTML file that opens without a network, and return its path.

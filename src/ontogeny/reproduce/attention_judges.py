@@ -11,8 +11,6 @@ from .evidence import LEVEL, Found, each, if_finite, listed, spread, unanimous
 from .ranks import growing_null
 from .verdicts import Verdict
 
-__all__ = ["attention_and_rank"]
-
 _SEEDS = 5  # below this many no correlation over seeds is tested
 _TOGETHER = 1.5  # times that differ by less than this factor coincide
 _EARLY = 0.2  # of training, within which a sharp fall is half done

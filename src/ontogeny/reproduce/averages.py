@@ -17,8 +17,6 @@ from ..summary import mean_of_seeds
 from ..summary.figures import default_figures
 from .ranks import below_random_order, by_kind
 
-__all__ = ["average_node"]
-
 _MOST = 8  # values in a sentence
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {
     "commutators": (

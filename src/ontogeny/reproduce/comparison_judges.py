@@ -22,8 +22,6 @@ from .evidence import (
 from .ranks import MORE, below_random_order, span, whole_ranks
 from .verdicts import Verdict
 
-__all__ = ["architecture", "equal_loss", "forgetting", "stated"]
-
 _FORGOTTEN = 0.1  # of the accuracy, since the best of many evaluations lies a few points too high
 _WORSE = 0.02  # of the accuracy
 _LEARNED = 0.9  # accuracy of every m

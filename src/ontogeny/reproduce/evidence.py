@@ -10,22 +10,6 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-__all__ = [
-    "LEVEL",
-    "Found",
-    "each",
-    "exceeds",
-    "if_finite",
-    "joined",
-    "last_of",
-    "listed",
-    "more_often",
-    "named",
-    "short",
-    "spread",
-    "unanimous",
-]
-
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
 """The nodes of each seed's study, by node and label of the run."""
 

@@ -22,8 +22,6 @@ from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
 from .verdicts import Verdict
 
-__all__ = ["RECIPES"]
-
 _FULL = MarkerRun()
 _QUICK = MarkerRun.demo()
 # Comparisons train several runs: half the width at a higher rate learns as much in half the time.

@@ -22,8 +22,6 @@ from .evidence import (
 from .ranks import MORE, below_random_order, by_kind, growing_null, span, whole_ranks
 from .verdicts import Verdict
 
-__all__ = ["low_ranks", "sizes"]
-
 _SOLVED = 0.9  # accuracy of every m that is trained
 
 

@@ -24,8 +24,6 @@ from .tasks import MarkerTask
 from .training import MarkerRun, record_marker_runs
 from .verdicts import Verdict
 
-__all__ = ["MarkerRecipe", "Scale"]
-
 
 @dataclass(frozen=True)
 class Scale:

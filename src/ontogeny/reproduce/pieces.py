@@ -13,8 +13,6 @@ import xarray as xr
 from ..errors import StoreError
 from ..store import Cell, difference, read_cell, sweep, write_cell
 
-__all__ = ["Pieces"]
-
 
 @dataclass(frozen=True)
 class Pieces:

@@ -9,8 +9,6 @@ import xarray as xr
 
 from .evidence import LEVEL, each, more_often
 
-__all__ = ["MORE", "below_random_order", "by_kind", "growing_null", "span", "whole_ranks"]
-
 MORE = 0.5
 """Dimensions by which a rank counts as higher."""
 

@@ -26,8 +26,6 @@ from ..study.progress import Silent
 from .pieces import Pieces
 from .verdicts import Verdict, verdict_view
 
-__all__ = ["Findings", "Materials", "Recipe"]
-
 _OWN = ("studies", "pieces")  # what a recipe that was stopped leaves
 _Updates: TypeAlias = Callable[[int, int, float], None]
 

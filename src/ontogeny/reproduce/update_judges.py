@@ -12,8 +12,6 @@ from ..errors import ArgumentError, NonFiniteError
 from .evidence import LEVEL, Found, each, exceeds, named, short, spread, unanimous
 from .verdicts import Verdict
 
-__all__ = ["avoidance", "commuting", "latents", "outside"]
-
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
 _CONVERGED = 0.1  # of the loss's way down that may be left

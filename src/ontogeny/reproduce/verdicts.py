@@ -10,8 +10,6 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Column, Section, Table, attach
 
-__all__ = ["Verdict", "verdict_view"]
-
 _ANSWERS = {True: "reproduces", False: "does not reproduce", None: "not shown"}
 _OURS = {True: "holds", False: "does not hold", None: "not shown here"}  # counted by no page
 

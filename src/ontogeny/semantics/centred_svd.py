@@ -8,8 +8,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-__all__ = ["METHODS", "centred_svd", "column_signs"]
-
 METHODS = ("auto", "dense", "gram", "lanczos")
 
 # A dense SVD up to this many entries, the Gram matrix up to this many rows, Lanczos beyond.
@@ -68,16 +66,20 @@ class Centred:
         self.shape = A.shape
 
     def times(self, X: np.ndarray) -> np.ndarray:
+        """Return the centred matrix times `X`."""
         return self.A @ X - self.means @ X
 
     def transposed_times(self, X: np.ndarray) -> np.ndarray:
+        """Return the transposed centred matrix times `X`."""
         return self.A.T @ X - np.multiply.outer(self.means, X.sum(0))
 
     def is_zero(self) -> bool:
+        """Return whether nothing but rounding is left after centring."""
         total = _norm(self.A) ** 2
         return total - self.shape[0] * self.means @ self.means <= 1e-14 * total
 
     def dense(self) -> np.ndarray:
+        """Return the centred matrix itself."""
         return (self.A.toarray() if sparse.issparse(self.A) else self.A) - self.means
 
 

@@ -13,8 +13,6 @@ from .corpus import Tokens, token_stream
 from .counting import relabelled
 from .support import ContextWords, Support, checked_lengths, vocabulary
 
-__all__ = ["Cloze", "cloze_support"]
-
 
 @dataclass(frozen=True, eq=False)
 class Cloze:

@@ -12,8 +12,6 @@ from ..errors import ArgumentError, check_choice, check_flag, check_whole
 from .concepts import ConceptBasis
 from .orthant import checked_dims, named
 
-__all__ = ["Cluster", "spectral_clusters"]
-
 
 @dataclass(frozen=True, eq=False)
 class Cluster:

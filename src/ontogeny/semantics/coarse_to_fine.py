@@ -14,8 +14,6 @@ from ..errors import ArgumentError, check_choice, check_texts, check_whole
 from .objectives import check_support
 from .order import first_crossing
 
-__all__ = ["CoarseToFine", "coarse_before_fine", "support_confusion"]
-
 
 def support_confusion(
     logits: np.ndarray,

@@ -21,8 +21,6 @@ from ..errors import (
 from .centred_svd import METHODS, centred_svd, column_signs
 from .support import Support
 
-__all__ = ["ConceptBasis", "embedding_concepts", "svd_concepts"]
-
 _SOURCES = {"S": "support matrix", "P": "matrix of conditional probabilities"}
 
 

@@ -20,8 +20,6 @@ from ..errors import ArgumentError, check_iterable, check_texts
 from .counting import highest_id
 from .splitting import splitter
 
-__all__ = ["Tokens", "WordStream", "token_stream", "word_stream"]
-
 Tokens: TypeAlias = Any  # a WordStream, integer array(s), a text, a path, words, or lists of words
 
 BREAK = -1

@@ -14,15 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-__all__ = [
-    "Contexts",
-    "count_next_words",
-    "frequent_contexts",
-    "frequent_words",
-    "highest_id",
-    "relabelled",
-]
-
 # Positions handled at once: bounds what sorting and matching need beside the stream itself.
 CHUNK = 1 << 22
 

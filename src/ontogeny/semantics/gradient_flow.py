@@ -7,8 +7,6 @@ from typing import Any
 from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError
 
-__all__ = ["closed_form", "half_times"]
-
 
 def closed_form(sigma: Array, delta: float, t: Any) -> Array:
     """Return the learned share a_i(t) of every concept under gradient flow.

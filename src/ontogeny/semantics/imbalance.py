@@ -10,8 +10,6 @@ import numpy as np
 from ..arrays import matrix
 from ..errors import ArgumentError, check_choice, check_whole
 
-__all__ = ["StepImbalance", "loss_growth_rates", "step_imbalance"]
-
 REWEIGHTINGS = ("none", "paper", "equal-rates")
 _LARGEST = 10**9  # entries of a dense matrix
 

@@ -11,8 +11,6 @@ from scipy import sparse
 from ..errors import ArgumentError, check_texts, check_whole
 from .corpus import Tokens, token_stream
 
-__all__ = ["NeighbourVectors", "mean_similarity", "neighbour_vectors"]
-
 # Words of a group that are compared: its most typical ones.
 TOP = 15
 

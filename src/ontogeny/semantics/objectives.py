@@ -10,8 +10,6 @@ import numpy as np
 from ..arrays import Array, matrix, namespace, to_numpy
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["Objective", "check_centred", "check_support", "make_objective", "support_of"]
-
 
 @dataclass(frozen=True)
 class Objective:

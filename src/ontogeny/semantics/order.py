@@ -12,8 +12,6 @@ from scipy.stats import rankdata
 from ..arrays import matrix, to_numpy
 from ..errors import ArgumentError, check_flag, check_whole
 
-__all__ = ["LearningOrder", "first_crossing", "learning_order"]
-
 
 @dataclass(frozen=True)
 class LearningOrder:

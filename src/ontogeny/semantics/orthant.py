@@ -19,8 +19,6 @@ from ..errors import (
 )
 from .concepts import ConceptBasis
 
-__all__ = ["Orthant", "RefinementTree", "orthants", "refinement_tree", "signatures"]
-
 # Signatures are numbered in 64 bits.
 MOST_DIMS = 62
 

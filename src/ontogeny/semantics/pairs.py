@@ -14,8 +14,6 @@ from .orthant import checked_dims, signatures
 from .scores import Score, random_rotation
 from .support import Support
 
-__all__ = ["SignatureLift", "signature_lift"]
-
 # One orthant of words and one of contexts for each signature: 4^12 numbers at most.
 MOST_DIMS = 12
 

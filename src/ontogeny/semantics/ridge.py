@@ -14,8 +14,6 @@ from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError, OntogenyError, check_number, check_whole
 from .objectives import Objective, check_centred, check_support, make_objective
 
-__all__ = ["MaxMargin", "max_margin_logits", "ridge_path"]
-
 
 @dataclass(frozen=True, eq=False)
 class MaxMargin:

@@ -15,8 +15,6 @@ from .concepts import ConceptBasis
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims, signatures
 
-__all__ = ["Coherence", "Score", "coherence", "orthant_coherence", "purity", "random_rotation"]
-
 
 @dataclass(frozen=True, eq=False)
 class Score:

@@ -8,8 +8,6 @@ from scipy import sparse
 from ..errors import check_type, check_whole
 from .support import Support
 
-__all__ = ["shuffled_next_words"]
-
 
 def shuffled_next_words(support: Support, random_state: int = 0) -> Support:
     """Return the support of the same corpus with its counted next words in random order.

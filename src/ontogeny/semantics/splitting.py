@@ -8,8 +8,6 @@ from typing import Any
 
 from ..errors import ArgumentError, check_choice, check_flag, check_texts
 
-__all__ = ["split_words", "splitter"]
-
 # One word is a special token such as <unk>, WikiText's @-@, one CJK character, a run of anything
 # but spaces and punctuation (so that the marks of Indic and Semitic scripts stay in their words,
 # which \w would cut out), apostrophes inside it included; or one punctuation mark.

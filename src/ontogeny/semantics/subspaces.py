@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from ..arrays import Array, matrix, namespace
 from ..errors import ArgumentError, check_iterable, check_whole
 
-__all__ = ["leading_directions", "subspace_overlap"]
-
 
 def leading_directions(M: Array, k: int) -> Array:
     """Return the first `k` left singular vectors of `M` with its column means removed.

@@ -14,8 +14,6 @@ from ..errors import ArgumentError, check_flag, check_iterable, check_texts, che
 from .corpus import Tokens, WordStream, token_stream
 from .counting import count_next_words, frequent_contexts, frequent_words, highest_id, relabelled
 
-__all__ = ["ContextWords", "Support", "support_from_pairs", "support_matrix"]
-
 LONGEST = 1000  # words of a context: each length takes a pass over the text
 # The largest id that a table over ids is made for; tokenizers stay far below it.
 HIGHEST_ID = 1 << 24

@@ -12,8 +12,6 @@ from scipy import sparse
 from ..errors import ArgumentError, check_type
 from .support import ContextWords, Support
 
-__all__ = ["load_support", "save_support"]
-
 _PARTS = ("data", "indices", "indptr", "shape", "words", "word_ids", "contexts")
 
 

@@ -13,8 +13,6 @@ from ..errors import ArgumentError, check_choice, check_iterable, check_number, 
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
 
-__all__ = ["train_ufm"]
-
 _MOST_STEPS = 1_000_000
 _LARGEST_DELTA = 300
 

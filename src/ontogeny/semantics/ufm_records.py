@@ -16,8 +16,6 @@ from .objectives import Objective
 from .order import first_crossing
 from .subspaces import leading_directions, subspace_overlap
 
-__all__ = ["UfmBasis", "UfmRecorder", "basis_of", "with_theory"]
-
 OVERLAPS = (1, 3, 5, 10, 20, 50)
 
 

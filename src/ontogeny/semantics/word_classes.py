@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from ..errors import check_texts
 
-__all__ = ["word_classes"]
-
 # Where a word is in two lists, the first one counts. "may" is an auxiliary far more often than a
 # month, "second" more often a place in an order than a unit.
 _LISTS = {

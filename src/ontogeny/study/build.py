@@ -29,10 +29,8 @@ from .graph import (
 )
 from .layout import cell_path, reference_path, state_path, summary_path
 from .probe import Probe
-from .readings import own_needs, vocabulary_size
+from .readings import has_state, own_needs, vocabulary_size
 from .settings import Settings
-
-__all__ = ["Graph", "generations"]
 
 HERE = Path()
 """Places of cells are relative to the study's folder."""
@@ -249,11 +247,6 @@ def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str
     arguments = {k: v for k, v in observable.arguments().items() if k not in without}
     kind, version = observable.kind, observable.version
     return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
-
-
-def has_state(observable: Observable) -> bool:
-    """Return whether an observable prepares a state."""
-    return type(observable).prepare is not Observable.prepare
 
 
 def _summary_only(observable: Observable) -> tuple[str, ...]:

@@ -12,8 +12,6 @@ from ..errors import CheckpointError, StoreError
 from ..store import Cell, difference, plain, read_cell, write_json
 from ..trajectory import Checkpoint
 
-__all__ = ["DigestCache", "VerifiedCellCache", "check_cache", "combine"]
-
 
 def check_cache(
     path: Path | None,

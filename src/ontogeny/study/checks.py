@@ -13,8 +13,6 @@ from ..observables.arguments import check_node
 from ..trajectory import Trajectory
 from .build import generations
 
-__all__ = ["check_observables", "check_trajectory", "named_inputs"]
-
 
 def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
     """Return the input sets by name; one without a name is called ``text``."""

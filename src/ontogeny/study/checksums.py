@@ -15,8 +15,6 @@ from typing import Any
 from ..errors import StoreError
 from ..store import write_json
 
-__all__ = ["check_chunk", "check_files", "identity", "same_content", "write_checksums"]
-
 _NAME = ".checksums.json"
 _OF_ROOT = (".zattrs", ".zmetadata")  # which say when the result was made
 

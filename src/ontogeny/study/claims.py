@@ -22,8 +22,6 @@ from typing import Any
 from ..store import is_gone, temporary, writer
 from .layout import claim_path
 
-__all__ = ["claimed", "held", "holder", "sweep_claims"]
-
 _BEAT = 20.0  # seconds between two touches
 _STALE = 120.0  # seconds without a touch; more than clocks of one cluster differ
 _UNWRITTEN = 10.0  # seconds in which a claim that has been made is written

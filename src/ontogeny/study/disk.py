@@ -10,8 +10,6 @@ from pathlib import Path
 from ..trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
 from .run import Task
 
-__all__ = ["Revisions"]
-
 
 class Revisions:
     """Bounds how many Hub revisions lie on disk during a run; without a bound it does nothing.

@@ -15,8 +15,6 @@ from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
 
-__all__ = ["read_sources", "read_study"]
-
 T = TypeVar("T")
 
 _TEXTS = str | tuple[str, ...]

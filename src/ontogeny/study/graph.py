@@ -39,19 +39,6 @@ from .readings import (
     store_reference,
 )
 
-__all__ = [
-    "BlockCell",
-    "Context",
-    "LayerCell",
-    "ReferenceCell",
-    "StateCell",
-    "StepCell",
-    "StudyCell",
-    "SummaryCell",
-    "header_of",
-    "observed_steps",
-]
-
 Header: TypeAlias = tuple[str, str]
 """Checksum and status of a cell."""
 

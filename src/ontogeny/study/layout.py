@@ -8,18 +8,6 @@ from pathlib import Path
 
 from ..needs import Reference
 
-__all__ = [
-    "WRITTEN",
-    "cell_path",
-    "claim_path",
-    "digests_path",
-    "reference_path",
-    "result_path",
-    "settings_path",
-    "state_path",
-    "summary_path",
-]
-
 WRITTEN = (
     ".*.tmp",
     "cells/*/.*.tmp",

@@ -6,8 +6,6 @@ import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["memory_of_this_machine", "too_large", "workers_here"]
-
 _GROUPS = Path("/proc/self/cgroup")
 _LIMITS = {
     "": Path("/sys/fs/cgroup/memory.max"),

@@ -24,8 +24,6 @@ from ..store import Cell, temporary
 from .checksums import same_content, write_checksums
 from .layout import cell_path, result_path, summary_path
 
-__all__ = ["merge", "provenance", "stack", "summarised", "summary_data", "write_result"]
-
 log = logging.getLogger("ontogeny.study")
 
 

@@ -18,8 +18,6 @@ from .cache import DigestCache
 from .graph import BlockCell, StateCell, StepCell, StudyCell, header_of
 from .probe import Probe
 
-__all__ = ["Entry", "Plan", "make_plan", "price"]
-
 
 @dataclass(frozen=True)
 class Entry:

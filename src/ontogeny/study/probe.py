@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import capture
-from ..errors import ArgumentError, CheckpointError, NonFiniteError, suggestion
+from ..errors import CheckpointError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from ..needs import Need, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .readings import vocabulary_size
 from .settings import Settings
-
-__all__ = ["Probe", "probe"]
 
 log = logging.getLogger("ontogeny.study")
 
@@ -78,7 +76,9 @@ def probe(
     CheckpointError, NonFiniteError
         If none of three checkpoints can be read: what was wrong with the first.
     """
-    _check_names([n.at_step for o in observables for n in o.needs()], inputs)
+    for name in (need.at_step.on for o in observables for need in o.needs()):
+        if name is not None:
+            check_choice("on", name, inputs)
     for observable in observables:
         observable.check_inputs(inputs)
     steps = [int(s) for s in trajectory.steps]
@@ -152,17 +152,6 @@ def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
     """Return the weight blocks that an observable is mapped over."""
     patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
     return tuple(name for each in patterns for name in capture.match_blocks(reader, each))
-
-
-def _check_names(needs: Sequence[Need], inputs: Mapping[str, Inputs]) -> None:
-    for need in needs:
-        name = getattr(need, "on", None)
-        if name is not None and name not in inputs:
-            known = ", ".join(map(repr, inputs))
-            raise ArgumentError(
-                f"on={name!r} names no input set of the study; it has {known}."
-                f"{suggestion(name, inputs)}"
-            )
 
 
 def _stored(

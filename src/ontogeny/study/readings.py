@@ -28,22 +28,6 @@ from .cache import DigestCache
 from .layout import cell_path, digests_path, reference_path, state_path
 from .settings import Settings
 
-__all__ = [
-    "Job",
-    "ReadBlock",
-    "ReadSeries",
-    "ReadStep",
-    "RunView",
-    "Values",
-    "load_state",
-    "own_needs",
-    "read_needs",
-    "release_skeleton",
-    "restored",
-    "store_reference",
-    "vocabulary_size",
-]
-
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
@@ -308,12 +292,16 @@ def store_reference(value: Any) -> xr.Dataset:
     return xr.Dataset(layers, attrs={"reference": "layers"})
 
 
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return type(observable).prepare is not Observable.prepare
+
+
 def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
     """Return the stored state of an observable, memory-mapped, or None."""
-    path = state_path(job.folder, observable.name)
-    if type(observable).prepare is Observable.prepare:
+    if not has_state(observable):
         return None
-    data = read_cell(path, verify=False).data
+    data = read_cell(state_path(job.folder, observable.name), verify=False).data
     return None if "empty" in data.attrs else data
 
 

@@ -27,8 +27,6 @@ from .graph import Context, StudyCell, header_of
 from .readings import Job, Values
 from .threads import pinned
 
-__all__ = ["Done", "Task", "left_of", "run_task"]
-
 log = logging.getLogger("ontogeny.study")
 
 

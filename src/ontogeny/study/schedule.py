@@ -25,8 +25,6 @@ from .progress import Progress
 from .readings import Job
 from .run import Done, Task, left_of, run_task
 
-__all__ = ["compute", "summarise"]
-
 _BLOCKS_PER_TASK = 8
 _POLL = 0.5  # seconds until the claims of other processes are read again
 
@@ -48,7 +46,8 @@ def compute(
     first = _prepared(job, trajectory, [e.cell for e in plan.prepared if e.to_do])
     steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)])
     blocks = _groups([e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do)
-    layers = [Task(c.label, trajectory, (c,)) for c in to_do if isinstance(c, LayerCell)]
+    bare = _only(trajectory, ())
+    layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
     progress.start(len(first) + len(steps) + len(blocks) + len(layers), plan.to_do)
     tensors = [cell.block.tensor for cells in blocks.values() for cell in cells]
     revisions = Revisions(trajectory, max_revisions, tensors, job.folder / "retained")

@@ -13,7 +13,6 @@ from ..errors import ArgumentError, check_choice, check_whole
 if TYPE_CHECKING:
     from ..capture import ReadingSettings
 
-__all__ = ["Settings", "noise_steps", "resolve_device", "resolve_reference"]
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 

@@ -36,8 +36,6 @@ from .schedule import compute, summarise
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
 
-__all__ = ["Study"]
-
 log = logging.getLogger("ontogeny.study")
 _SHOWN = 12
 

@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["pinned"]
-
 _lock = threading.Lock()
 _holders = 0
 _limits = None

@@ -7,8 +7,6 @@ import xarray as xr
 
 from ..quantities import Quantity
 
-__all__ = ["null_bands", "over_steps"]
-
 _FEW = 20  # draws, below which the 2.5 % point is no more than the smallest of them
 
 

@@ -12,8 +12,6 @@ import xarray as xr
 from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Table
 from ..quantities import Quantity
 
-__all__ = ["default_figures", "figure_of_runs"]
-
 
 def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Curves]:
     """Return the curves of every quantity that is drawn and has a value at steps.

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-__all__ = ["Names", "named"]
-
 Names = Mapping[str, tuple[str, str]]
 """``{variable: (long_name, units)}``; units ``"1"`` of ratios and ``""`` of words and verdicts.
 

@@ -16,8 +16,6 @@ from scipy.stats import t
 from ..quantities import Quantity
 from .reference import at_reference
 
-__all__ = ["MEASURABLE", "Z", "change_floor", "mean_stderr", "with_noise"]
-
 MEASURABLE = 1e-5
 """Smallest relative distance that float32 activations can show; rounding stays well below it."""
 

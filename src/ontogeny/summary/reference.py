@@ -7,8 +7,6 @@ import xarray as xr
 
 from ..quantities import Quantity
 
-__all__ = ["at_reference", "reference_index"]
-
 
 def reference_index(data: xr.Dataset, relative_to: str = "reference") -> int | None:
     """Return the position along ``step`` that distances are taken to, or None where it is not."""

@@ -14,8 +14,6 @@ from ..quantities import Quantity
 from .noise import change_floor
 from .reference import reference_index
 
-__all__ = ["chart_rows"]
-
 
 def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
     """Judge all series of the quantities that make rows; return the chart's variables.

@@ -18,8 +18,6 @@ from .figures import figure_of_runs
 from .names import named
 from .summarise import summarise
 
-__all__ = ["along_runs", "mean_of_seeds", "over_seeds"]
-
 
 def along_runs(
     nodes: Mapping[str, xr.Dataset], quantities: Sequence[Quantity], section: Section

@@ -10,8 +10,6 @@ import xarray as xr
 
 from ..quantities import Quantity
 
-__all__ = ["statements"]
-
 
 def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     """Return what the rows of every quantity show; rows that its subject tells apart by themselves.

@@ -14,8 +14,6 @@ from .noise import with_noise
 from .rows import chart_rows
 from .sentences import statements
 
-__all__ = ["derived", "summarise"]
-
 
 def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
     """Add intervals, floors, bands, chart rows and symbols of the quantities that are there."""

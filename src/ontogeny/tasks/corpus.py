@@ -13,8 +13,6 @@ import numpy as np
 
 from ..errors import ArgumentError, OntogenyError
 
-__all__ = ["paragraphs", "python_documentation", "split_texts"]
-
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux
 # distributions put into packages of their own, so that the text does not depend on them.
 _LEFT_OUT = {"distutils", "encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data"}

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from ..errors import ArgumentError, check_choice
 from .corpus import paragraphs
 
-__all__ = ["read_text", "text_files"]
-
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")

@@ -11,8 +11,6 @@ from ..errors import ArgumentError
 from .corpus import paragraphs
 from .labelled import LabelledTexts
 
-__all__ = ["DATASETS", "NamedDataset", "load_texts"]
-
 
 @dataclass(frozen=True)
 class NamedDataset:

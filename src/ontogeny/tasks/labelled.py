@@ -11,8 +11,6 @@ import numpy as np
 from ..errors import ArgumentError
 from ..inputs import Inputs, class_counts, stratified_draw, stratified_split
 
-__all__ = ["LabelledTexts"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:

@@ -21,8 +21,6 @@ from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
 from ..trajectory import Trajectory
 
-__all__ = ["PLANTED", "Planted", "PlantedModel", "planted"]
-
 
 class PlantedModel(nn.Module):
     """A model whose layer ``layers.k`` outputs a given row for each token: nothing is computed.

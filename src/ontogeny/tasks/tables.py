@@ -15,8 +15,6 @@ from ..errors import ArgumentError, check_choice, suggestion
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
 
-__all__ = ["FORMATS", "read_labelled"]
-
 Column: TypeAlias = str | int
 FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

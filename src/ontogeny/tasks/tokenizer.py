@@ -10,7 +10,6 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-__all__ = ["SPECIAL_TOKENS", "train_tokenizer"]
 
 # Names that ordinary text does not hold: "<unk>" is a word of WikiText-2, "<s>" is HTML.
 SPECIAL_TOKENS = {

@@ -15,8 +15,6 @@ from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
 
 from ..errors import ArgumentError, NonFiniteError, check_whole
 
-__all__ = ["Batches", "Loss", "OnStep", "Progress", "TrainingLog", "adamw_one_cycle", "train"]
-
 Batches: TypeAlias = Iterable[Any] | Callable[[torch.Generator], Any]
 Loss: TypeAlias = Callable[[nn.Module, Any], Tensor]
 OnStep: TypeAlias = Callable[[int, nn.Module], object]

@@ -16,8 +16,6 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["MaskedBatch", "MaskedLanguageModelling", "masked_language_modelling"]
-
 
 @dataclass(frozen=True)
 class MaskedBatch:

@@ -11,8 +11,6 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from transformers import EuroBertForMaskedLM, PreTrainedTokenizerBase
 
-__all__ = ["demo_model"]
-
 
 def demo_model(
     tokenizer: PreTrainedTokenizerBase,

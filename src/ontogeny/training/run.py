@@ -16,8 +16,6 @@ from .loop import Progress, TrainingLog, adamw_one_cycle, train
 from .masked import MaskedLanguageModelling, masked_language_modelling
 from .models import demo_model
 
-__all__ = ["RunSettings", "record_training_run"]
-
 
 @dataclass(frozen=True)
 class RunSettings:

@@ -19,8 +19,6 @@ from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
 
-__all__ = ["Checkpoint"]
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -31,11 +29,11 @@ class Checkpoint:
     step
         Number of optimiser updates done.
     label
-        How messages and figures call it, such as ``"checkpoint-500"`` or ``"step 500"``.
+        Its name in messages and figures, such as ``"checkpoint-500"`` or ``"step 500"``.
     path
         Its folder, or None if it lives in memory. That of a Hub revision may not be there yet.
     tokens
-        Number of tokens seen in training, where the name of the revision says so.
+        Number of tokens seen in training, where the name of the revision gives it.
     source
         The Hub revision that it comes from, if any; weights are fetched when they are needed.
 
@@ -92,7 +90,7 @@ class Checkpoint:
 
     @contextmanager
     def present(self) -> Iterator[Checkpoint]:
-        """Give this checkpoint with its weights on this machine; they stay there meanwhile.
+        """Yield this checkpoint with its weights on this machine; they stay there meanwhile.
 
         Raises
         ------
@@ -164,7 +162,7 @@ class Checkpoint:
     def configuration(self) -> dict[str, Any] | None:
         """Return the configuration that defines the model, or None if there is none.
 
-        Keys that say nothing about the model (paths, library versions) are left out.
+        Keys that do not define the model (paths, library versions) are left out.
 
         Raises
         ------

@@ -12,8 +12,6 @@ from .hub.revision import HubRevision
 from .tokenizers import tokenizer_files
 from .trajectory import Trajectory
 
-__all__ = ["download", "missing_bytes"]
-
 
 def missing_bytes(trajectory: Trajectory) -> int:
     """Return the bytes of weights that `download` would fetch; what steps share counts once.
@@ -45,7 +43,7 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     """Fetch weights, configuration and tokenizer of every Hub revision; give each step.
 
     What is there already is not fetched again, so a download that was stopped goes on. Nothing
-    is fetched if the disk has too little room for all. Afterwards the same trajectory opens
+    is fetched if the disk has too little space for all. Afterwards the same trajectory opens
     offline (``HF_HUB_OFFLINE=1``).
 
     Yields
@@ -57,7 +55,7 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     Raises
     ------
     CheckpointError
-        If the disk has too little room, or a file cannot be fetched whole.
+        If the disk has too little space, or a file cannot be fetched whole.
 
     Examples
     --------
@@ -68,7 +66,7 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     sources = _sources(trajectory)
     if not sources:
         return
-    _check_room(missing_bytes(trajectory), next(iter(sources.values())).cache)
+    _check_space(missing_bytes(trajectory), next(iter(sources.values())).cache)
     for step, source in sources.items():
         source.download()
         tokenizer_files(trajectory[step])
@@ -79,13 +77,13 @@ def _sources(trajectory: Trajectory) -> dict[int, HubRevision]:
     return {c.step: c.source for c in trajectory if c.source is not None}
 
 
-def _check_room(needed: int, cache: Path) -> None:
+def _check_space(needed: int, cache: Path) -> None:
     """Refuse what the disk of the cache cannot hold."""
-    place = next(p for p in (cache, *cache.parents) if p.exists())
-    free = shutil.disk_usage(place).free
+    existing = next(p for p in (cache, *cache.parents) if p.exists())
+    free = shutil.disk_usage(existing).free
     if needed > free:
         raise CheckpointError(
-            f"{needed / 1e9:.3g} GB are to be fetched, but {cache} has room for "
+            f"{needed / 1e9:.3g} GB are to be fetched, but {cache} has space for "
             f"{free / 1e9:.3g} GB; select fewer steps, or bound the revisions on disk "
             "(--max-revisions) where the Hub can be reached."
         )

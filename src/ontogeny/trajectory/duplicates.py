@@ -8,15 +8,13 @@ from .checkpoint import Checkpoint
 from .findings import Finding, join_steps
 from .hub.repository import list_files
 
-__all__ = ["RULES", "resolve"]
-
 RULES = ("mark", "drop", "raise")
 
 
 def resolve(
     checkpoints: tuple[Checkpoint, ...], on_duplicate: str
 ) -> tuple[tuple[Checkpoint, ...], tuple[Finding, ...]]:
-    """Return the checkpoints to keep and what to note of the others.
+    """Return the checkpoints to keep, and findings on the others.
 
     Raises
     ------

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Finding", "Findings", "join_steps", "some"]
-
 _SHOWN = 5  # names in one sentence
 
 

@@ -12,8 +12,6 @@ from .trajectory import Trajectory
 from .weights.building import Template, build, check_dtype, check_template
 from .weights.folders import find_weights, step_folders
 
-__all__ = ["load_model"]
-
 
 def load_model(
     source: str | Path,

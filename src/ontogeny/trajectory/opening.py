@@ -28,8 +28,6 @@ from .weights.building import Template
 from .weights.files import MemoryWeights, state_tensors
 from .weights.folders import find_weights, step_folders
 
-__all__ = ["Catalogue", "Opened", "open_folder", "open_hub", "open_models"]
-
 _LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 
 

@@ -16,8 +16,6 @@ from .hub.revision import HubRevision, HubWeights
 from .hub.slots import Slots, own_folder
 from .trajectory import Trajectory
 
-__all__ = ["Prefetch"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 _FOLDER = ".locks/ontogeny"  # huggingface_hub passes over .locks when it scans a cache
@@ -120,7 +118,7 @@ class Prefetch:
 
     @contextmanager
     def use(self, step: int) -> Iterator[Checkpoint]:
-        """Give the checkpoint at `step`, downloaded, as it stays meanwhile.
+        """Yield the checkpoint at `step`, downloaded, as it stays meanwhile.
 
         Raises
         ------
@@ -154,7 +152,7 @@ class Prefetch:
                 self._stop.wait(_POLL)
 
     def _fetched(self, source: HubRevision, ahead: set[str]) -> bool:
-        """Download `source` if there is room for it; return whether that is done with."""
+        """Download `source` if a slot is free; return False if it is to be tried again."""
         try:
             if not source.fetch_ahead(keep=ahead):
                 return False
@@ -179,4 +177,4 @@ def _size(source: HubRevision) -> int:
     try:
         return source.size()
     except CheckpointError:
-        return 0  # its download will say why
+        return 0  # its download raises the error

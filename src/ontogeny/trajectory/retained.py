@@ -16,8 +16,6 @@ from .trajectory import Trajectory
 from .weights.files import WeightFiles
 from .weights.saving import sync
 
-__all__ = ["retain", "retained", "retained_path"]
-
 
 def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
     """Return where the tensors of `checkpoint` are kept in `folder`."""
@@ -91,7 +89,7 @@ def retained(trajectory: Trajectory, folder: str | Path) -> Trajectory:
     Raises
     ------
     CheckpointError
-        If a checkpoint's fingerprint cannot be had.
+        If a checkpoint's fingerprint cannot be determined.
     """
     checkpoints = []
     for checkpoint in trajectory:

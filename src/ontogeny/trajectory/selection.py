@@ -9,8 +9,6 @@ import numpy as np
 
 from ..errors import ArgumentError, check_choice
 
-__all__ = ["SPACINGS", "check_step", "spread"]
-
 SPACINGS = ("log", "linear")
 
 

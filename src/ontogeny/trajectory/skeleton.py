@@ -1,4 +1,4 @@
-"""One module for a whole trajectory: weights are swapped in place, memory stays constant."""
+"""One module for a whole trajectory: weights are swapped within it, memory stays constant."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from .weights.building import agreeing, check_dtype, put
 from .weights.configuration import changes
 from .weights.files import state_tensors
 from .weights.names import NameMap, map_names
-
-__all__ = ["Skeleton"]
 
 
 class Checkpoints(Protocol):

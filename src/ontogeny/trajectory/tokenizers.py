@@ -1,4 +1,4 @@
-"""The tokenizer files of a run: where they are, what they say, whether they change."""
+"""The tokenizer files of a run, and whether they change along it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .hub.revision import HubRevision
-
-__all__ = ["changed_files", "file_digests", "load_tokenizer", "tokenizer_files"]
 
 _FILES = (
     "tokenizer.json",
@@ -53,7 +51,7 @@ def file_digests(folder: Path) -> dict[str, str]:
     Raises
     ------
     CheckpointError
-        If one of them is deleted while it is looked at.
+        If one of them is deleted while it is read.
     """
     return {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
 

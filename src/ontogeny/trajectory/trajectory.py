@@ -28,8 +28,6 @@ from .tokenizers import load_tokenizer
 from .weights.building import Template, check_template
 from .weights.digests import combine
 
-__all__ = ["Trajectory", "UnknownStepError"]
-
 
 class UnknownStepError(CheckpointError, KeyError):
     """A step that the trajectory does not have."""
@@ -322,11 +320,10 @@ class Trajectory:
         return Trajectory(kept, self.title, self.catalogue, self.path, self.given_tokenizer)
 
     def audit(self, recorded: Mapping[int, str] | None = None) -> Findings:
-        """Return what is provably or probably wrong with the checkpoints.
+        """Return what is certainly or probably wrong with the checkpoints.
 
-        Weights in folders are read. Of Hub revisions the listings are enough for what bytes
-        prove, and nothing but small text files is fetched; numbers are looked at where the
-        weights are on this machine.
+        Weights in folders are read. Of Hub revisions only the file listings and small text files
+        are downloaded; the values of weights are checked where they are on this machine.
 
         Parameters
         ----------
@@ -355,9 +352,9 @@ class Trajectory:
     def deduplicated(self, on_duplicate: str = "drop") -> Trajectory:
         """Return the trajectory after a rule for checkpoints with the same weights.
 
-        Which of several labels is the right one cannot be told from bytes. Kept is the last step
-        of the trajectory if it is among them, else the earliest; what is dropped stands in the
-        audit of the new trajectory.
+        The files do not show which of several labels is the right one. The last step of the
+        trajectory is kept if it is among them, and otherwise the earliest. The audit of the new
+        trajectory lists what was dropped.
 
         Parameters
         ----------

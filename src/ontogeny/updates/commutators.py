@@ -19,8 +19,6 @@ from torch import nn
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from .field import GradientField, Loss, Vector, inner, norm
 
-__all__ = ["METHODS", "Commutator", "commutator", "commutators"]
-
 METHODS = ("difference", "bracket")
 
 

@@ -13,8 +13,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .precision import KeepDouble, working_dtype
 
-__all__ = ["GradientField", "Loss", "LossOf", "Vector", "inner", "norm"]
-
 Loss: TypeAlias = Callable[[nn.Module, Any], Tensor]
 Vector: TypeAlias = dict[str, Tensor]
 

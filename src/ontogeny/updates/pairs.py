@@ -9,8 +9,6 @@ import numpy as np
 from ..arrays import Array, matrix, to_numpy
 from ..errors import check_whole
 
-__all__ = ["FEWEST", "PairStatistics", "pair_statistics"]
-
 FEWEST = 6
 """Pairs for a 95 % interval: of n, even the range misses the median with probability 2 / 2ⁿ."""
 

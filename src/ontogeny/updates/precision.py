@@ -11,8 +11,6 @@ from torch.overrides import TorchFunctionMode
 
 from ..errors import ArgumentError
 
-__all__ = ["KeepDouble", "working_dtype"]
-
 SMALL = 20_000_000
 """Up to so many parameters float64 is the default: four gradients take some seconds on a CPU."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .decay import ActivationDecay as ActivationDecay
-from .dimensions import EffectiveDimensions as EffectiveDimensions
-from .path import ActivationPath as ActivationPath
+from .decay import ActivationDecay
+from .dimensions import EffectiveDimensions
+from .path import ActivationPath
+from .similarity import Similarity
 
-__all__ = ["ActivationDecay", "ActivationPath", "EffectiveDimensions"]
+__all__ = ["ActivationDecay", "ActivationPath", "EffectiveDimensions", "Similarity"]

@@ -16,8 +16,6 @@ from ...quantities import Measured, Quantity
 from ...summary import Names, Units
 from ..base import Observable, by_layer
 
-__all__ = ["ActivationDecay"]
-
 
 @dataclass(frozen=True)
 class ActivationDecay(Observable):
@@ -33,8 +31,6 @@ class ActivationDecay(Observable):
         Glob or globs over module paths.
     on, tokens, max_tokens, random_state
         Which tokens; see `ontogeny.needs.Activations`.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -47,7 +43,6 @@ class ActivationDecay(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "activation-decay"
     version: ClassVar[int] = 2
@@ -88,10 +83,6 @@ class ActivationDecay(Observable):
         "relative": ("distance relative to the norms", "1"),
         "norm": ("norm of the activations", "activation units"),
     }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""

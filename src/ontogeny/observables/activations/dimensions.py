@@ -20,8 +20,6 @@ from ...quantities import Measured, Quantity
 from ...summary import Units
 from ..base import Observable, Reading, by_layer
 
-__all__ = ["EffectiveDimensions"]
-
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
 _DRAWS = 10  # isotropic samples of the null
@@ -45,8 +43,6 @@ class EffectiveDimensions(Observable):
     ----------
     layers, on, tokens, max_tokens, random_state
         Which activations, see `ontogeny.needs.Activations`.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -59,7 +55,6 @@ class EffectiveDimensions(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "effective-dimensions"
     version: ClassVar[int] = 3
@@ -84,10 +79,6 @@ class EffectiveDimensions(Observable):
         "anisotropy and the errors too.",
         source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the activations."""

@@ -16,8 +16,6 @@ from ...needs import Activations, Need
 from ...quantities import Quantity
 from ..base import Observable, by_layer
 
-__all__ = ["ActivationPath"]
-
 
 @dataclass(frozen=True)
 class ActivationPath(Observable):
@@ -39,8 +37,6 @@ class ActivationPath(Observable):
         Which tokens; see `ontogeny.needs.Activations`.
     random_state
         Seed of the tokens and of the directions.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -54,7 +50,6 @@ class ActivationPath(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "activation-path"
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -78,10 +73,9 @@ class ActivationPath(Observable):
         source="W. B. Johnson, J. Lindenstrauss, Contemp. Math. 26, 1984 (random projections)",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_whole("coordinates", self.coordinates)
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the activations."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .entropy import AttentionEntropy as AttentionEntropy
-from .readout import ReadoutAttention as ReadoutAttention
+from .entropy import AttentionEntropy
+from .readout import ReadoutAttention
 
 __all__ = ["AttentionEntropy", "ReadoutAttention"]

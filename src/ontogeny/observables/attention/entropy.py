@@ -14,8 +14,6 @@ from ...needs import Attention, Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, dataset
 
-__all__ = ["AttentionEntropy"]
-
 
 @dataclass(frozen=True)
 class AttentionEntropy(Observable):
@@ -27,8 +25,6 @@ class AttentionEntropy(Observable):
         Glob over attention modules; by default all that return attention weights.
     on
         Input set; the first by default.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -38,7 +34,6 @@ class AttentionEntropy(Observable):
 
     layers: str | tuple[str, ...] = "*"
     on: str | None = None
-    label: str | None = None
 
     kind: ClassVar[str] = "attention-entropy"
     version: ClassVar[int] = 2
@@ -72,10 +67,6 @@ class AttentionEntropy(Observable):
         "special tokens can be.",
         source="Xu 2026, sec. 4.2, Fig. 2",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the reduced attention maps."""

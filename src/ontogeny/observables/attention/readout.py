@@ -16,8 +16,6 @@ from ...summary import Names
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
-__all__ = ["ReadoutAttention", "settling_step"]
-
 
 @dataclass(frozen=True)
 class ReadoutAttention(Observable):
@@ -33,8 +31,6 @@ class ReadoutAttention(Observable):
         Numbers k of strongest keys whose share of the attention is taken.
     layers
         Glob over attention modules; by default all that return attention weights.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -45,7 +41,6 @@ class ReadoutAttention(Observable):
     on: tuple[str, ...] = ()
     top: tuple[int, ...] = (1, 2, 4)
     layers: str | tuple[str, ...] = "*"
-    label: str | None = None
 
     kind: ClassVar[str] = "readout-attention"
     version: ClassVar[int] = 2
@@ -92,11 +87,10 @@ class ReadoutAttention(Observable):
         source="Xu 2026, sec. 4.2, Fig. 2",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_names("on", self.on, minimum=0)
         check_wholes("top", self.top, fewest=1)
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the reduced maps of each input set."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .dictionaries import Concepts as Concepts
-from .dimension import IntrinsicDimension as IntrinsicDimension
-from .distances import ConceptDistances as ConceptDistances
-from .encoder import EncoderDynamics as EncoderDynamics
-from .lipschitz import Lipschitz as Lipschitz
-from .plane import ConceptPlane as ConceptPlane
-from .tracks import ConceptTracks as ConceptTracks
-from .transforms import TransformDynamics as TransformDynamics
+from .dictionaries import Concepts
+from .dimension import IntrinsicDimension
+from .distances import ConceptDistances
+from .encoder import EncoderDynamics
+from .lipschitz import Lipschitz
+from .plane import ConceptPlane
+from .tracks import ConceptTracks
+from .transforms import TransformDynamics
 
 __all__ = [
     "ConceptDistances",

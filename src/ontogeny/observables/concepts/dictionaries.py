@@ -30,8 +30,6 @@ from .fits import (
 )
 from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
 
-__all__ = ["Concepts"]
-
 _EXACT = ("svd", "pca")
 
 
@@ -94,7 +92,6 @@ class Concepts(FromExtractor):
     init: str = "seeded"
     keep_codes: bool = False
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    label: str | None = None
 
     kind: ClassVar[str] = "concepts"
     version: ClassVar[int] = 5
@@ -113,8 +110,9 @@ class Concepts(FromExtractor):
         "refit_share": ("share of the squared change by refitting", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("init", self.init, ("seeded", "reference", "chain"))
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)

@@ -20,8 +20,6 @@ from ..arguments import check_names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["IntrinsicDimension"]
-
 _WINDOWS: dict[str, Any] = {
     "halves": None,
     "found": None,
@@ -61,8 +59,6 @@ class IntrinsicDimension(ConceptSeries):
         Draws of each null.
     random_state
         Seed of the nulls.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -76,7 +72,6 @@ class IntrinsicDimension(ConceptSeries):
     discard: float = 0.0
     draws: int = 20
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "intrinsic-dimension"
     version: ClassVar[int] = 3
@@ -124,8 +119,9 @@ class IntrinsicDimension(ConceptSeries):
         source="Bernas 2025, Algorithm 4 and Table 3; Facco et al. 2017",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         if isinstance(self.windows, str):
             check_choice("windows", self.windows, _WINDOWS)
         else:

@@ -17,8 +17,6 @@ from ..arguments import check_names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["ConceptDistances"]
-
 
 @dataclass(frozen=True)
 class ConceptDistances(ConceptSeries):
@@ -34,8 +32,6 @@ class ConceptDistances(ConceptSeries):
         Name of the `Concepts` node.
     measures
         Names of distances and correlations, see `ontogeny.distances.pairwise`.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -44,7 +40,6 @@ class ConceptDistances(ConceptSeries):
     """
 
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
-    label: str | None = None
 
     kind: ClassVar[str] = "concept-distances"
     suffix: ClassVar[str] = "distances"
@@ -73,8 +68,9 @@ class ConceptDistances(ConceptSeries):
         source="Bernas 2025, Defs 40-52",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_names("measures", self.measures)
         distances.pairwise(np.eye(3)[None, :, :2] * np.ones((2, 1, 1)), measures=self.measures)
 

@@ -19,8 +19,6 @@ from ...summary import Names, Units, reference_index
 from ..base import Reading, Run, by_layer
 from .fits import FromExtractor, extractor_title, layer_state
 
-__all__ = ["EncoderDynamics"]
-
 _CODES = ("train-fitted", "test-fitted")
 _METRICS = {
     "cross_entropy": "cross-entropy of the concept distributions",
@@ -65,8 +63,6 @@ class EncoderDynamics(FromExtractor):
         Input set of the test rows instead; all rows of `on` then serve to train.
     on, tokens, max_tokens, random_state
         Which rows; `random_state` also seeds the extractor, the resamples and the shuffles.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -88,7 +84,6 @@ class EncoderDynamics(FromExtractor):
     max_tokens: int | None = 5000
     random_state: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    label: str | None = None
 
     kind: ClassVar[str] = "encoder-dynamics"
     version: ClassVar[int] = 3
@@ -100,8 +95,9 @@ class EncoderDynamics(FromExtractor):
         "converged": ("whether the solver converged", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("norm", self.norm, dynamics.ENCODER_NORMS)
         check_number("test_fraction", self.test_fraction, 0, 1, above=True, below=True)
         check_number("ridge", self.ridge)
@@ -177,12 +173,10 @@ class EncoderDynamics(FromExtractor):
             train = estimator.fit_transform(A.train)
             test = estimator.transform(A.test)
             other = self._estimator().fit_transform(A.test)
-            matching = dynamics.match_codes(test, other)
-            both = torch.stack([test, matching.apply(other)]).cpu().numpy()
+            both = torch.stack([test, dynamics.match_codes(test, other).apply(other)])
             return {
                 "train": (("row_train", "concept"), train.cpu().numpy()),
-                "test": (("codes", "row_test", "concept"), both),
-                "matching_correlation": ("concept", matching.correlation),
+                "test": (("codes", "row_test", "concept"), both.cpu().numpy()),
             }
 
         return by_layer(self._rows(run.reading(run.reference_step)), one)

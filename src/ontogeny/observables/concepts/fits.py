@@ -14,17 +14,6 @@ from ...errors import ArgumentError, check_choice
 from ...needs import Activations
 from ..base import Observable
 
-__all__ = [
-    "SIDES",
-    "FromExtractor",
-    "code_coordinates",
-    "dictionary_array",
-    "extractor_title",
-    "layer_state",
-    "matched",
-    "rotation",
-]
-
 SIDES = ("reference", "here")
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
@@ -41,11 +30,11 @@ class FromExtractor(Observable):
     random_state: int
     options: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("extractor", self.extractor, concepts.names())
         self._estimator()
-        self.needs()
 
     def _activations(self, on: str | None = None) -> Activations:
         """Return the need of the activations of an input set, by default that of ``on``."""

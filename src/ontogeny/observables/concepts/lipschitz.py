@@ -15,14 +15,13 @@ from ...errors import ArgumentError, check_choice, check_number
 from ...figures import Section
 from ...needs import Gradients, Need, Reference
 from ...quantities import Measured, Quantity
-from ...summary import Names, Units, reference_index
+from ...summary import Names, Units
 from ..base import Observable, Reading, Run, by_layer
+from .claim import claim_statistics, claim_words
 from .dictionaries import Concepts
 from .fits import FromExtractor, dictionary_array, layer_state, matched
 from .noise import MATCHINGS
 from .series import ConceptSeries
-
-__all__ = ["Lipschitz"]
 
 _RANDOM = 3
 _SHARED = (
@@ -57,8 +56,6 @@ class Lipschitz(FromExtractor, ConceptSeries):
         Which of its distances is tested against activations; the ratios are given for all of them.
     relative_radius
         Size of the perturbations, as a share of what is perturbed.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -76,7 +73,6 @@ class Lipschitz(FromExtractor, ConceptSeries):
     random_state: int = 0
     relative_radius: float = 1e-3
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    label: str | None = None
 
     kind: ClassVar[str] = "lipschitz"
     version: ClassVar[int] = 3
@@ -144,12 +140,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "concept_distance": ("distance of the concepts to the reference step", "dictionary units"),
         "layer_random": ("local constant of the layer, random directions", _PER_WEIGHT),
         "layer_towards": ("local constant of the layer, towards the reference", _PER_WEIGHT),
-        "extractor_random": (
-            "local constant of the extractor, random directions",
-            _PER_ACTIVATION,
-        ),
+        "extractor_random": ("local constant of extractor, random directions", _PER_ACTIVATION),
         "extractor_towards": (
-            "local constant of the extractor, towards the reference",
+            "local constant of extractor, towards the reference",
             _PER_ACTIVATION,
         ),
         "spearman": ("rank correlation of concept and activation distances", "1"),
@@ -159,8 +152,9 @@ class Lipschitz(FromExtractor, ConceptSeries):
         "permuted_relative": ("the same with its differences permuted over tokens", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("distance", self.distance, distances.names())
         check_number("relative_radius", self.relative_radius, 0, 1, above=True, below=True)
 
@@ -240,7 +234,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
             concept_distance=apart,
             concepts_per_activations=(apart.dims, first.ratio),
             activations_per_parameters=(moved.dims, second.ratio),
-            **_compared(data, tested, moved.values),
+            **claim_statistics(data, tested, moved.values),
         )
         # The distances between refits and of chance hold nothing of the run's own movement.
         for null in ("refit_low", "refit_high", "chance_low", "chance_high"):
@@ -256,34 +250,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return the report's claim, what size alone explains, and the local constants."""
-        words = _claim(data)
-        times = np.nan
-        if "permuted_relative" in data:
-            permuted = data.permuted_relative.where(data.permuted_relative > 0)
-            times = float((data.here_relative / permuted).median())
-        if np.isfinite(times):
-            alone = 0.8 <= times <= 1.25
-            words.append(
-                f"This run's differences from the reference move the concepts {times:.2g} times as "
-                "far as the same differences permuted over tokens do (median over layers and "
-                "steps): "
-                + (
-                    "about what their size gives."
-                    if alone
-                    else "size alone does not explain the distance."
-                )
-            )
-        if "extractor_random" in data:
-            largest = data.extractor_random.max("draw")
-            parts = [f"{m} {float(largest.sel(matching=m).median()):.2g}" for m in MATCHINGS]
-            layers = f"{float(data.layer_random.max('draw').median()):.2g}"
-            if "layer_towards" in data:  # where nothing moved there is no such direction
-                layers += f", towards the reference {float(data.layer_towards.median()):.2g}"
-            words.append(
-                f"Local constant of the extractor in random directions, median: "
-                f"{', '.join(parts)}; of the layers' maps {layers}. All are lower bounds."
-            )
-        return words
+        return claim_words(data)
 
     def _layer_maps(
         self, borrowed: Any, theta: torch.Tensor, theta_ref: torch.Tensor, away: bool
@@ -365,42 +332,3 @@ def _named(what: str, table: np.ndarray, dims: tuple[str, ...], away: bool) -> d
 
 def _flat(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().float().reshape(-1) for p in model.parameters()])
-
-
-def _compared(data: xr.Dataset, apart: np.ndarray, moved: np.ndarray) -> dict[str, Any]:
-    """Return correlations of concept and activation distances over steps, with their p-values."""
-    try:
-        found = dynamics.compare_signals(
-            apart.T, moved.T, data.step.values, reference_index=reference_index(data)
-        )
-    except ArgumentError:  # too few steps, or nothing moved: the page says so
-        return {}
-    return {
-        "spearman": ("layer", np.atleast_1d(found.spearman)),
-        "fluctuation_spearman": ("layer", np.atleast_1d(found.fluctuation_spearman)),
-        "fluctuation_p": ("layer", np.atleast_1d(found.spearman_p)),
-    }
-
-
-def _claim(data: xr.Dataset) -> list[str]:
-    if "spearman" not in data:
-        return [
-            "Too few steps, or too little movement, to compare concept with activation distances."
-        ]
-    rho, p = data.spearman, data.fluctuation_p
-    line = (
-        f"Distances of concepts and of activations rise and fall together (Spearman "
-        f"{float(rho.min()):.2f} to {float(rho.max()):.2f} over layers), trends included."
-    )
-    known = p.values[np.isfinite(p.values)]
-    if not known.size:
-        return [line, "No layer has noise around its trend that could be compared."]
-    shared = int((dynamics.holm(known) <= 0.05).sum())
-    return [
-        line,
-        (
-            f"Beyond their trends they share fluctuations in {shared} of {known.size} layers with "
-            f"noise around both (surrogates, corrected at 5 %; {p.size - known.size} cannot be "
-            "judged). What two falling curves have in common anyway is not counted."
-        ),
-    ]

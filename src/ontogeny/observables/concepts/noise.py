@@ -15,17 +15,6 @@ from ...quantities import Measured
 from ...summary import MEASURABLE, Units
 from .fits import matched, rotation
 
-__all__ = [
-    "MATCHINGS",
-    "RESAMPLES",
-    "ROTATION_REMOVED",
-    "SHARES",
-    "Fitted",
-    "beside_refits",
-    "cold_starts",
-    "refit_transforms",
-]
-
 RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
 SHARES = ("rotation", "deformation", "outside")

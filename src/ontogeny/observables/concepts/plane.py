@@ -15,8 +15,6 @@ from ...summary import Names
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
 
-__all__ = ["ConceptPlane"]
-
 _AXES = ("first", "second")
 
 
@@ -32,16 +30,12 @@ class ConceptPlane(ConceptSeries):
     ----------
     of
         Name of the `Concepts` node.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
     >>> ConceptPlane("concepts-ica").name
     'concepts-ica-plane'
     """
-
-    label: str | None = None
 
     kind: ClassVar[str] = "concept-plane"
     suffix: ClassVar[str] = "plane"

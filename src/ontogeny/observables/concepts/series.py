@@ -13,8 +13,6 @@ from ...needs import Need, Series
 from ..arguments import check_node
 from ..base import Observable, SeriesReading
 
-__all__ = ["ConceptSeries", "finished_dictionaries"]
-
 
 @dataclass(frozen=True)
 class ConceptSeries(Observable):
@@ -24,8 +22,9 @@ class ConceptSeries(Observable):
 
     suffix: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_node("of", self.of)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -14,8 +14,6 @@ from ...figures import Column, Curves, Figure, Heatmap, Section, Table
 from ...summary import Names, over_steps
 from ..base import SeriesReading
 from .series import ConceptSeries, finished_dictionaries
-
-__all__ = ["ConceptTracks"]
 
 _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
 
@@ -39,8 +37,6 @@ class ConceptTracks(ConceptSeries):
         The default threshold is exceeded by this share of matches with a shuffled successor.
     random_state
         Seed of the shuffles.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -51,7 +47,6 @@ class ConceptTracks(ConceptSeries):
     threshold: float | None = None
     level: float = 0.01
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "concept-tracks"
     suffix: ClassVar[str] = "tracks"
@@ -78,10 +73,7 @@ class ConceptTracks(ConceptSeries):
         "refit_first": ("share followed back if checkpoints were refits", "1"),
         "median_continued": ("continued per transition, median", "1"),
         "median_refit": ("found again by refits, median", "1"),
-        "all_births": ("births", "1"),
-        "all_splits": ("splits", "1"),
-        "all_deaths": ("deaths", "1"),
-        "all_merges": ("merges", "1"),
+        **{f"all_{name}": (name, "1") for name in _EVENTS.values()},
     }
     section: ClassVar[Section] = Section(
         title="Lives of concepts ({of})",
@@ -97,27 +89,15 @@ class ConceptTracks(ConceptSeries):
         source="Bernas 2025, Defs 49-50 (the matching)",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        blank = np.eye(2)[None].repeat(2, axis=0)
-        distances.tracks(
-            blank,
-            threshold=self.threshold,
-            level=self.level,
-            n_shuffles=1,
-            random_state=self.random_state,
-        )
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
+        self._tracks(np.eye(2)[None].repeat(2, axis=0), n_shuffles=1)
 
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the tracks, their events, and the lines of the reference step's concepts."""
         steps, _, W, reference = finished_dictionaries(reading)
-        found = distances.tracks(
-            W,
-            steps=steps,
-            threshold=self.threshold,
-            level=self.level,
-            random_state=self.random_state,
-        )
+        found = self._tracks(W, steps=steps)
         kept = found[["track", "cosine", "parent", "heir", "threshold"]]
         return kept.assign(_events(found)).assign(_lines(found.track.values, W, reference))
 
@@ -200,6 +180,10 @@ class ConceptTracks(ConceptSeries):
                 f"{int(both.sum())} layers."
             )
         return words
+
+    def _tracks(self, W: np.ndarray, **options: Any) -> xr.Dataset:
+        own = {name: getattr(self, name) for name in ("threshold", "level", "random_state")}
+        return distances.tracks(W, **own, **options)
 
 
 def _events(found: xr.Dataset) -> dict[str, tuple[str, np.ndarray]]:

@@ -20,8 +20,6 @@ from ..base import SeriesReading
 from .noise import MATCHINGS, SHARES
 from .series import ConceptSeries
 
-__all__ = ["TransformDynamics"]
-
 _MAPS = {  # which dictionaries, and what maps the reference's to them
     "linear map": ("matched", "general"),
     "rotation": ("matched", "orthogonal"),
@@ -53,8 +51,6 @@ class TransformDynamics(ConceptSeries):
         Name of the `Concepts` node.
     max_condition
         Condition number beyond which the pseudo-inverse is taken.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -63,7 +59,6 @@ class TransformDynamics(ConceptSeries):
     """
 
     max_condition: float = 1e8
-    label: str | None = None
 
     kind: ClassVar[str] = "transform-dynamics"
     suffix: ClassVar[str] = "transforms"
@@ -142,8 +137,9 @@ class TransformDynamics(ConceptSeries):
         "transform": ("matrix of the transform", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_number("max_condition", self.max_condition, 1)
 
     def needs(self) -> Sequence[Need]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .base import OfCurve as OfCurve
-from .fits import Fits as Fits
-from .learning import LearningDynamics as LearningDynamics
-from .regimes import Regimes as Regimes
-from .signals import Signals as Signals
+from .base import OfCurve
+from .fits import Fits
+from .learning import LearningDynamics
+from .regimes import Regimes
+from .signals import Signals
 
 __all__ = ["Fits", "LearningDynamics", "OfCurve", "Regimes", "Signals"]

@@ -16,8 +16,6 @@ from ...summary.noise import Z
 from ..arguments import check_labels, check_node
 from ..base import Observable
 
-__all__ = ["WHOLE_MODEL", "OfCurve", "chosen", "curve_reference", "curves_of", "floor_of", "short"]
-
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""
 
@@ -52,10 +50,9 @@ class OfCurve(Observable):
     select: Mapping[str, Any] = field(default_factory=dict, hash=False)
     first: int | None = None
     last: int | None = None
-    label: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_node("of", self.of)
         for name in ("first", "last"):
             if getattr(self, name) is not None:

@@ -15,8 +15,6 @@ from ...figures import Column, Curves, Heatmap, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference
 
-__all__ = ["Fits"]
-
 
 @dataclass(frozen=True)
 class Fits(OfCurve):
@@ -56,8 +54,9 @@ class Fits(OfCurve):
         "verdict": ("verdict on the shape", ""),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("criterion", self.criterion, ("aicc", "bic"))
 
     def summarise(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -15,8 +15,6 @@ from ...figures import Column, Curves, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference, floor_of, short
 
-__all__ = ["LearningDynamics"]
-
 FEWEST_VALUES = 3  # beside the reference step's
 
 
@@ -60,8 +58,9 @@ class LearningDynamics(OfCurve):
         "map_every": ("steps between checkpoints of the map", "steps"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         if self.noise is not None:
             check_number("noise", self.noise)
 

@@ -16,8 +16,6 @@ from ...figures import Boundary, Column, Curves, Section, Table, attach
 from ...summary import Names
 from .base import OfCurve, curve_reference, short
 
-__all__ = ["Regimes"]
-
 
 @dataclass(frozen=True)
 class Regimes(OfCurve):
@@ -71,8 +69,9 @@ class Regimes(OfCurve):
         "joint_p_third": ("p-value of a third regime, all layers", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_number("alpha", self.alpha, 0, 1, above=True, below=True)
         check_whole("draws", self.draws, minimum=19)
 

@@ -16,8 +16,6 @@ from ...summary import MEASURABLE, Names
 from ..arguments import check_labels, check_node
 from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
 
-__all__ = ["Signals"]
-
 _NAMES = (
     "pearson",
     "spearman",
@@ -83,8 +81,9 @@ class Signals(OfCurve):
         "joint_p": ("p-value of the correlation, all layers", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_node("against", self.against)
         check_labels("against_select", self.against_select)
         check_whole("half_window", self.half_window, minimum=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .directions import ConceptDirections as ConceptDirections
-from .tcav import TCAV as TCAV
+from .directions import ConceptDirections
+from .tcav import TCAV
 
 __all__ = ["TCAV", "ConceptDirections"]

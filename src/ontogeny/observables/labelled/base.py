@@ -26,15 +26,6 @@ from ...quantities import Quantity
 from ..arguments import check_names
 from ..base import Observable
 
-__all__ = [
-    "LEVEL",
-    "LabelledConcepts",
-    "chance_band",
-    "judged",
-    "padded",
-    "texts_of",
-]
-
 LEVEL = 0.05
 
 
@@ -61,8 +52,6 @@ class LabelledConcepts(Observable):
         Bootstrap refits of the direction.
     random_state
         Seed of the split, the shuffles and the resamples: the same at every step and layer.
-    label
-        Name of the node, where a study holds this kind twice.
     """
 
     layers: str | tuple[str, ...]
@@ -75,10 +64,9 @@ class LabelledConcepts(Observable):
     n_random: int = 100
     n_refits: int = 20
     random_state: int = 0
-    label: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         if isinstance(self.on, tuple):
             check_names("on", self.on)
         check_choice("tokens", self.tokens, GRANULARITIES)

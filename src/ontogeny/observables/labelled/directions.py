@@ -16,8 +16,6 @@ from ...summary import Names
 from ..base import Reading, Run, by_layer
 from .base import LEVEL, LabelledConcepts, chance_band, judged, texts_of
 
-__all__ = ["ConceptDirections"]
-
 
 @dataclass(frozen=True)
 class ConceptDirections(LabelledConcepts):

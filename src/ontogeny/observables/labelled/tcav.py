@@ -24,8 +24,6 @@ from .base import LabelledConcepts, chance_band, judged, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
-__all__ = ["TCAV"]
-
 _UNITS = {"logit": "logits", "log-probability": "nats"}
 _LOSSES = {"auto": None, "masked": "masked", "causal": "next-token", "class": "classification"}
 
@@ -108,8 +106,9 @@ class TCAV(LabelledConcepts):
         "against_lasting_step": ("step from which on it differs from chance", "steps"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_choice("target", self.target, OBJECTIVES)
         check_choice("quantity", self.quantity, QUANTITIES)
         check_choice("evaluate", self.evaluate, EVALUATED)
@@ -121,7 +120,6 @@ class TCAV(LabelledConcepts):
                 )
         if self.random is not None:
             self._check_random()
-        self.needs()
 
     def _check_random(self) -> None:
         if len(self.pools) != len(self.sets):

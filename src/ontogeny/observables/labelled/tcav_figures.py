@@ -8,8 +8,6 @@ import xarray as xr
 from ...figures import Figure, Heatmap, Section
 from .base import LEVEL
 
-__all__ = ["section", "significance_maps", "significant"]
-
 
 def significant(data: xr.Dataset) -> list[str]:
     """Return what differs from shuffled labels, and from random concepts, concept by concept."""

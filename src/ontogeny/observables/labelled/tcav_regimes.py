@@ -9,8 +9,6 @@ from ...dynamics import regime_table
 from ...errors import ArgumentError
 from ...figures import Column, Footer, Pair, Table
 
-__all__ = ["regime_tables"]
-
 Window = tuple[float, float]
 _WINDOWS = ("early", "late")
 _EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)

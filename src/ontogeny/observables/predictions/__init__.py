@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .loss import Loss as Loss
+from .loss import Loss
 
 __all__ = ["Loss"]

@@ -14,8 +14,6 @@ from ...needs import Losses, Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, dataset
 
-__all__ = ["Loss"]
-
 
 @dataclass(frozen=True)
 class Loss(Observable):
@@ -29,8 +27,6 @@ class Loss(Observable):
         ``"auto"``, ``"causal"`` or ``"masked"``.
     mask_fraction, random_state
         Which tokens are masked, the same at every step.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -42,7 +38,6 @@ class Loss(Observable):
     objective: str = "auto"
     mask_fraction: float = 0.15
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "loss"
     version: ClassVar[int] = 2
@@ -66,10 +61,6 @@ class Loss(Observable):
         "difference over texts, and its order in time beats shuffled orders.",
         care="Measured on the study's texts only, so its level depends on them.",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.needs()
 
     def needs(self) -> Sequence[Need]:
         """Return the losses of every text."""

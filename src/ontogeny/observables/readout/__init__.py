@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .accuracy import ReadoutAccuracy as ReadoutAccuracy
-from .sae_probe import SaeProbe as SaeProbe
+from .accuracy import ReadoutAccuracy
+from .sae_probe import SaeProbe
 
 __all__ = ["ReadoutAccuracy", "SaeProbe"]

@@ -21,8 +21,6 @@ from ...summary import Names
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
-__all__ = ["ReadoutAccuracy", "answers", "majority_share", "wilson_interval"]
-
 _BATCH = 256
 
 
@@ -37,8 +35,6 @@ class ReadoutAccuracy(Observable):
     cut
         Numbers k: the accuracy is also taken with the attention of every head cut to the k
         strongest keys of each query.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -48,7 +44,6 @@ class ReadoutAccuracy(Observable):
 
     on: tuple[str, ...] = ()
     cut: tuple[int, ...] = ()
-    label: str | None = None
 
     kind: ClassVar[str] = "readout-accuracy"
     version: ClassVar[int] = 2
@@ -89,8 +84,8 @@ class ReadoutAccuracy(Observable):
     )
     variables: ClassVar[Names] = {"texts": ("texts in the set", "texts")}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_names("on", self.on, minimum=0)
         check_wholes("cut", self.cut)
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Correlations", "correlations", "largest_correlation_null", "latent_correlations"]
-
 
 @dataclass(frozen=True)
 class Correlations:

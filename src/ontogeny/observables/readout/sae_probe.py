@@ -23,8 +23,6 @@ from .accuracy import answers
 from .correlations import Correlations, correlations
 from .state import ReadoutState
 
-__all__ = ["ABLATIONS", "SaeProbe"]
-
 ABLATIONS = ("reconstruction", "count", "position", "random", "matched", "largest")
 
 
@@ -60,8 +58,6 @@ class SaeProbe(Observable):
         Draws of random latents and of the null of correlations.
     random_state
         Seed of the halves, the autoencoder and the draws.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -80,7 +76,6 @@ class SaeProbe(Observable):
     removed: int = 5
     draws: int = 20
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "sae-probe"
     version: ClassVar[int] = 2
@@ -142,8 +137,8 @@ class SaeProbe(Observable):
         "latents_above_null": ("latents correlated beyond chance", "latents"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_patterns(self.layer, "layer")
         check_wholes("marker_ids", self.marker_ids, minimum=0, fewest=1)
         check_names("variants", self.variants, ("vanilla", "topk"))

@@ -15,8 +15,6 @@ from ...concepts import SAE
 from ...errors import ArgumentError
 from .accuracy import answers
 
-__all__ = ["ReadoutState"]
-
 _BATCH = 256
 
 

@@ -8,8 +8,6 @@ import xarray as xr
 from ...figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Section
 from ...quantities import Quantity
 
-__all__ = ["QUANTITIES", "SECTION", "figures", "sentences"]
-
 SECTION = Section(
     title="Concepts of the corpus in the model",
     definition="The leading directions of the logits after frequent contexts, compared with the "

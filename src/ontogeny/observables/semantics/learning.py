@@ -26,8 +26,6 @@ from .figures import QUANTITIES, SECTION, figures, sentences
 from .series import followed, order_of_learning, overlap_bands
 from .state import corpus_support, support_state
 
-__all__ = ["WordSemantics"]
-
 OVERLAPS = (1, 3, 5, 10, 20, 50)
 
 
@@ -64,8 +62,6 @@ class WordSemantics(Observable):
         Contexts in one forward pass.
     random_state
         Seed of the shuffled corpora.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Notes
     -----
@@ -89,7 +85,6 @@ class WordSemantics(Observable):
     draws: int = 10
     batch_size: int = 256
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "word-semantics"
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
@@ -110,8 +105,8 @@ class WordSemantics(Observable):
         "learned": ("concepts learned", "concepts"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_choice("objective", self.objective, ("auto", "causal", "masked"))
         if self.on is not None and self.support is not None:
             raise ArgumentError("give the corpus as an input set (on) or as a file (support).")

@@ -8,8 +8,6 @@ from scipy.stats import spearmanr, t
 
 from ...semantics import first_crossing, learning_order
 
-__all__ = ["followed", "order_of_learning", "overlap_bands", "prediction_width"]
-
 TOPS = (10, 20, 50)
 ROWS_OF = "S"  # the matrix of the paper's claim, whose concepts stand in the chart
 CONCEPT_ROWS = 10

@@ -21,8 +21,6 @@ from ...semantics import (
     svd_concepts,
 )
 
-__all__ = ["MATRICES", "bases_of", "corpus_support", "support_state"]
-
 MATRICES: dict[str, dict[str, Any]] = {
     "S": {"of": "S"},
     "P": {"of": "P"},

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .commutators import Commutators as Commutators
-from .orientation import Orientation as Orientation
-from .orientation import orientation_across_runs as orientation_across_runs
-from .projection import Projection as Projection
-from .rank import WeightRank as WeightRank
+from .commutators import Commutators
+from .orientation import Orientation, orientation_across_runs
+from .projection import Projection
+from .rank import WeightRank
 
 __all__ = ["Commutators", "Orientation", "Projection", "WeightRank", "orientation_across_runs"]

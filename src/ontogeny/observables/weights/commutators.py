@@ -18,8 +18,6 @@ from ...summary import Names
 from ...summary.noise import Z
 from ..base import Observable
 
-__all__ = ["Commutators"]
-
 STATISTICS = ("median", "90 % point")
 
 
@@ -53,8 +51,6 @@ class Commutators(Observable):
         As in `ontogeny.updates.commutator`.
     random_state
         Seed of the batches and of the bootstrap over pairs.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -70,7 +66,6 @@ class Commutators(Observable):
     method: str = "difference"
     dtype: str | None = None
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "commutators"
     version: ClassVar[int] = 2
@@ -128,8 +123,8 @@ class Commutators(Observable):
         "texts": ("texts in the input set", "texts"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         if self.loss is not None:
             check_choice("loss", self.loss, [n for n in capture.loss_names() if n != "none"])
         check_number("lr", self.lr, above=True)

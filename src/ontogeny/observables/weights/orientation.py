@@ -20,8 +20,6 @@ from ...summary import Names, named
 from ...trajectory import Trajectory
 from ..base import BlockReading, Observable
 
-__all__ = ["Orientation", "orientation_across_runs"]
-
 _LARGEST = 2**25  # numbers of one basis
 
 
@@ -43,8 +41,6 @@ class Orientation(Observable):
         Pairs of random subspaces, for p-values.
     random_state
         Their seed.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -56,7 +52,6 @@ class Orientation(Observable):
     k: int = 3
     draws: int = 2000
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "orientation"
     variables: ClassVar[Names] = {
@@ -69,8 +64,8 @@ class Orientation(Observable):
         "p_corrected": ("p-value against random subspaces, corrected", "1"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         for name in ("k", "draws"):
             check_whole(name, getattr(self, name))
 

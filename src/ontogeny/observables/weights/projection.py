@@ -18,8 +18,6 @@ from ...summary import Names
 from ..base import Run
 from .commutators import Commutators, measures, stacked
 
-__all__ = ["Projection"]
-
 VECTORS = ("commutator", "gradient", "difference of gradients")
 BASES = ("run so far", "whole run")
 SPACES = ("all parameters", "the blocks alone")
@@ -108,8 +106,9 @@ class Projection(Commutators):
         "moving": ("entries with a gradient", "entries"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
         check_whole("k", self.k)
 
     def prepare(self, run: Run) -> xr.Dataset:

@@ -18,8 +18,6 @@ from ...summary import Names
 from ..base import BlockReading, Observable
 from .rank_figures import figures, section, statements, symbol
 
-__all__ = ["WeightRank"]
-
 _WINDOWS = 24
 
 
@@ -46,8 +44,6 @@ class WeightRank(Observable):
         distance. Ranks depend on their number, so it is reported.
     random_state
         Seed of the nulls.
-    label
-        Name of the node, where a study holds this kind twice.
 
     Examples
     --------
@@ -60,7 +56,6 @@ class WeightRank(Observable):
     draws: int = 200
     max_snapshots: int = 500
     random_state: int = 0
-    label: str | None = None
 
     kind: ClassVar[str] = "weight-rank"
     version: ClassVar[int] = 2
@@ -113,8 +108,8 @@ class WeightRank(Observable):
         "growing_shuffled": ("variance rank of shuffled increments so far", "directions"),
     }
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def check(self) -> None:
+        """Refuse arguments out of range."""
         check_number("variance", self.variance, 0, 1, above=True)
         check_whole("draws", self.draws, minimum=4)
         check_whole("max_snapshots", self.max_snapshots, minimum=3)

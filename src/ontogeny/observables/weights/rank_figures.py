@@ -7,8 +7,6 @@ import xarray as xr
 
 from ...figures import Band, Column, Curves, Figure, NullComparison, Section, Table
 
-__all__ = ["figures", "section", "statements", "symbol"]
-
 _SUBSCRIPTS = str.maketrans("0123456789.", "₀₁₂₃₄₅₆₇₈₉.")
 
 

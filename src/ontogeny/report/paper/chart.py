@@ -14,8 +14,6 @@ from ..content import Content
 from ..style import chart_rules
 from .frame import PAGE, TALLEST
 
-__all__ = ["PAPER", "draw_chart_figure"]
-
 PAPER = ChartLayout("paper", 780, 215, 118, 15, 10.8, 26, legend_left=0)
 """The chart's form for two columns of a paper."""
 

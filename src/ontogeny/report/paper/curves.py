@@ -19,8 +19,6 @@ from .regimes import draw_regimes
 from .save import FONT
 from .view import FigureView, Panel, span_of
 
-__all__ = ["draw_curves"]
-
 _DIRECT = 6
 """Lines that are labelled at their ends; more have a colour bar."""
 

@@ -13,8 +13,6 @@ from .scatter import draw_scatter
 from .view import FigureView
 from .words import draw_words, words_without_glyphs
 
-__all__ = ["draw_figure"]
-
 _KINDS = {
     "curves": draw_curves,
     "heatmap": draw_heatmap,

@@ -16,8 +16,6 @@ from ..scales import pick_ticks
 from .save import FONT
 from .view import FigureView, Panel
 
-__all__ = ["COLUMN", "PAGE", "TALLEST", "Frame", "set_dimension_axis", "set_log_ticks"]
-
 COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
 """Widths of one and of two columns and the height of a page, in inches."""
 

@@ -16,8 +16,6 @@ from .frame import Frame, set_dimension_axis
 from .save import FONT
 from .view import FigureView, norm_of
 
-__all__ = ["draw_heatmap"]
-
 _MOST_CELLS = 20_000
 """More cells than this are stored as a picture within PDF and SVG."""
 

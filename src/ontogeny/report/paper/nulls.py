@@ -12,8 +12,6 @@ from matplotlib.lines import Line2D
 from .frame import TALLEST, Frame, set_dimension_axis
 from .view import FigureView, Panel, span_of
 
-__all__ = ["draw_nulls"]
-
 _BAND_ALPHAS = (0.9, 0.45)
 
 

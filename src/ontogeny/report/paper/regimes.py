@@ -8,8 +8,6 @@ from matplotlib.axes import Axes
 from ...figures import Boundary
 from .view import FigureView, Panel
 
-__all__ = ["draw_regimes"]
-
 _ENDS = (-0.03, 1.03)
 _SIDE, _INTERVAL = 0.14, 0.3
 """How strong the shades are of the noisier side and of the interval."""

@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 
 from ..colours import BASE
 
-__all__ = ["FONT", "save", "style"]
-
 FONT = 7.0
 """Size of text in points, as journals ask for in figures."""
 

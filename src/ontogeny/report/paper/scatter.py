@@ -22,8 +22,6 @@ from .frame import PAGE, Frame, set_log_ticks
 from .save import FONT
 from .view import FigureView, Panel, norm_of, span_of
 
-__all__ = ["draw_scatter"]
-
 _NAMED = 12
 """No more points than this have their names beside them."""
 

@@ -15,8 +15,6 @@ from ..content import Content
 from ..drawable import Drawable
 from ..scales import StepScale
 
-__all__ = ["FigureView", "Panel", "norm_of", "span_of"]
-
 DASHES = ("-", "--", ":", "-.")
 Panel = tuple[str, dict[str, int]]
 """The title of one of the small multiples, and the places that it stands for."""

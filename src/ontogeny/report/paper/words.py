@@ -18,8 +18,6 @@ from .frame import COLUMN, PAGE, TALLEST
 from .save import FONT
 from .view import FigureView
 
-__all__ = ["draw_words", "words_without_glyphs"]
-
 _SIZES = (5.5, 14.0)
 """Sizes in points of a word without weight and of the heaviest."""
 

@@ -15,8 +15,6 @@ from ..recipe import Findings, Materials
 from ..tasks import organism_world
 from ..verdicts import Verdict
 
-__all__ = ["FreeSize", "measure_free_embeddings"]
-
 _EXACT = 1e-3  # of the singular value: what Heun steps of 0.02 / σ₁ reach
 _SHIFTED = 0.1
 _ALIGNED = 0.99

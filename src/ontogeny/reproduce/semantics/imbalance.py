@@ -20,8 +20,6 @@ from .. import tasks, training
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
-__all__ = ["ImbalanceSize", "measure_imbalance"]
-
 _KINDS = ("majority", "between", "minority")
 _RULES = {"none": "no weights", "paper": "ω = R^−1/2, the paper's", "equal-rates": "ω = R^−1/4"}
 _QUESTIONS = ("majority", "between", "minority", "majority images", "minority images")

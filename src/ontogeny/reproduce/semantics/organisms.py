@@ -20,8 +20,6 @@ from ..evidence import LEVEL, joined
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
-__all__ = ["OrganismSize", "measure_organisms"]
-
 _RUNS = {
     "Adam 1e-3": ("cross_entropy", 1e-3),
     "Adam 1e-4": ("cross_entropy", 1e-4),

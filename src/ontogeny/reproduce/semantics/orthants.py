@@ -16,8 +16,6 @@ from ..evidence import LEVEL
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
-__all__ = ["OrthantSize", "measure_orthants"]
-
 _OTHERS = ("k-means, log₂ k concepts", "k-means, rows of norm 1", "best single concept")
 
 

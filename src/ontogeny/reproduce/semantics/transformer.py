@@ -19,8 +19,6 @@ from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 from .free_embeddings import first_lead
 
-__all__ = ["TransformerSize", "measure_transformer"]
-
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
 _K = 5
 

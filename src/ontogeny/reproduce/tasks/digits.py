@@ -9,8 +9,6 @@ import numpy as np
 
 from ...errors import ArgumentError, check_whole
 
-__all__ = ["ImbalancedDigits", "imbalanced_digits"]
-
 
 @dataclass(frozen=True, eq=False)
 class ImbalancedDigits:

@@ -12,8 +12,6 @@ import torch
 from ...errors import ArgumentError, check_whole
 from .markers import MarkerBatch, MarkerTask
 
-__all__ = ["MarkerStream"]
-
 _BLOCK = 64  # batches made at once: one call costs about as much for 64 as for one
 _TRAINING = 0x74726169
 

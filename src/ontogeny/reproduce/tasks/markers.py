@@ -14,8 +14,6 @@ from torch import Tensor
 from ...errors import ArgumentError, check_choice, check_whole
 from ...inputs import Inputs
 
-__all__ = ["MarkerBatch", "MarkerTask"]
-
 OPERATIONS = ("addition", "multiplication")
 DISTRACTORS = ("others", "values")
 

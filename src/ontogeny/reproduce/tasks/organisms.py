@@ -10,8 +10,6 @@ import numpy as np
 
 from ...errors import ArgumentError
 
-__all__ = ["OrganismWorld", "organism_world"]
-
 _TEMPLATE = "The organism that {attribute} is"
 _PLANTS = ("rose", "tulip", "apple", "oak")
 _MAMMALS = ("dog", "wolf", "cat", "tiger")

@@ -19,8 +19,6 @@ from ...training.loop import train
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
-__all__ = ["ContextTask", "context_model", "record_logits"]
-
 
 @dataclass(frozen=True, eq=False)
 class ContextTask:

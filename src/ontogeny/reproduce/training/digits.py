@@ -14,8 +14,6 @@ from ...capture.forward import device_of, quiet
 from ...errors import ArgumentError, check_choice, check_whole
 from ..tasks import ImbalancedDigits
 
-__all__ = ["DigitTask", "digit_network"]
-
 
 @dataclass(frozen=True, eq=False)
 class DigitTask:

@@ -21,8 +21,6 @@ from .stacked import OptimizerSettings
 if TYPE_CHECKING:
     from .readout_model import ReadoutTransformer
 
-__all__ = ["MarkerRun", "readout_loss", "record_marker_runs"]
-
 
 @dataclass(frozen=True)
 class MarkerRun:

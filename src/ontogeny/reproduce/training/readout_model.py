@@ -12,8 +12,6 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-__all__ = ["ReadoutConfig", "ReadoutTransformer"]
-
 
 class ReadoutConfig(PreTrainedConfig):
     """Sizes of a `ReadoutTransformer`, under transformers' names.

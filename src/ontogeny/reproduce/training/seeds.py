@@ -22,8 +22,6 @@ from ...training.loop import Loss, Progress, train
 from ...trajectory import Recorder
 from .stacked import OptimizerSettings, StackedModels
 
-__all__ = ["train_seeds"]
-
 _SAVE_EVERY = 500  # steps between two states from which a stopped run goes on
 
 

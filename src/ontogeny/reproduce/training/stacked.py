@@ -18,8 +18,6 @@ from ...errors import ArgumentError, check_choice
 from ...training.loop import Loss
 from ...updates.field import LossOf
 
-__all__ = ["OptimizerSettings", "StackedModels"]
-
 
 @dataclass(frozen=True)
 class OptimizerSettings:

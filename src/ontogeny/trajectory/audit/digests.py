@@ -12,15 +12,6 @@ from ..weights.configuration import changes
 from ..weights.digests import non_finite as non_finite_names
 from ..weights.digests import shard_digests
 
-__all__ = [
-    "configuration",
-    "duplicate_groups",
-    "identical",
-    "non_finite",
-    "shards",
-    "tokenizer",
-]
-
 
 def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]:
     """Return the steps of every group of checkpoints with the same weights, byte for byte."""
@@ -31,7 +22,7 @@ def duplicate_groups(checkpoints: Sequence[Checkpoint]) -> list[tuple[int, ...]]
 
 
 def identical(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give every group of checkpoints with the same weights."""
+    """Yield every group of checkpoints with the same weights."""
     for steps in duplicate_groups(checkpoints):
         count = f" ({len(steps)} checkpoints)" if len(steps) > 2 else ""
         text = f"{join_steps(steps)} hold the same weights, byte for byte{count}"
@@ -46,7 +37,7 @@ def _content(checkpoint: Checkpoint) -> object:
 
 
 def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give every shard that several checkpoints share although their other shards differ.
+    """Yield every shard that several checkpoints share although their other shards differ.
 
     A shard that all of three or more checkpoints share holds weights that are not trained.
     """
@@ -77,7 +68,7 @@ def shards(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 
 def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give every checkpoint with NaN or infinity, and the tensors."""
+    """Yield every checkpoint with NaN or infinity, and the tensors."""
     for checkpoint in checkpoints:
         names = non_finite_names(checkpoint.weights)
         if names:
@@ -86,7 +77,7 @@ def non_finite(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
 
 
 def configuration(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give every step at which config.json, or names, shapes or dtypes of tensors change."""
+    """Yield every step at which config.json, or names, shapes or dtypes of tensors change."""
     for before, after in itertools.pairwise(checkpoints):
         if _same_file(before, after):
             changed = []
@@ -118,7 +109,7 @@ def _signature(checkpoint: Checkpoint) -> dict[str, tuple] | None:
 
 
 def tokenizer(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give every step at which the tokenizer changes."""
+    """Yield every step at which the tokenizer changes."""
     for before, step, names in changed_files(checkpoints):
         text = f"the tokenizer changes between steps {before} and {step} ({some(names)})"
         yield Finding("tokenizer", "certain", (step,), text)

@@ -1,4 +1,4 @@
-"""What the training log says of the steps: a loss that is out of order."""
+"""Losses in the training log that are out of order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding
 from .notes import trainer_state
 
-__all__ = ["losses"]
-
 _FEWEST = 5  # checkpoints with a loss
 _WINDOW = 20  # logged values that are averaged before a checkpoint
 _OUTLIER = 6.0  # times the median distance of a value from the middle of its neighbours
@@ -22,7 +20,7 @@ _SHARE = 0.1  # of the loss itself
 
 
 def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give checkpoints at which the logged loss is far above those before and after.
+    """Yield checkpoints at which the logged loss is far above those before and after.
 
     Read are ``training_log.json`` of our own training runs and ``trainer_state.json`` of the
     Trainer, in the run's folder or its last checkpoint.
@@ -46,14 +44,14 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
 
 def _logged(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> list[tuple[int, float]]:
     """Return the logged ``(step, loss)``, increasing, finite ones only."""
-    places = [folder] if folder is not None else []
+    folders = [folder] if folder is not None else []
     local = [c.path for c in checkpoints if c.path is not None and c.source is None]
     entries: list[tuple[Any, Any]] = []
-    for place in [*places, *local[-1:]]:
-        history = trainer_state(place).get("log_history")
+    for each in [*folders, *local[-1:]]:
+        history = trainer_state(each).get("log_history")
         history = history if isinstance(history, list) else []
         entries = [(e.get("step"), e.get("loss")) for e in history if isinstance(e, dict)]
-        entries = entries or _training_log(place)
+        entries = entries or _training_log(each)
         if entries:
             break
     found = {

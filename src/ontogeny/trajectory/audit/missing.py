@@ -9,13 +9,11 @@ from collections.abc import Iterator, Sequence
 from ..findings import Finding, join_steps, some
 from ..opening import Catalogue
 
-__all__ = ["holes", "left_behind", "missing"]
-
 _ENOUGH = 2  # equal differences between steps that make a stretch evenly spaced
 
 
 def missing(catalogue: Catalogue, reach: tuple[int, int]) -> Iterator[Finding]:
-    """Give steps that were asked for or planned, or that leave a hole between first and last."""
+    """Yield steps that were asked for or planned, or that leave a hole between first and last."""
     for step, why in catalogue.gaps:
         yield Finding("missing", "certain", (step,), f"step {step} is missing: {why}")
     there = set(catalogue.steps) | {step for step, _ in catalogue.incomplete}
@@ -60,7 +58,7 @@ def holes(steps: Sequence[int]) -> list[int]:
 
 
 def left_behind(catalogue: Catalogue) -> Iterator[Finding]:
-    """Give what was found when the checkpoints were collected."""
+    """Yield what was found when the checkpoints were collected."""
     yield from catalogue.noted
     for step, why in catalogue.incomplete:
         yield Finding("incomplete", "certain", (step,), f"step {step} is left out: {why}")

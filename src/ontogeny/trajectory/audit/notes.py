@@ -14,13 +14,11 @@ from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps
 from ..recorder.record import read_record
 
-__all__ = ["misplaced", "trainer_state"]
-
 
 def misplaced(
     folder: Path | None, checkpoints: Sequence[Checkpoint], recorded: Mapping[int, str]
 ) -> Iterator[Finding]:
-    """Give exchanged, mislabelled and altered checkpoints.
+    """Yield exchanged, mislabelled and altered checkpoints.
 
     Parameters
     ----------

@@ -19,8 +19,6 @@ from ..findings import Finding, join_steps, some
 from ..weights.files import Reader, WeightFiles, Weights
 from .digests import duplicate_groups
 
-__all__ = ["far_neighbours", "misordered", "numbers", "suspicions"]
-
 _SAMPLE = 65_536  # elements of all tensors together
 _PER_TENSOR = 16  # at least
 _FEWEST_ELEMENTS = 256  # below that, distances of unrelated weights vary too much
@@ -50,7 +48,7 @@ class _Sample:
 
 
 def numbers(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
-    """Give what the numbers make suspicious; needs the weights on this machine."""
+    """Yield what the numbers make suspicious; needs the weights on this machine."""
     from scipy.spatial.distance import pdist, squareform  # slow to import
 
     repeated = {step for group in duplicate_groups(checkpoints) for step in group[1:]}
@@ -92,7 +90,7 @@ def suspicions(steps: Sequence[int], distances: np.ndarray) -> list[Finding]:
 
 
 def far_neighbours(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]:
-    """Give checkpoints that lie off the way, and jumps that the gaps around do not explain.
+    """Yield checkpoints that lie off the way, and jumps that the gaps around do not explain.
 
     Parameters
     ----------
@@ -140,7 +138,7 @@ def _excess(at: np.ndarray, gaps: np.ndarray) -> list[float]:
 
 
 def misordered(steps: Sequence[int], distances: np.ndarray) -> Iterator[Finding]:
-    """Give the pair of steps whose exchange shortens the way through the weights most, if much.
+    """Yield the pair of steps whose exchange shortens the way through the weights most, if much.
 
     Compared is the way through both steps and their neighbours, as labelled and exchanged. On a
     random walk in the right order an exchange makes it longer by 1.4, in a wrong order shorter

@@ -1,4 +1,4 @@
-"""How huggingface_hub is asked: patience with busy servers, plain errors, no progress bars."""
+"""Calls of huggingface_hub: retries for busy servers, plain errors, no progress bars."""
 
 from __future__ import annotations
 
@@ -10,16 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import CheckpointError
-
-__all__ = [
-    "InterruptedDownloadError",
-    "hub_errors",
-    "is_offline",
-    "patiently",
-    "resolve_cache",
-    "silent_bar",
-    "stop_downloads_on",
-]
 
 T = TypeVar("T")
 
@@ -34,7 +24,7 @@ class InterruptedDownloadError(CheckpointError):
 
 
 def is_offline() -> bool:
-    """Return whether huggingface_hub is told to stay offline (``HF_HUB_OFFLINE=1``)."""
+    """Return whether huggingface_hub is set to stay offline (``HF_HUB_OFFLINE=1``)."""
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE)
@@ -48,7 +38,7 @@ def resolve_cache(cache_dir: str | Path | None) -> Path:
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """Return what `call` gives, asked again with growing pauses while the server is busy.
+    """Return the result of `call`, repeated with growing pauses while the server is busy.
 
     For the few calls of huggingface_hub that do not retry themselves; a ``Retry-After`` header
     sets the pause, up to five minutes.
@@ -68,12 +58,12 @@ def patiently(call: Callable[[], T]) -> T:
 
 @contextmanager
 def hub_errors(what: str) -> Iterator[None]:
-    """Turn the many errors of downloading into a CheckpointError of one line.
+    """Turn any error of a download into a CheckpointError with one line of text.
 
     Raises
     ------
     CheckpointError
-        That names `what` could not be had, and why.
+        With what could not be downloaded, and why.
     """
     from huggingface_hub import errors
 
@@ -91,7 +81,7 @@ def hub_errors(what: str) -> Iterator[None]:
     except (errors.HTTPError, OSError) as error:
         line = next((part for part in str(error).splitlines() if part.strip()), "")
         why = line or type(error).__name__
-        raise CheckpointError(f"{what} could not be had from the Hub: {why}") from error
+        raise CheckpointError(f"{what} could not be downloaded from the Hub: {why}") from error
 
 
 def silent_bar() -> type:

@@ -17,16 +17,6 @@ from ...errors import ArgumentError, CheckpointError
 from ..findings import Finding, some
 from ..selection import check_step
 
-__all__ = [
-    "PATTERNS",
-    "Chosen",
-    "Revisions",
-    "UnknownRevisionError",
-    "choose",
-    "compile_pattern",
-    "parse",
-]
-
 _NUMBER = r"\d+(?:\.\d+)?[kKmMbBtT]?"
 PATTERNS: Mapping[str, str] = {
     "pythia": r"step(?P<step>\d+)",
@@ -198,7 +188,7 @@ class _Choice:
     def usual(self, own_pattern: bool) -> str | list[str]:
         """Return the first usual glob that gives a step, or what the user's own pattern reads.
 
-        Without such a pattern, names of another kind are not taken unasked: they may be of
+        Without such a pattern, names of another kind are not used, because they may be of
         several runs.
         """
         numbered, _ = self.parsed(self.commits)

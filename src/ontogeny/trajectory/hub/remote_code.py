@@ -12,8 +12,6 @@ from ...errors import CheckpointError
 from ..weights.transformers_models import model_class
 from .revision import HubRevision
 
-__all__ = ["RemoteModel"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 

@@ -14,8 +14,6 @@ from ...errors import ArgumentError, CheckpointError
 from .client import hub_errors, is_offline, patiently
 from .revision import HubRevision
 
-__all__ = ["Repositories", "Repository", "list_files"]
-
 _AT_ONCE = 8  # listing calls under way together
 
 
@@ -76,9 +74,9 @@ class Repository:
 
 
 def _refs(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give ``(branch or tag, commit)``; what another process deletes meanwhile is passed over."""
-    for place, _, files in os.walk(folder):  # Path.rglob raises where a folder has just gone
-        for path in (Path(place, file) for file in files):
+    """Yield ``(branch or tag, commit)``, without those that another process deletes meanwhile."""
+    for parent, _, files in os.walk(folder):  # Path.rglob raises if a folder has just been deleted
+        for path in (Path(parent, file) for file in files):
             try:
                 yield path.relative_to(folder).as_posix(), path.read_text().strip()
             except FileNotFoundError:
@@ -110,7 +108,7 @@ class Repositories:
 
     @property
     def repo(self) -> str:
-        """How they are called together: what their names have in common."""
+        """A name for all of them: the beginning that their names share."""
         letters = zip(*(repository.repo for repository in self.repos), strict=False)
         same = itertools.takewhile(lambda column: len(set(column)) == 1, letters)
         return "".join(column[0] for column in same).rstrip("-_/") or self.repos[0].repo
@@ -141,12 +139,12 @@ def _main(repository: Repository) -> str:
 
 
 def list_files(sources: Iterable[HubRevision]) -> None:
-    """Ask for the listings of all `sources`, several at a time; later uses find them there.
+    """Download the file listings of all `sources`, several at a time; they are kept for later use.
 
     Raises
     ------
     CheckpointError
-        If one of them cannot be had.
+        If one of them cannot be downloaded.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(HubRevision.listing, sources):

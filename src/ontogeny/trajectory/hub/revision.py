@@ -23,8 +23,6 @@ from ..weights.folders import PICKLED, SAFE, find_weights
 from .client import hub_errors, is_offline, silent_bar
 from .slots import Slots
 
-__all__ = ["HubFile", "HubRevision", "HubWeights", "NotDownloadedError"]
-
 _SHARDS = (
     re.compile(r"model-\d+-of-(\d+)\.safetensors"),
     re.compile(r"pytorch_model-\d+-of-(\d+)\.bin"),
@@ -148,7 +146,7 @@ class HubRevision:
 
     @contextmanager
     def present(self) -> Iterator[HubRevision]:
-        """Give a revision whose weights are in its cache: this one, or a copy of it in a slot.
+        """Yield a revision whose weights are in its cache: this one, or a copy of it in a slot.
 
         All reads of weights pass here, so that bounded disk stays bounded whoever reads.
 
@@ -261,7 +259,7 @@ class HubWeights:
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Give a reader, after fetching what is not there."""
+        """Yield a reader, after fetching what is not there."""
         with self.source.present() as there, find_weights(there.path).open() as reader:
             yield reader
 

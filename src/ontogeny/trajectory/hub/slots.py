@@ -21,8 +21,6 @@ from filelock import FileLock, Timeout
 
 from ...errors import CheckpointError
 
-__all__ = ["Slots", "own_folder"]
-
 T = TypeVar("T")
 
 _POLL = 0.05  # seconds until a slot that another process holds is tried again
@@ -56,14 +54,14 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Slots:
-    """A folder with room for `count` revisions; a value that can go to other processes."""
+    """A folder with room for `count` revisions; it can be pickled and sent to other processes."""
 
     folder: Path
     count: int
 
     @contextmanager
     def hold(self, commit: str, fill: Callable[[Path], T]) -> Iterator[T]:
-        """Give what `fill` makes of a folder for `commit`, which stays as it is meanwhile.
+        """Yield what `fill` makes of a folder for `commit`, which stays as it is meanwhile.
 
         Raises
         ------
@@ -147,12 +145,12 @@ def _contents(slot: Path) -> list[str]:
 
 @contextmanager
 def own_folder(parent: Path) -> Iterator[Path]:
-    """Give a new folder in `parent`, deleted in the end; delete those of dead processes first."""
+    """Yield a new folder in `parent`, deleted in the end; delete what killed processes left."""
     parent.mkdir(parents=True, exist_ok=True)
     remove_stale(parent)
     folder = parent / uuid.uuid4().hex
     lock = FileLock(folder.with_suffix(".lock"), thread_local=False)
-    with lock:  # before the folder is there, so that nobody takes it for a dead process's
+    with lock:  # taken before the folder exists, so that no other process takes it for stale
         folder.mkdir()
         try:
             yield folder
@@ -162,7 +160,7 @@ def own_folder(parent: Path) -> Iterator[Path]:
 
 
 def remove_stale(parent: Path) -> None:
-    """Delete the folders whose process is dead, unless its workers still read from a slot."""
+    """Delete folders whose process has ended, unless one of its workers still reads from a slot."""
     for folder in parent.iterdir():
         if not folder.is_dir():
             continue

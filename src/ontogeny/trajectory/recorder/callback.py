@@ -13,8 +13,6 @@ from ...errors import ArgumentError
 from .recorder import Recorder
 from .schedule import Every
 
-__all__ = ["RecorderCallback"]
-
 
 class RecorderCallback(TrainerCallback):
     """Records checkpoints while a transformers ``Trainer`` trains, without changing the training.

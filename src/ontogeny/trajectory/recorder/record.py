@@ -9,8 +9,6 @@ from typing import Any
 from ...errors import CheckpointError
 from .schedule import Schedule
 
-__all__ = ["RECORD", "planned_steps", "read_record"]
-
 RECORD = "recorder.json"
 
 

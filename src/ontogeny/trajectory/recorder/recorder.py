@@ -22,8 +22,6 @@ from ..weights.saving import save_checkpoint, unwrap, write_json
 from .record import RECORD, read_record
 from .schedule import Every, Schedule
 
-__all__ = ["Recorder"]
-
 logger = logging.getLogger("ontogeny.trajectory")
 
 

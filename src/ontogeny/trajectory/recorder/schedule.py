@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from ...errors import ArgumentError
 from ..selection import check_step
 
-__all__ = ["Every", "Schedule"]
-
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
 
 _COUNT = 32  # at most, of a run of known length
@@ -116,7 +114,7 @@ def _powers(last: int) -> list[int]:
 
 @functools.lru_cache(maxsize=64)
 def _spacing(total: int) -> int:
-    """Return the smallest even spacing that leaves room for 0 and the powers of two below it."""
+    """Return the smallest spacing with which 0, powers of two and even steps are few enough."""
     for spacing in itertools.count(max(1, total // _COUNT)):
         early = len(_powers(spacing - 1))
         if 1 + early + math.ceil(total / spacing) <= _COUNT or total < _COUNT:

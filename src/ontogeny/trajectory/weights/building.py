@@ -16,8 +16,6 @@ from .files import Reader, Weights, state_tensors
 from .names import map_names
 from .transformers_models import is_pretrained, load_pretrained
 
-__all__ = ["Template", "agreeing", "build", "check_dtype", "check_template", "put"]
-
 Template: TypeAlias = nn.Module | Callable[[], nn.Module]
 
 
@@ -107,7 +105,7 @@ def _check_complete(label: str, missing: tuple[str, ...], unexpected: tuple[str,
 def put(
     label: str, reader: Reader, module: nn.Module, to_file: Mapping[str, str], exact: bool
 ) -> None:
-    """Copy stored tensors into `module` in place; with `exact`, refuse to lose precision.
+    """Copy stored tensors into `module` in place; `exact` refuses a loss of precision.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The configuration of a checkpoint, without what says nothing about the model."""
+"""The configuration of a checkpoint, without keys that do not define the model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 from torch import nn
 
 from ...errors import CheckpointError
-
-__all__ = ["changes", "read_configuration"]
 
 _MISSING = object()
 # Where it was loaded from, with what it was written, and how it happens to be run.

@@ -12,9 +12,7 @@ from torch import Tensor
 
 from .files import Reader, WeightFiles, Weights
 
-__all__ = ["combine", "digest", "non_finite", "shard_digests", "tensor_digests"]
-
-_CHUNK = 1 << 22  # elements looked at together, so that no temporary is as large as an embedding
+_CHUNK = 1 << 22  # elements checked together, to keep temporary arrays small
 
 
 def digest(tensor: Tensor) -> str:
@@ -71,7 +69,7 @@ def non_finite(weights: Weights) -> tuple[str, ...]:
 
 
 def _parts(function: Callable[[Reader], tuple], weights: Weights) -> dict[str, tuple]:
-    """Return what `function` says of every weight file by its name."""
+    """Return the result of `function` for every weight file, by file name."""
     files = weights.on_disk()
     if files is None:
         with weights.open() as reader:

@@ -1,7 +1,7 @@
-"""The tensors of one checkpoint: found, opened lazily, read one by one.
+"""The tensors of one checkpoint, opened lazily and read one by one.
 
 Safetensors files come first and are memory-mapped. Pickled files (``pytorch_model.bin``) are read
-only with ``weights_only=True``, so nothing in them can run, and the log says so.
+only with ``weights_only=True``, so no code in them can run, and a warning is logged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ...errors import CheckpointError
-
-__all__ = ["MemoryWeights", "Reader", "TensorReader", "WeightFiles", "Weights", "state_tensors"]
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -141,7 +139,7 @@ class WeightFiles:
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Give a reader; files are mapped, not read, and unmapped with the last tensor.
+        """Yield a reader; files are mapped, not read, and unmapped with the last tensor.
 
         Raises
         ------
@@ -176,7 +174,7 @@ class MemoryWeights:
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Give a reader over the tensors as they are now."""
+        """Yield a reader over the tensors as they are now."""
         if isinstance(self.source, nn.Module):
             yield TensorReader(state_tensors(self.source))
         else:

@@ -9,8 +9,6 @@ from pathlib import Path
 from ...errors import CheckpointError
 from .files import WeightFiles
 
-__all__ = ["PICKLED", "SAFE", "TEMPORARY", "find_weights", "step_folders"]
-
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
 TEMPORARY = ".tmp-"

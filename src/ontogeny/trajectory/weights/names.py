@@ -15,8 +15,6 @@ from torch import nn
 from .files import state_tensors
 from .transformers_models import is_pretrained, renamed_keys
 
-__all__ = ["NameMap", "map_names"]
-
 
 @dataclass(frozen=True)
 class NameMap:

@@ -18,8 +18,6 @@ from ...errors import ArgumentError
 from .folders import SAFE, TEMPORARY
 from .transformers_models import is_pretrained, quiet
 
-__all__ = ["save_checkpoint", "state_to_save", "sync", "unwrap", "write_json"]
-
 _COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 
@@ -63,8 +61,8 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
                 f"{name} is sharded or has no data in this process; gather the model's weights "
                 "first and give the Recorder the whole module."
             )
-        place = (tensor.device, tensor.untyped_storage().data_ptr(), tensor.storage_offset())
-        key = (*place, tensor.dtype, tuple(tensor.shape), tensor.stride())
+        location = (tensor.device, tensor.untyped_storage().data_ptr(), tensor.storage_offset())
+        key = (*location, tensor.dtype, tuple(tensor.shape), tensor.stride())
         if key not in done:
             done[key] = _as_stored(tensor.detach(), dtype, taken)
             taken.add(done[key].untyped_storage().data_ptr())

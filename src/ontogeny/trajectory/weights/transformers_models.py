@@ -1,4 +1,4 @@
-"""What is read through transformers: model classes, loading with its report, key conversion.
+"""Model classes, loading and key conversion of transformers.
 
 transformers is imported when the first function that needs it runs.
 """
@@ -19,8 +19,6 @@ from torch import nn
 
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
-
-__all__ = ["is_pretrained", "load_pretrained", "model_class", "quiet", "renamed_keys"]
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -83,9 +81,9 @@ def model_class(folder: Path) -> Any:
 
 
 def _own_class(name: str) -> Any:
-    """Return a class of this package; by name, as training stands above this room."""
-    place = _OWN.get(name)
-    return None if place is None else getattr(importlib.import_module(place), name)
+    """Return a class of this package, imported by name: `training` may import this package."""
+    module = _OWN.get(name)
+    return None if module is None else getattr(importlib.import_module(module), name)
 
 
 def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = None) -> nn.Module:

@@ -6,15 +6,11 @@ tree, which :func:`ontogeny.report.write` turns into a page.
 
 from __future__ import annotations
 
-from .clouds import orthants_view as orthants_view
-from .clouds import tree_view as tree_view
-from .maps import concepts_view as concepts_view
-from .maps import space_view as space_view
-from .page import semantics_page as semantics_page
-from .scores import coherence_view as coherence_view
-from .scores import lift_view as lift_view
-from .training import confusion_view as confusion_view
-from .training import ufm_view as ufm_view
+from .clouds import orthants_view, tree_view
+from .maps import concepts_view, space_view
+from .page import semantics_page
+from .scores import coherence_view, lift_view
+from .training import confusion_view, ufm_view
 
 __all__ = [
     "coherence_view",

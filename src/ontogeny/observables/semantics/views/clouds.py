@@ -13,8 +13,6 @@ from ....errors import ArgumentError, check_iterable, check_type, check_whole
 from ....figures import Section, Words, attach, show_token
 from .words import SOURCE
 
-__all__ = ["orthants_view", "tree_view"]
-
 TOP = 40
 PARTNERS = 3  # contexts of a word, and words of a context, that are named on hover
 _AXES = (

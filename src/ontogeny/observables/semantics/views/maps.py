@@ -14,8 +14,6 @@ from ....errors import ArgumentError, check_flag, check_type, check_whole
 from ....figures import Curves, Heatmap, Scatter, Section, attach
 from .words import SOURCE, labels_of
 
-__all__ = ["concepts_view", "space_view"]
-
 SHOWN = 40
 CLASSES = 6
 

@@ -14,8 +14,6 @@ from .clouds import orthants_view, tree_view
 from .maps import concepts_view, space_view
 from .scores import coherence_view, lift_view
 
-__all__ = ["semantics_page"]
-
 
 def semantics_page(
     basis: semantics.ConceptBasis,

@@ -12,8 +12,6 @@ from ....errors import ArgumentError, check_type
 from ....figures import Band, Curves, NullComparison, Section, attach
 from .words import SOURCE
 
-__all__ = ["coherence_view", "lift_view"]
-
 _SCORES = {
     "ami": "adjusted mutual information with word classes",
     "purity": "purity of word classes",

@@ -12,8 +12,6 @@ from ....errors import ArgumentError, check_type
 from ....figures import Curves, Figure, Heatmap, Section, attach
 from .words import SOURCE
 
-__all__ = ["confusion_view", "ufm_view"]
-
 _CURVES = 12  # concepts drawn: more lines than that say nothing
 _TIME: dict[str, Any] = {"x": "time", "x_scale": "linear"}
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from ....figures import show_token
 
-__all__ = ["SOURCE", "labels_of"]
-
 SOURCE = "Zhao and Thrampoulidis (2025)"
 
 
