@@ -20,7 +20,7 @@ from ontogeny.reproduce.training import (
     record_marker_runs,
     train_seeds,
 )
-from ontogeny.reproduce.training import seeds as room
+from ontogeny.reproduce.training import seeds as seeds_module
 
 
 def tiny(**changes):
@@ -96,7 +96,7 @@ class Stop(Exception):
 
 @pytest.mark.parametrize("vectorise", [False, True])
 def test_a_stopped_training_ends_with_the_same_bits(tmp_path, monkeypatch, vectorise):
-    monkeypatch.setattr(room, "_SAVE_EVERY", 3)
+    monkeypatch.setattr(seeds_module, "_SAVE_EVERY", 3)
     run, options = tiny(), {"seeds": [0, 1], "every": 2, "vectorise": vectorise}
     whole = record_marker_runs(tmp_path / "whole", run, **options)
 
@@ -152,7 +152,7 @@ def test_other_checkpoints_in_the_folder_are_refused_rather_than_left_as_they_ar
 
 
 def test_a_damaged_state_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "_SAVE_EVERY", 2)
+    monkeypatch.setattr(seeds_module, "_SAVE_EVERY", 2)
 
     def stop(step, steps, loss):
         if step == 3:

@@ -73,7 +73,7 @@ def average_node(
         dataclasses.replace(section, source=source),
         figures=special,
         words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
-        role="motion",  # means have no rows, and say nothing of development by themselves
+        role="motion",  # means have no rows and are not counted in the page's verdict
     )
 
 
@@ -112,7 +112,7 @@ def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
 
 
 def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
-    """Say what the first figure shows; dots beside their nulls go before curves."""
+    """Give the values of the first figure in words; dots beside their nulls go before curves."""
     order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
     figure: Any = next(each for each in order if isinstance(each, NullComparison | Curves))
     for label in data.run.values if "run" in data.dims else [None]:

@@ -149,7 +149,7 @@ def forgetting(found: Found) -> list[Verdict]:
         for label, seeds in runs.items()
     }
     mixed, curriculum = runs
-    # What was never learned cannot be forgotten, and the best of many looks back at luck.
+    # What was never learned cannot be forgotten, and the best of many evaluations is partly luck.
     majority = float(last_of(runs[curriculum], "accuracy_majority")[:, 0].mean())
     learned = bool((best[curriculum] > majority + 0.2).all())
     lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
@@ -164,7 +164,7 @@ def forgetting(found: Found) -> list[Verdict]:
             f"{majority:.2f}, a tenth counts as forgotten",
         ),
         Verdict(
-            "the rank tells the two apart",
+            "the rank distinguishes the two",
             None if None in higher else any(higher),
             f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
             f"shuffled increments {span(ranks[curriculum], 'shuffled')} and "

@@ -85,10 +85,10 @@ def _operations(run: MarkerRun) -> dict[str, MarkerRun]:
 
 def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     """Return one run for each change of m, C and depth."""
-    most = max(run.task.counts)
+    largest = max(run.task.counts)
     runs = {
         f"m up to {m}": replace(run, task=replace(run.task, markers=tuple(range(1, m + 1))))
-        for m in range(1, most + 1)
+        for m in range(1, largest + 1)
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
     runs["C = 16"] = replace(run, task=wide)

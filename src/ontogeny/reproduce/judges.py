@@ -62,10 +62,10 @@ def low_ranks(found: Found) -> list[Verdict]:
 def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether paths have lower ranks than their own increments in random order."""
     count, tested, p = below_random_order(runs)
-    most = count > tested / 2
+    majority = count > tested / 2
     return Verdict(
         "the weights' paths are confined: lower than the same increments in random order",
-        most if most or p > LEVEL else None,  # more than chance, but not the paths as such
+        majority if majority or p > LEVEL else None,  # more than chance, but not the paths as such
         f"{count} of {tested} matrices lie below (p < .05 each)",
         f"5 % by chance; as many or more p = {p:.2g}, taking matrices as independent",
     )
@@ -118,15 +118,15 @@ def sizes(found: Found) -> list[Verdict]:
     """
     runs, accuracy = found["weight-rank"], found["readout-accuracy"]
     by_m = [label for label in runs if label.startswith("m up to")]
-    most = by_m[-1]
-    solved = {label: _trained(accuracy[label], most) for label in runs}
+    largest = by_m[-1]
+    solved = {label: _trained(accuracy[label], largest) for label in runs}
     depths = {label: label.split(" layers instead of ") for label in runs if "layers" in label}
     signs = {label: 1 if int(n) > int(base) else -1 for label, (n, base) in depths.items()}
-    unseen = _unseen(accuracy[most], most)
+    unseen = _unseen(accuracy[largest], largest)
     return [
         _stable(runs, by_m),
-        _grows("modulus", runs, most, {x: 1 for x in runs if x.startswith("C = ")}, solved),
-        _grows("depth", runs, most, signs, solved),
+        _grows("modulus", runs, largest, {x: 1 for x in runs if x.startswith("C = ")}, solved),
+        _grows("depth", runs, largest, signs, solved),
         *([] if unseen is None else [unseen]),
     ]
 
@@ -148,9 +148,9 @@ def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{label}: {spread(rank)}" for label, rank in ranks.items())
 
 
-def _trained(runs: Sequence[xr.Dataset], most: str) -> float:
+def _trained(runs: Sequence[xr.Dataset], largest: str) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
-    kept = [s for s in runs[0].set.values if _count(s) <= _count(most)]
+    kept = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
     return float(each(runs, lambda run: run.accuracy.sel(set=kept).isel(step=-1).min()).mean())
 
 
@@ -185,9 +185,9 @@ def _grows(
     )
 
 
-def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
+def _unseen(runs: Sequence[xr.Dataset], largest: str) -> Verdict | None:
     """Judge accuracy on every m above those that were trained; None where none was tested."""
-    sets = [s for s in runs[0].set.values if _count(s) > _count(most)]
+    sets = [s for s in runs[0].set.values if _count(s) > _count(largest)]
     if not sets:
         return None
     several = [run.sel(set=sets) for run in runs]
@@ -195,6 +195,6 @@ def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
     return Verdict(
         "training on small m generalises to larger m",
         unanimous((right > majority + 0.1).all(axis=1), right),
-        f"trained on {most}; {named(sets, right, 2)}",
+        f"trained on {largest}; {named(sets, right, 2)}",
         f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
     )

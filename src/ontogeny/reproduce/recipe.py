@@ -32,7 +32,7 @@ _Updates: TypeAlias = Callable[[int, int, float], None]
 
 @dataclass(frozen=True)
 class Materials:
-    """What a measurement works with: a text, a folder, and whom to tell what it does.
+    """What a measurement works with: a text, a folder, and who is informed of progress.
 
     Parameters
     ----------

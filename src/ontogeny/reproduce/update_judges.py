@@ -13,7 +13,7 @@ from .evidence import LEVEL, Found, each, exceeds, named, short, spread, unanimo
 from .verdicts import Verdict
 
 _WEAK = 0.3  # correlation around the trends
-_EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
+_EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak
 _CONVERGED = 0.1  # of the loss's way down that may be left
 _EXPLODED = 10
 _STAYS = 0.5  # of the first value
@@ -186,7 +186,7 @@ def outside(found: Found) -> list[Verdict]:
             f"last step, {_WHOLE}; √(1 − ρ²), not 1 − ρ",
         ),
         Verdict(
-            "that tells commutators apart from other vectors",
+            "that distinguishes commutators from other vectors",
             unanimous(
                 (outer[0] > _OUTSIDE) & (outer[1] <= _OUTSIDE) & (outer[2] <= _OUTSIDE), *outer
             ),

@@ -1,6 +1,6 @@
 """STEP imbalance: free embeddings, the paper's reweighting, and digits (App. A.4, D.1, Figs 9, 13).
 
-The order of the three questions is what is claimed: majorities are told apart first, then
+The claim is an order of three questions: majorities are distinguished first, then
 majorities from minorities, then minorities from each other.
 """
 
@@ -23,7 +23,7 @@ from ..verdicts import Verdict
 _KINDS = ("majority", "between", "minority")
 _RULES = {"none": "no weights", "paper": "ω = R^−1/2, the paper's", "equal-rates": "ω = R^−1/4"}
 _QUESTIONS = ("majority", "between", "minority", "majority images", "minority images")
-_TOLD_APART = 0.95
+_ANSWERED = 0.95
 _EVEN = 1.25  # half-times within a quarter of each other count as equal
 _DIGITS = {
     "0, 1 many; 2, 3 few": ((0, 1), (2, 3), True),
@@ -69,14 +69,19 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
 def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     """Return projection and half-time of each kind, in the weighted loss's own time."""
     weights = step.reweighting(rule) ** 2
-    clock = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
+    time_scale = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
     run = semantics.train_ufm(
-        step.S_centred, len(step.S), pi=weights, duration=40 * clock, step_size=0.05, records=100
+        step.S_centred,
+        len(step.S),
+        pi=weights,
+        duration=40 * time_scale,
+        step_size=0.05,
+        records=100,
     )
     kinds = run.assign_coords(kind=("concept", step.kind)).groupby("kind").mean()
-    data = kinds[["half_time"]] / clock
+    data = kinds[["half_time"]] / time_scale
     data["learned"] = kinds.projection / kinds.sigma
-    return data.assign_coords(time=run.time / clock).sel(kind=list(_KINDS))
+    return data.assign_coords(time=run.time / time_scale).sel(kind=list(_KINDS))
 
 
 def _of_factors(step: semantics.StepImbalance) -> Verdict:
@@ -171,7 +176,7 @@ def _digits(
         measure=measure,
         random_state=seed,
     )
-    since = semantics.first_crossing(run.step, run.right.T, _TOLD_APART, lasting=True)
+    since = semantics.first_crossing(run.step, run.right.T, _ANSWERED, lasting=True)
     return run[["right"]].assign(since=("question", since))
 
 
@@ -191,13 +196,13 @@ def _of_digits(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     chance = f"by chance in all of {len(many)} runs: {0.5 ** len(many):.2g}"
     return [
         Verdict(
-            "images of minorities are classified right after those of majorities (Fig. 9)",
+            "images of minorities are classified correctly later than those of majorities (Fig. 9)",
             bool((few_images > many_images).all()),
             "; ".join(f"{label}: {_steps(since[label], slice(3, 5))}" for label in uneven),
             f"equal classes {_steps(since[even], slice(3, 5))}; {chance}",
         ),
         Verdict(
-            "minorities are told apart from each other after the majorities",
+            "minorities are distinguished from each other after the majorities",
             bool((few > many).all()),
             "; ".join(f"{label}: {_steps(since[label], slice(0, 3, 2))}" for label in uneven),
             f"equal classes {_steps(since[even], slice(0, 3, 2))}; {chance}",
@@ -229,7 +234,7 @@ def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         "Digits",
         "A network of three convolutions learns four digits, two of them with few images; for each "
         "question the share of right answers, mean of its two sides; for images the share that is "
-        "classified right among all four.",
+        "classified correctly among all four.",
         null="Equal classes of the same digits, and the digits exchanged.",
         care="Some digits are harder than others: compare with the equal classes.",
     )

@@ -106,13 +106,13 @@ def _of_signs(world: tasks.OrganismWorld, basis: semantics.ConceptBasis) -> list
     one, two = basis.U[:, 0] > 0, basis.U[:, 1] > 0
     return [
         Verdict(
-            "concept 1 parts plants from animals",
+            "concept 1 separates plants from animals",
             bool((one == plants).all() or (one == animals).all()),
             f"{max((one == plants).sum(), (one == animals).sum())} of {len(one)} signs",
             f"random signs: all right with probability {2.0 ** (1 - len(one)):.1g}",
         ),
         Verdict(
-            "concept 2 parts mammals from other animals",
+            "concept 2 separates mammals from other animals",
             bool((two == mammals)[animals].all() or (two != mammals)[animals].all()),
             f"{max((two == mammals)[animals].sum(), (two != mammals)[animals].sum())} of "
             f"{animals.sum()} signs",
@@ -160,7 +160,7 @@ def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
             ),
         ),
         Verdict(
-            "classes are learned before the sets within them, by the clock",
+            "classes are learned at earlier epochs than the sets within them",
             all(bool((a > 0).all()) for a in advantage.values()),
             "; ".join(
                 f"Adam {rate}: in {int((a > 0).sum())} of {len(a)} seeds"

@@ -85,7 +85,7 @@ def _corpus(support: semantics.Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
     bases = [semantics.svd_concepts(each, k) for each in (support, *shuffled)]
-    common = min(basis.k for basis in bases)  # of a small text, shuffled words tell fewer apart
+    common = min(basis.k for basis in bases)  # shuffling a small text leaves fewer concepts
     if common < k:
         bases = [semantics.svd_concepts(each, common) for each in (support, *shuffled)]
     probabilities = semantics.svd_concepts(support, _K, of="P")
