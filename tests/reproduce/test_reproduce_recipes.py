@@ -87,6 +87,12 @@ def test_a_recipe_draws_every_observable_as_the_mean_of_its_seeds(tmp_path):
     rank = result["weight-rank"]
     assert float(rank.variance_rank.sel(block="q_proj")) == pytest.approx(np.mean(ranks))
     assert float(rank.variance_rank_sd.sel(block="q_proj")) == pytest.approx(np.std(ranks, ddof=1))
+    for observable in OBSERVABLES:
+        node, part = result[observable.name], parts[0][observable.name]
+        drawn = {figure["id"] for figure in json.loads(node.attrs["figures"])}
+        assert drawn >= {figure["id"] for figure in json.loads(part.attrs["figures"])}
+        first, said, *_ = json.loads(node.attrs["statements"])
+        assert first == "The paper: the moon is a cheese." and "nan" not in said and ": " in said
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "runs").rglob("*") if p.is_file()}
     cells = {
         p: p.stat().st_mtime_ns for p in (tmp_path / "tiny" / "studies").rglob("*.safetensors")

@@ -69,19 +69,19 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
 def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     """Return projection and half-time of each kind, in the weighted loss's own time."""
     weights = step.reweighting(rule) ** 2
-    time_scale = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
+    unit = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
     run = semantics.train_ufm(
         step.S_centred,
         len(step.S),
         pi=weights,
-        duration=40 * time_scale,
+        duration=40 * unit,
         step_size=0.05,
         records=100,
     )
     kinds = run.assign_coords(kind=("concept", step.kind)).groupby("kind").mean()
-    data = kinds[["half_time"]] / time_scale
+    data = kinds[["half_time"]] / unit
     data["learned"] = kinds.projection / kinds.sigma
-    return data.assign_coords(time=run.time / time_scale).sel(kind=list(_KINDS))
+    return data.assign_coords(time=run.time / unit).sel(kind=list(_KINDS))
 
 
 def _of_factors(step: semantics.StepImbalance) -> Verdict:
