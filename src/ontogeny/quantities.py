@@ -164,7 +164,7 @@ class Quantity:
             words[f"_{null}_low"] = "{}: " + f"{label}, lower end"
             words[f"_{null}_high"] = "{}: " + f"{label}, upper end"
         found = {
-            f"{self.name}{end}": (text.format(self.title), self.units)
+            f"{self.name}{end}": (text.replace("{}", self.title, 1), self.units)
             for end, text in words.items()
         }
         return {**found, f"{self.name}_weights": (f"weight of the text: {self.title}", "1")}

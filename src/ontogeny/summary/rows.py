@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..dynamics import development
+from ..errors import ArgumentError
 from ..quantities import Quantity
 from .noise import change_floor
 from .reference import reference_index
@@ -91,7 +92,13 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))
         below = None if settled is None else settled.sel(at).values
-        label = quantity.rows.format(**at)
+        try:
+            label = quantity.rows.format(**at)
+        except KeyError as error:
+            raise ArgumentError(
+                f"rows of {quantity.name!r} names {error}, which is no dimension of it; "
+                f"it has {', '.join(dims) or 'none'}."
+            ) from None
         layer = str(at.get("layer", ""))
         yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below
 

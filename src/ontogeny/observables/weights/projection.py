@@ -111,6 +111,11 @@ class Projection(Commutators):
         super().check()
         check_whole("k", self.k)
 
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Whether all steps are read for the directions: they are."""
+        return True
+
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the snapshots of every block over all steps, and their Gram matrices."""
         snapshots: dict[str, list[np.ndarray]] = {}
