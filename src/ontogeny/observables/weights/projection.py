@@ -65,8 +65,9 @@ class Projection(Commutators):
             "share of the norm inside the trajectory's directions",
             symbol="ρ = ‖P v‖ / ‖v‖",
             nulls={"random": "random subspaces"},
-            caption="Median over pairs; shade: bootstrap over pairs. Compare commutators with "
-            "gradients before concluding anything.",
+            caption="Median over pairs. Compare commutators with gradients before concluding "
+            "anything.",
+            shade="bootstrap over pairs",
         ),
         _share(
             "ratio",
