@@ -147,31 +147,23 @@ class Quantity:
         return text[:1].upper() + text[1:]
 
     def names(self) -> dict[str, tuple[str, str]]:
-        """Return the titles and units of the value and all variables that belong to it.
+        """Return titles and units of the value and its nulls; of what belongs to them they follow.
 
         Examples
         --------
-        >>> Quantity("norm", "mean norm", "activation units").names()["norm_low"]
-        ('mean norm, lower end', 'activation units')
+        >>> Quantity("norm", "mean norm", nulls={"null": "noise"}).names()["norm_null"]
+        ('mean norm: noise', '1')
         """
-        words = {
-            "": "{}",
-            "_of_text": "{} of each text",
-            "_stderr": "{}, standard error",
-            "_replicates": "{} of replicates",
-            "_low": "{}, lower end",
-            "_high": "{}, upper end",
-            "_floor": "noise of a change: {}",
+        nulls = {f"_{null}": f": {label}" for null, label in self.nulls.items()}
+        return {
+            f"{self.name}{end}": (f"{self.title}{words}", self.units)
+            for end, words in {"": "", **nulls}.items()
         }
-        for null, label in self.nulls.items():
-            words[f"_{null}"] = "{}: " + label
-            words[f"_{null}_low"] = "{}: " + f"{label}, lower end"
-            words[f"_{null}_high"] = "{}: " + f"{label}, upper end"
-        found = {
-            f"{self.name}{end}": (text.replace("{}", self.title, 1), self.units)
-            for end, text in words.items()
-        }
-        return {**found, f"{self.name}_weights": (f"weight of the text: {self.title}", "1")}
+
+    def stored(self) -> list[str]:
+        """Return the names of the variables that cells may hold of it."""
+        parts = ("", "_of_text", "_weights", "_stderr", "_replicates")
+        return [f"{self.name}{end}" for end in (*parts, *(f"_{null}" for null in self.nulls))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,22 +47,27 @@ _SHARED: Names = {
     "pair": ("pair of batches", ""),
     "set": ("input set", ""),
 }
+# Words and units of what belongs to a variable; its own units where there are none.
 _BEFORE = {"relative_": ("{}, relative", "1"), "null_": ("{} of the null", None)}
 _BEHIND = {
-    "_low": "{}, lower end",
-    "_high": "{}, upper end",
-    "_stderr": "{}, standard error",
-    "_sd": "{}, standard deviation",
-    "_null": "{} of the null",
-    "_by_kind": "{}, mean by kind",
+    "_low": ("{}, lower end", None),
+    "_high": ("{}, upper end", None),
+    "_stderr": ("{}, standard error", None),
+    "_sd": ("{}, standard deviation", None),
+    "_floor": ("noise of a change: {}", None),
+    "_of_text": ("{} of each text", None),
+    "_weights": ("weight of the text: {}", "1"),
+    "_replicates": ("{} of replicates", None),
+    "_null": ("{} of the null", None),
+    "_by_kind": ("{}, mean by kind", None),
 }
 
 
 def named(data: xr.Dataset, names: Names) -> xr.Dataset:
     """Return `data` with ``long_name`` and ``units`` of every variable whose words are known.
 
-    What a variable already says of itself stays. ``x_low``, ``x_high``, ``x_stderr``, ``x_sd``,
-    ``x_null`` and ``null_x`` have the units of ``x``, and ``relative_x`` those of a ratio; ``x``
+    What a variable already says of itself stays. ``x_low``, ``x_high``, ``x_stderr``, ``x_null``,
+    ``null_x`` and the like have the units of ``x``, and ``relative_x`` those of a ratio; ``x``
     itself need not be a variable.
 
     Parameters
@@ -102,12 +107,11 @@ def _found(name: str, known: Names) -> tuple[str, str] | None:
     """Return words and units of a variable, or of what its name says that it belongs to."""
     if name in known:
         return known[name]
-    for end, words in _BEHIND.items():
-        if name.endswith(end) and (base := _found(name.removesuffix(end), known)):
-            return words.format(base[0]), base[1]
-    for start, (words, own) in _BEFORE.items():
-        if name.startswith(start) and (base := _found(name.removeprefix(start), known)):
-            return words.format(base[0]), base[1] if own is None else own
+    parts = [(name.removesuffix(end), words) for end, words in _BEHIND.items()]
+    parts += [(name.removeprefix(start), words) for start, words in _BEFORE.items()]
+    for part, (words, units) in parts:
+        if part != name and (base := _found(part, known)):
+            return words.format(base[0]), base[1] if units is None else units
     return None
 
 

@@ -45,20 +45,16 @@ def along_runs(
     >>> found.row.values.tolist(), dict(found.x.sizes)
     (['loss (real)', 'loss (control)'], {'run': 2, 'step': 2})
     """
-    own = [name for quantity in quantities for name in quantity.names()]
+    own = [name for quantity in quantities for name in quantity.stored()]
     pieces = []
     for label, node in nodes.items():
-        kept = node[[name for name in own if name in node and not _is_derived(name)]]
+        kept = node[[name for name in own if name in node]]
         pieces.append(kept.expand_dims(run=[label]))
     data = xr.concat(pieces, dim="run", join="outer", data_vars="all", coords="minimal")
     reference = {node.attrs.get("reference_step") for node in nodes.values()}
     if len(reference) == 1:
         data.attrs["reference_step"] = reference.pop()
     return summarise(data, [_of_runs(quantity) for quantity in quantities], section)
-
-
-def _is_derived(name: str) -> bool:
-    return name.endswith(("_low", "_high", "_floor"))
 
 
 def _of_runs(quantity: Quantity) -> Quantity:

@@ -178,6 +178,7 @@ class Concepts(FromExtractor):
                 "the order of the concepts. Optimal: after the best one-to-one assignment. "
                 "Weighted: the same, each of the reference's concepts weighted by its share of "
                 "the reference's absolute codes.",
+                optional=True,
                 **compared,
             ),
             Quantity(
@@ -185,6 +186,7 @@ class Concepts(FromExtractor):
                 "internal correlation among the concepts of a step",
                 unit="refits",
                 nulls=refit,
+                optional=True,
                 caption="Mean |cosine| of every concept with its match among the others: how "
                 "redundant the dictionary is.",
             ),

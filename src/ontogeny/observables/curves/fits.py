@@ -92,8 +92,8 @@ class Fits(OfCurve):
         models = list(found[0].fits)
         shapes = [[each.fits[m] for m in models] for each in found]
         over = ("layer", "model")
+        data = data.assign(along("layer", [_row(each) for each in found]))
         data = data.assign_coords(model=models).assign(
-            **along("layer", [_row(each) for each in found]),
             weight=(over, [[each.weights[m] for m in models] for each in found]),
             r2_of=(over, [[fit.r2 for fit in fits] for fits in shapes]),
             fitted=((*over, "step"), np.array([[fit.fitted for fit in fits] for fits in shapes])),

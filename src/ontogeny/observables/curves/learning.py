@@ -119,8 +119,8 @@ class LearningDynamics(OfCurve):
         usable = curves.copy()
         if reference is not None:
             usable[reference] = np.nan
-        data = data.assign(
-            **along("layer", [_row(*pair) for pair in zip(verdicts, maps, strict=True)]),
+        rows = [_row(*pair) for pair in zip(verdicts, maps, strict=True)]
+        data = data.assign(along("layer", rows)).assign(
             change=(("step", "layer"), np.abs(np.diff(usable, axis=0, prepend=np.nan))),
             noise=("layer", noise),
         )

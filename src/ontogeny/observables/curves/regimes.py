@@ -116,9 +116,9 @@ class Regimes(OfCurve):
         kept = (p <= self.alpha) & [found.boundary is not None for found in single]
         rows = [_row(found, bool(keep)) for found, keep in zip(single, kept, strict=True)]
         dims = data.curve.dims
+        shared = {f"joint_{name}": value for name, value in _row(joint).items()}
+        data = data.assign(along("layer", rows)).assign(shared)
         data = data.assign(
-            **along("layer", rows),
-            **{f"joint_{name}": value for name, value in _row(joint).items()},
             trend=(dims, joint.trend.reshape(curves.shape)),
             residual=(dims, joint.residuals.reshape(curves.shape)),
             boundary_p=("layer", p),
@@ -131,7 +131,8 @@ class Regimes(OfCurve):
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the curves and the noise around their trends, with the boundaries."""
-        joint = Boundary(*(f"joint_boundary{end}" for end in _ENDS), "joint_noise_ratio")
+        names = ("boundary", "boundary_low", "boundary_high", "noise_ratio")
+        joint = Boundary(*(f"joint_{name}" for name in names))
         noise = partial(Curves, "noise", "Noise around the trend", boundaries=[joint])
         if self.jointly:
             return [

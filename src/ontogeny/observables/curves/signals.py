@@ -128,8 +128,8 @@ class Signals(OfCurve):
         names = [self.of, self.against]
         numbers = {name: getattr(found, name) for table in self.tables for name in table.names()}
         numbers |= {name: holm(numbers[name]) for name in ("pearson_p", "spearman_p")}
+        data = data.assign({name: ("layer", values) for name, values in numbers.items()})
         data = data.assign_coords(signal=names).assign(
-            **{name: ("layer", values) for name, values in numbers.items()},
             standardised=(("signal", "step", "layer"), shown),
             averaged=(("signal", "step"), _mean(shown)),
             reason=("layer", np.asarray(found.reason, dtype=object)),

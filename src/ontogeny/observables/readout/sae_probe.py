@@ -226,8 +226,11 @@ class SaeProbe(Observable):
             "active_per_text": float((test > 0).sum(1).mean()),
             "active_latents": len(active),
         }
-        labels = {"latent": np.arange(self.n_latents), "place": np.arange(marked.shape[1])}
-        return dataset(found).assign_coords(ablation=list(ABLATIONS), **labels)
+        return dataset(found).assign_coords(
+            ablation=list(ABLATIONS),
+            latent=np.arange(self.n_latents),
+            place=np.arange(marked.shape[1]),
+        )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the largest correlations, and how many exceed what chance gives."""

@@ -177,12 +177,15 @@ class WordSemantics(Observable):
         of = xr.Variable("of", list(overlaps))
         null = zip(state.null_U.values, state.null_V.values, strict=True)
         dims = ("matrix", "concept")
-        return xr.concat(list(overlaps.values()), dim=of, join="outer").assign(
+        found = xr.concat(list(overlaps.values()), dim=of, join="outer")
+        return found.assign(
             projection=(dims, _projections(L, state.U.values, state.V.values)),
             null_projection=(("draw", *dims), np.stack([_projections(L, U, V) for U, V in null])),
             logit_norm=float(np.linalg.norm(L - L.mean(axis=0))),
             words=len(word_ids),
-            **{name: state[name] for name in ("sigma", "null_sigma", "label")},
+            sigma=state.sigma,
+            null_sigma=state.null_sigma,
+            label=state.label,
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

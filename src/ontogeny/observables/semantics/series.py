@@ -36,7 +36,7 @@ def shuffled_band(data: xr.Dataset, name: str, lowest: float) -> dict[str, xr.Da
 def overlap_bands(data: xr.Dataset) -> xr.Dataset:
     """Add what shuffled next words and random directions give beside every overlap."""
     chance = data.k / (data.words.astype(float) - 1)
-    return data.assign(chance=chance, **shuffled_band(data, "overlap", 0))
+    return data.assign(shuffled_band(data, "overlap", 0)).assign(chance=chance)
 
 
 def order_of_learning(data: xr.Dataset, random_state: int) -> xr.Dataset:
