@@ -39,6 +39,7 @@ def of_a_language_model(folder):
         obs.ActivationPath(LAYERS, on="plain", coordinates=4),
         obs.AttentionEntropy(on="plain"),
         obs.EffectiveDimensions(LAYERS, on="plain"),
+        obs.Similarity(LAYERS, on="plain"),
         obs.Concepts(
             "ica",
             **SMALL,

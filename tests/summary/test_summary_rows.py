@@ -9,7 +9,7 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.quantities import Quantity
-from ontogeny.summary import MEASURABLE, change_floor, chart_rows, statements, with_noise
+from ontogeny.summary import MEASURABLE, change_floor, chart_rows, named, statements, with_noise
 from ontogeny.summary.noise import Z, mean_stderr
 
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
@@ -206,7 +206,8 @@ def test_labels_and_titles_may_hold_braces(label, last):
     leading = replace(quantity, rows="{layer}", subject="{layer}: the loss")
     words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
     assert ("the layers: the loss: no change" in words) == (last == 8)
-    assert quantity.names()["x_null_low"][0] == "loss of {t}: a null {n}, lower end"
+    data = named(xr.Dataset({"x_null_low": 1.0}), quantity.names())
+    assert data.x_null_low.attrs["long_name"] == "loss of {t}: a null {n}, lower end"
 
 
 def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():

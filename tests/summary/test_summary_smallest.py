@@ -100,5 +100,5 @@ def test_a_value_without_steps_or_labels_is_kept_and_not_drawn():
 
 def test_rows_that_name_an_unknown_dimension_are_refused():
     data = xr.Dataset({"x": (("step", "head"), np.ones((2, 2)))}, coords={"step": [0, 1]})
-    with pytest.raises(og.errors.ArgumentError, match="rows of the quantity 'x' names 'layer'"):
+    with pytest.raises(og.errors.ArgumentError, match="rows of 'x' names 'layer'"):
         summarise(data, [Quantity("x", "value", rows="{layer}")], Section("S", "D."))
