@@ -69,8 +69,12 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['0.mlp', '0.attn', '1.mlp']
     >>> short_names(["svd", "ica"])
     ['svd', 'ica']
+    >>> short_names(["SGD 0.001, as stated", "SGD 0.1"])
+    ['SGD 0.001, as stated', 'SGD 0.1']
     """
     unique = list(dict.fromkeys(paths))
+    if any(" " in path for path in unique):  # names of runs and the like are no module paths
+        return list(paths)
     parts = [p.split(".") for p in unique]
     if len(unique) < 2:
         return [".".join(p.split(".")[-3:]) for p in paths]
