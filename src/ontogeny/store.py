@@ -145,6 +145,8 @@ def read_header(path: Path) -> dict[str, Any]:
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return one line for each component in which two fingerprints differ.
 
+    A component with entries is one line where the other fingerprint has none of its own for it.
+
     Examples
     --------
     >>> difference(
@@ -152,7 +154,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ... )
     ['inputs.text: a1 -> b2']
     """
-    a, b = dict(_flat(old)), dict(_flat(new))
+    a, b = dict(_flat(_beside(old, new))), dict(_flat(_beside(new, old)))
     lines = []
     for key in sorted(a.keys() | b.keys()):
         before, after = a.get(key, "absent"), b.get(key, "absent")
@@ -322,6 +324,16 @@ def _map(file: BinaryIO, spec: Mapping[str, Any], start: int) -> np.ndarray:
     # Copy-on-write: PyTorch takes such an array without a warning, and the file never changes.
     mapped = np.memmap(file, dtype=dtype, mode="c", offset=offset, shape=shape or (1,))
     return np.asarray(mapped).reshape(shape)
+
+
+def _beside(value: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fingerprint with a count for entries that have no counterparts in the other."""
+    return {
+        key: f"{len(item)} entries"
+        if isinstance(item, Mapping) and key in other and not isinstance(other[key], Mapping)
+        else item
+        for key, item in value.items()
+    }
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from helpers.capture_models import FAMILIES, MLPS, OwnModel, build, inputs_of
 from helpers.paths import environment
 from ontogeny import capture
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
-from ontogeny.needs import Activations, Attention, Losses, Series, Weights
+from ontogeny.needs import Activations, Attention, Losses, Need, Series, Weights
 
 SETTINGS = capture.ReadingSettings(batch_size=3)
 
@@ -301,3 +301,13 @@ def live_bytes():
     tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
     storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
     return sum(storages.values())
+
+
+def test_a_pass_key_of_its_own_is_refused():
+    class Odd(Need):
+        def pass_key(self, source):
+            return ("mine", 1)
+
+    message = r"pass_key of Odd must give what source.pass_key\(...\) makes, or None; got \('mine'"
+    with pytest.raises(ArgumentError, match=message):
+        capture.read(OwnModel(), [Odd()], sets())

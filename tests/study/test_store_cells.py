@@ -166,3 +166,11 @@ def test_a_folder_that_a_dead_process_left_half_written_is_swept_as_well(tmp_pat
     mine.mkdir()
     assert len(sweep(tmp_path)) == 1
     assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_what_is_to_be_computed_is_one_line_however_many_steps_it_has():
+    old = {"series": {str(step): "ab" for step in range(154)}, "version": 1}
+    lines = difference(old, {"series": "to be computed", "version": 2})
+    assert lines == ["series: 154 entries -> to be computed", "version: 1 -> 2"]
+    assert difference({"weights": {"0": "a"}}, {"weights": {"0": "b"}}) == ["weights.0: a -> b"]
+    assert difference({"other_weights": {"0": "a"}}, {}) == ["other_weights.0: a -> absent"]

@@ -9,7 +9,15 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.quantities import Quantity
-from ontogeny.summary import MEASURABLE, change_floor, chart_rows, named, statements, with_noise
+from ontogeny.summary import (
+    MEASURABLE,
+    change_floor,
+    chart_rows,
+    named,
+    null_bands,
+    statements,
+    with_noise,
+)
 from ontogeny.summary.noise import Z, mean_stderr
 
 LOSS = Quantity("x", "loss", rows="loss", subject="The loss")
@@ -237,3 +245,27 @@ def test_texts_of_a_value_with_more_dimensions_are_its_noise_everywhere():
     data = series(np.ones((2, 4)), x_of_text=(("step", "text"), table))
     found = with_noise(data, LOSS)
     assert found.x_floor.dims == ("layer", "step") and (found.x_floor[:, 1:] > 0).all()
+
+
+@pytest.mark.parametrize("last", [4.0, 8.0])
+def test_rows_that_are_no_layers_are_called_series(last):
+    values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
+    data = xr.Dataset(
+        {"x": (("set", "layer", "step"), values), "x_stderr": 0.03},
+        coords={"set": ["s", "t"], "layer": ["a", "b"], "step": np.arange(10)},
+    )
+    both = Quantity("x", "loss", rows="{set} · {layer}")
+    sets = Quantity("x", "loss", rows="{set}")
+    for quantity, own in ((both, data), (sets, data.isel(layer=0, drop=True))):
+        words = " ".join(statements(judged(own, quantity), [quantity]))
+        count = judged(own, quantity).sizes["row"]
+        assert (f"any of {count} series" if last == 8 else f"{count} of {count} series") in words
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_null_of_many_draws_may_be_missing_at_steps():
+    draws = np.random.default_rng(0).normal(size=(4, 30))
+    draws[[0, 2]] = np.nan
+    data = series(np.ones(4), x_null=(("step", "draw"), draws))
+    found = null_bands(data, Quantity("x", "loss", nulls={"null": "chance"}))
+    assert np.isfinite(found.x_null_low).all() and (found.x_null_low < found.x_null_high).all()

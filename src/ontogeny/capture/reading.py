@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs import MASK_FRACTION, Gradients, Need
 from .activation import ActivationCollector
@@ -190,9 +191,9 @@ def read(
     groups: dict[PassKey, list[Need]] = {}
     values: dict[Need, Any] = {}
     found = sources(model, wanted, inputs, settings)
-    keys = {need: need.pass_key(source) for need, source in found.items()}
+    keys = pass_keys(found)
     for need, key in keys.items():
-        if isinstance(key, PassKey):
+        if key is not None:
             groups.setdefault(key, []).append(need)
     for key, group in groups.items():
         values |= _read_together(replace(found[group[0]], key=key), group)
@@ -217,6 +218,26 @@ def sources(
             by_set[on] = ModelSource(model, on, laid_out, settings)
         found[need] = by_set[on]
     return found
+
+
+def pass_keys(found: Mapping[Need, ModelSource]) -> dict[Need, PassKey | None]:
+    """Return the key of each need's forward pass; None where it shares none.
+
+    Raises
+    ------
+    ArgumentError
+        If a need gives a key that its source did not make.
+    """
+    keys: dict[Need, PassKey | None] = {}
+    for need, source in found.items():
+        key = need.pass_key(source)
+        if key is not None and not isinstance(key, PassKey):
+            raise ArgumentError(
+                f"pass_key of {type(need).__name__} must give what source.pass_key(...) makes, or "
+                f"None; got {key!r}."
+            )
+        keys[need] = key
+    return keys
 
 
 def modules_read(

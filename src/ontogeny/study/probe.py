@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import capture
+from ..capture.reading import pass_keys
 from ..errors import CheckpointError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from ..needs import Need, Weights
@@ -121,7 +122,7 @@ def _probe_at(
         positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
     settings = dataclasses.replace(settings, positions=positions)
     found = capture.sources(model, of_steps, inputs, settings.reading_settings())
-    keys = {need: need.pass_key(source) for need, source in found.items()}
+    keys = pass_keys(found)
     with checkpoint.open() as reader:
         stored = set(reader.names())
         tensor_bytes = {name: 4 * math.prod(reader.shape(name)) for name in stored}
@@ -134,7 +135,7 @@ def _probe_at(
     names = skeleton.file_names()
     return Probe(
         reads={n: _stored(n.tensors(source), names, stored) for n, source in found.items()},
-        passes={need: key for need, key in keys.items() if isinstance(key, capture.PassKey)},
+        passes={need: key for need, key in keys.items() if key is not None},
         bytes={need: need.size(source) for need, source in found.items()},
         layers=layers,
         blocks=blocks,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import xarray as xr
 
@@ -27,7 +29,9 @@ def null_bands(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
         if count < _FEW:
             low, high = data[name].min(draws), data[name].max(draws)
         else:
-            ends = data[name].quantile([0.025, 0.975], dim=draws, skipna=True)
+            with warnings.catch_warnings():  # of steps at which nothing was drawn
+                warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+                ends = data[name].quantile([0.025, 0.975], dim=draws, skipna=True)
             low, high = (ends.isel(quantile=i, drop=True) for i in (0, 1))
         data = data.assign({f"{name}_low": over_steps(low), f"{name}_high": over_steps(high)})
     return data

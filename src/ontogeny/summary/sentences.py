@@ -76,13 +76,13 @@ def _of_rows(rows: xr.Dataset, subject: str, at: Mapping[str, str]) -> list[str]
     if not len(developed):
         if not np.isfinite(rows.p_value.values).any():
             return [f"{what}: fewer than 6 usable steps are too few to tell whether it changed."]
-        return [f"{what}: no change above the noise floor and chance in {_rows(count)}."]
+        return [f"{what}: no change above the noise floor and chance in {_rows(rows)}."]
     if count == 1:
         return [_half(rows, 0, subject, at)]
     order = developed[np.argsort(rows.half_step.values[developed], kind="stable")]
     ends = [int(order[0])] if len(order) == 1 else [int(order[0]), int(order[-1])]
     words = [_half(rows, i, subject, at) for i in ends]
-    return [f"{len(developed)} of {count} layers changed above their noise.", *words]
+    return [f"{len(developed)} of {count} {_kind(rows)} changed above their noise.", *words]
 
 
 def _half(rows: xr.Dataset, i: int, subject: str, at: Mapping[str, str]) -> str:
@@ -102,5 +102,12 @@ def _step(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
 
-def _rows(count: int) -> str:
-    return "its series" if count == 1 else f"any of {count} layers"
+def _rows(rows: xr.Dataset) -> str:
+    count = rows.sizes["row"]
+    return "its series" if count == 1 else f"any of {count} {_kind(rows)}"
+
+
+def _kind(rows: xr.Dataset) -> str:
+    """Return what rows are: layers where each is another one, else series of any kind."""
+    layers = [str(layer) for layer in rows.row_layer.values if layer]
+    return "layers" if len(set(layers)) == rows.sizes["row"] else "series"
