@@ -74,6 +74,8 @@ class Quantity:
         Whether it is drawn as curves over the steps.
     heading, caption
         Of the figure; the heading is the title by default.
+    shade
+        What the shade of its figure is, where not 1.96 standard errors: ``"bootstrap over pairs"``.
     series, facet
         Dimensions of its lines and panels; by default ``layer``, and what is left beside it. An
         empty text means a single line.
@@ -116,6 +118,7 @@ class Quantity:
     figure: bool = True
     heading: str = ""
     caption: str = ""
+    shade: str = ""
     series: str | None = None
     facet: str | None = None
     select: Mapping[str, Any] = field(default_factory=dict)

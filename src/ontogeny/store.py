@@ -45,6 +45,9 @@ _DTYPES = {
 }
 
 
+_KNOWN = {np.dtype(name) for name in _DTYPES.values()}
+
+
 @dataclass(frozen=True)
 class Cell:
     """A labelled result with its status (``"done"``, ``"missing: why"``, ``"failed: why"``)."""
@@ -59,6 +62,11 @@ class Cell:
 def write_cell(path: Path, cell: Cell) -> str:
     """Write `cell` to `path` under a temporary name, then rename it; return its checksum.
 
+    Raises
+    ------
+    StoreError
+        If a variable holds neither numbers, of at most 64 bits, nor texts.
+
     Examples
     --------
     >>> import tempfile
@@ -72,19 +80,19 @@ def write_cell(path: Path, cell: Cell) -> str:
     tensors: dict[str, np.ndarray] = {}
     variables: dict[str, Any] = {}
     for name, variable in cell.data.variables.items():
-        entry: dict[str, Any] = {"dims": list(variable.dims), "attrs": dict(variable.attrs)}
+        entry: dict[str, Any] = {"dims": list(variable.dims), "attrs": plain(variable.attrs)}
         entry["coord"] = name in cell.data.coords
         values = np.asarray(variable.values)
         if values.dtype.kind in "OU":
             entry["strings"] = values.tolist()
         else:
-            tensors[str(name)] = np.ascontiguousarray(values).reshape(values.shape)
+            tensors[str(name)] = _storable(str(name), values)
         variables[str(name)] = entry
     checksum = _checksum(tensors, variables)
     header = {
         "format": _FORMAT,
         "variables": variables,
-        "attrs": dict(cell.data.attrs),
+        "attrs": plain(cell.data.attrs),
         "status": cell.status,
         "fingerprint": dict(cell.fingerprint),
         "provenance": dict(cell.provenance),
@@ -92,6 +100,14 @@ def write_cell(path: Path, cell: Cell) -> str:
     }
     write_whole(path, save(tensors, {"cell": json.dumps(header)}))
     return checksum
+
+
+def _storable(name: str, values: np.ndarray) -> np.ndarray:
+    """Return numbers in this machine's byte order and in one piece."""
+    dtype = values.dtype.newbyteorder("=")
+    if dtype not in _KNOWN:
+        raise StoreError(f"{name} is of type {dtype}; a cell holds real numbers and texts.")
+    return np.ascontiguousarray(values, dtype).reshape(values.shape)
 
 
 def read_cell(path: Path, *, verify: bool = True) -> Cell:

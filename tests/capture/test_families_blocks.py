@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.family_models import FUSED, HEADS, LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Trajectory, geometry
-from ontogeny.capture import activations, match_blocks, weight_block
+from ontogeny.capture import activations, match_blocks, parameter_blocks, weight_block
 from ontogeny.capture.fused import part_index
 from ontogeny.errors import ArgumentError, LayerMatchError
 
@@ -197,3 +197,16 @@ def test_a_tied_vocabulary_map_is_said_to_be_the_embedding(tmp_path):
         with pytest.raises(LayerMatchError, match="a tied one is stored as 'embed' only"):
             match_blocks(reader, "unembed")
         assert match_blocks(reader, "embed") == ["transformer.wte.weight"]
+
+
+def test_blocks_of_a_model_come_in_its_own_order():
+    """Sorted by name, layer 10 would come before layer 2, and the output before the query."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(2, 2, bias=False) for _ in range(12)))
+    expected = [f"{i}.weight" for i in range(12)]
+    assert list(parameter_blocks(model, "*.weight")) == expected
+    fused = build("gpt_neox")
+    parts = [name.rpartition(".")[0] for name in parameter_blocks(fused, ("q", "o"))]
+    assert parts[:2] == [
+        "gpt_neox.layers.0.attention.query_key_value",
+        "gpt_neox.layers.0.attention.dense",
+    ]

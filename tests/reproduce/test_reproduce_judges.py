@@ -40,6 +40,7 @@ OBSERVABLES = (
     SaeProbe((0,), n_latents=16, epochs=1, draws=2, variants=("topk",)),
 )
 KINDS = ["q_proj", "k_proj", "v_proj", "o_proj"]
+BLOCKS = [f"layers.{i}.self_attn.{kind}.weight" for i in range(4) for kind in KINDS]
 ARANGE = np.arange(0.0, 101, 10)
 
 
@@ -53,7 +54,9 @@ def taken(tmp_path_factory):
         return [Verdict("a claim", None, "nothing", "nothing")]
 
     scale = Scale({"mixed": RUN}, (0, 1), 1, OBSERVABLES, texts=32)
-    recipe = MarkerRecipe("tiny", "Tiny", "c.", "Nobody 1900", scale, scale, judge, "much else.")
+    recipe = MarkerRecipe(
+        "tiny", "Tiny", "c.", "Nobody 1900", scale, scale, "much else.", judge=judge
+    )
     page = recipe.run(tmp_path_factory.mktemp("judged"), quick=True)
     assert "much else." in page.read_text(encoding="utf-8")
     return held
@@ -83,26 +86,30 @@ def test_the_quick_settings_are_a_few_small_runs():
 
 
 def ranks(growing, shuffled=3.0):
-    """Return the rank of the run so far at steps 0 to 100, the same for all matrices."""
+    """Return the rank of the run so far at steps 0 to 100, the same for all 16 matrices."""
     series = np.broadcast_to(np.asarray(growing, float), (4, 11)).T
     null = np.broadcast_to(np.asarray(shuffled, float), (4, 11)).T
-    dims = ("steps_so_far", "kind")
-    whole = ["variance_rank", "shuffled_from", "shuffled_to", "walk_from", "walk_to"]
-    ends = [f"growing_{each}_{end}" for each in ("shuffled", "walk") for end in ("from", "to")]
-    ones = dict.fromkeys(("net_drift_ratio", "matrices"), ("kind", np.ones(4)))
+    dims = ("step_", "kind")
+    whole = ["variance_rank", "shuffled_low", "shuffled_high", "walk_low", "walk_high"]
+    ends = [
+        f"growing_{each}_{end}_by_kind" for each in ("shuffled", "walk") for end in ("low", "high")
+    ]
     return xr.Dataset(
-        dict.fromkeys(whole, ("kind", series[-1]))
+        dict.fromkeys(whole, ("block", np.full(16, series[-1, 0])))
         | dict.fromkeys(ends, (dims, null))
-        | ones
-        | {"growing": (dims, series), "below_chance": ("kind", np.zeros(4))},
-        coords={"steps_so_far": ARANGE, "kind": KINDS},
+        | dict.fromkeys(("net_drift_ratio", "p_lower"), ("block", np.ones(16)))
+        | {"growing_rank_by_kind": (dims, series)},
+        coords={"step_": ARANGE, "kind": KINDS, "block": BLOCKS},
     )
 
 
 def attention(entropy):
     return xr.Dataset(
-        {"entropy": (("set", "step"), [entropy]), "uniform": ("set", [2.8])},
-        coords={"step": ARANGE, "set": ["m=2"]},
+        {
+            "layer_entropy": (("set", "layer", "step"), [[np.full(11, 2.7), entropy]]),
+            "layer_entropy_uniform": ("set", [2.8]),
+        },
+        coords={"step": ARANGE, "set": ["m=2"], "layer": ["layers.0", "layers.1"]},
     )
 
 
@@ -112,7 +119,7 @@ def accuracy(solved_at, loss=None):
         {
             "accuracy": (("set", "step"), [right]),
             "loss": (("set", "step"), [right if loss is None else loss]),
-            "majority": (("set", "step"), [np.full(11, 0.1)]),
+            "accuracy_majority": (("set", "step"), [np.full(11, 0.1)]),
         },
         coords={"step": ARANGE, "set": ["m=2"]},
     )
@@ -183,9 +190,23 @@ def test_at_equal_loss_the_run_that_is_ahead_is_read_where_it_had_the_others_los
     assert comparison_judges.equal_loss(found)[1].holds
 
 
+def commutators(steps, loss, defect=None, norm=None, gradient_norm=None):
+    """Return medians over pairs at each step; what is not given is as what is."""
+    given = next(each for each in (norm, defect) if each is not None)
+    own = {"norm": norm, "defect": defect, "gradient_norm": gradient_norm}
+    medians = {
+        f"{name}_over_pairs": (("statistic", "step"), [given if each is None else each])
+        for name, each in own.items()
+    }
+    return xr.Dataset(
+        medians | {"loss": (("step", "pair"), np.asarray(loss)[:, None])},
+        coords={"step": steps, "statistic": ["median"]},
+    )
+
+
 def test_a_rank_that_has_settled_stays_within_a_tenth_of_its_last():
     settled = [
-        attention_judges._settled(ranks(r).growing.mean("kind"))
+        attention_judges._settled(ranks(r).growing_rank_by_kind.mean("kind"))
         for r in (SETTLES_AT_90, [5.0] * 11)
     ]
     assert settled == [90.0, 0.0]
@@ -200,8 +221,7 @@ def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_d
         noise, other = 0.3 * rng.normal(size=(2, len(steps)))
         loss = np.exp(-steps / 150 + noise)
         norm = 1e-4 * np.exp(-steps / 100 + (noise if shared else other))
-        own = {"norm": norm, "training_loss": loss, "defect": norm, "gradient_norm": norm}
-        runs.append(xr.Dataset({k: ("step", v) for k, v in own.items()}, coords={"step": steps}))
+        runs.append(commutators(steps, loss, norm=norm))
     *_, verdict = update_judges.commuting({"commutators": {"mixed": runs}})
     assert verdict.holds == (not shared), verdict
     few = [run.isel(step=slice(6)) for run in runs]
@@ -308,7 +328,13 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
     one = accuracy(40.0)
     found["readout-accuracy"]["m up to 2"] = [
         xr.concat(
-            [one, (one * value).assign(majority=one.majority).assign_coords(set=["m=3"])], "set"
+            [
+                one,
+                one.assign(accuracy=one.accuracy * value, loss=one["loss"] * value).assign_coords(
+                    set=["m=3"]
+                ),
+            ],
+            "set",
         )
         for value in right
     ]
@@ -342,22 +368,19 @@ def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(shallow, deep
     assert verdict_on("depth", scaled(depths)).holds is grows
 
 
-@pytest.mark.parametrize(
-    ("below", "holds"), [(0.0, False), (0.25, False), (0.75, None), (1.0, True)]
-)
+@pytest.mark.parametrize(("below", "holds"), [(0, False), (1, False), (3, None), (16, True)])
 def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds):
     run = ranks([3.0] * 11)
-    run["below_chance"] = ("kind", [below, 0.0, 0.0, 0.0] if below < 1 else np.ones(4))
-    run["matrices"] = ("kind", np.full(4, 4.0))  # 16 in each of two seeds
+    run["p_lower"] = ("block", np.where(np.arange(16) < below, 0.01, 1.0))
     confined = judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[1]
     assert confined.holds is holds, confined
-    assert f"{round(8 * below) if below < 1 else 32} of 32" in confined.measured
+    assert f"{2 * below} of 32" in confined.measured  # 16 matrices in each of two seeds
 
 
 @pytest.mark.parametrize(("seeds", "holds"), [(1, False), (2, True)])
 def test_the_order_of_four_ranks_in_one_seed_is_chance(seeds, holds):
     run = ranks([3.0] * 11)
-    run["variance_rank"] = ("kind", [5.0, 5.0, 3.0, 4.0])
+    run["variance_rank"] = ("block", [5.0, 5.0, 3.0, 4.0] * 4)
     assert judges.low_ranks({"weight-rank": {"mixed": [run] * seeds}})[2].holds is holds
 
 
@@ -422,18 +445,10 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
 
 def test_commutators_whose_norm_falls_do_not_stay_large_though_their_defect_does():
     fall = np.exp(-ARANGE / 20)
-    run = xr.Dataset(
-        {
-            "norm": ("step", fall**2),
-            "gradient_norm": ("step", fall),
-            "defect": ("step", np.ones(11)),
-            "training_loss": ("step", fall),
-        },
-        coords={"step": ARANGE},
-    )
+    run = commutators(ARANGE, fall, defect=np.ones(11), norm=fall**2, gradient_norm=fall)
     norm, defect, *_ = update_judges.commuting({"commutators": {"mixed": [run] * 2}})
     assert norm.holds is False and defect.holds is True
-    low_once = run.assign(defect=("step", np.r_[np.ones(8), 0.1, 1, 1]))
+    low_once = commutators(ARANGE, fall, defect=np.r_[np.ones(8), 0.1, 1, 1])
     assert update_judges.commuting({"commutators": {"mixed": [low_once]}})[1].holds is True
 
 
@@ -459,11 +474,9 @@ def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
 )
 def test_an_explosion_after_convergence_is_measured_from_convergence(defect, explodes):
     loss = np.r_[2.0, 1.0, 0.5, np.full(8, 0.1)]
-    names = ("defect", "norm", "gradient_norm")
-    run = xr.Dataset(dict.fromkeys(names, ("step", defect)), coords={"step": ARANGE})
-    run = run.assign(training_loss=("step", loss))
+    run = commutators(ARANGE, loss, defect=defect)
     assert update_judges.commuting({"commutators": {"mixed": [run]}})[2].holds is explodes
-    late = run.assign(training_loss=("step", np.r_[np.full(10, 2.0), 0.1]))
+    late = commutators(ARANGE, np.r_[np.full(10, 2.0), 0.1], defect=defect)
     assert update_judges.commuting({"commutators": {"mixed": [late]}})[2].holds is None
 
 
@@ -474,9 +487,7 @@ def test_a_weak_correlation_needs_runs_that_could_show_a_strong_one():
     def runs(seeds):
         for _ in range(seeds):
             noise = np.exp(0.3 * rng.normal(size=(2, len(steps))))
-            own = dict.fromkeys(("norm", "defect", "gradient_norm"), ("step", noise[0]))
-            loss = {"training_loss": ("step", noise[1] * np.exp(-steps / 100))}
-            yield xr.Dataset(own | loss, coords={"step": steps})
+            yield commutators(steps, noise[1] * np.exp(-steps / 100), norm=noise[0])
 
     *_, one = update_judges.commuting({"commutators": {"mixed": list(runs(1))}})
     *_, many = update_judges.commuting({"commutators": {"mixed": list(runs(8))}})
@@ -484,10 +495,8 @@ def test_a_weak_correlation_needs_runs_that_could_show_a_strong_one():
 
 
 def test_a_correlation_that_chance_gives_too_is_neither_weak_nor_shown(monkeypatch):
-    steps = np.arange(0.0, 101, 10)
-    values = ("step", np.linspace(2.0, 1.0, 11))
-    names = ("norm", "training_loss", "defect", "gradient_norm")
-    run = xr.Dataset(dict.fromkeys(names, values), coords={"step": steps})
+    values = np.linspace(2.0, 1.0, 11)
+    run = commutators(ARANGE, values, norm=values)
 
     def verdict(p):
         found = SimpleNamespace(joint_pearson=0.4, joint_p=p, pearson=0.4, n=11)

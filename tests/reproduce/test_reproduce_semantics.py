@@ -244,7 +244,7 @@ def test_a_matrix_that_leads_late_does_not_lead_first(early, leads):
     sooner, later = [0.1, 0.9, 0.5, 0.2], [0.1, 0.2, 0.5, 0.95]
     P, S = (sooner, later) if early else (later, sooner)
     overlap = xr.DataArray([S, P], dims=("matrix", "step"), coords={"matrix": ["S̃", "centred P"]})
-    run = xr.Dataset({"overlap": overlap, "shuffled_to": ("step", [0.15] * 4)})
+    run = xr.Dataset({"overlap": overlap, "shuffled_high": ("step", [0.15] * 4)})
     assert transformer._of_start([run]).holds is leads
 
 
@@ -358,10 +358,10 @@ def test_what_is_not_claimed_holds_or_not():
     ("content", "said"),
     [
         ("A dog ran.\n\nA cat sat.\n \nThe end.\n\n", "3 texts with 11 words."),
-        ("A dog ran.\nA cat sat.\n", "one text with 8 words; no blank line parts it, so contexts"),
+        ("A dog ran.\nA cat sat.\n", "one text with 8 words; no blank line splits it, so contexts"),
     ],
 )
-def test_a_page_says_how_its_text_was_parted(content, said, tmp_path):
+def test_a_page_says_how_its_text_was_split(content, said, tmp_path):
     path = tmp_path / "own.txt"
     path.write_text(content, encoding="utf-8")
     assert said in Materials(path).description()

@@ -8,7 +8,7 @@ from pathlib import Path
 from helpers.study_examples import record, tiny_model
 from ontogeny.tasks import train_tokenizer
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "observables.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "observables.md"
 TEXTS = ["a good film", "a fine film", "a great film and a good one"]
 RUN = """
 import sys

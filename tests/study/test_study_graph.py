@@ -218,6 +218,25 @@ def test_as_many_passes_are_planned_as_are_run(tmp_path, monkeypatch, prepared):
     assert study.plan(tmp_path / "s").forwards == 0
 
 
+def test_a_preparation_that_reads_all_steps_is_priced(tmp_path, monkeypatch):
+    concepts = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
+    trajectory, feed, passes = og.Trajectory.from_models(developing(STEPS)), reading.feed, []
+    study = og.Study(trajectory, tiny_inputs(), [concepts], device="cpu", noise=0)
+    plan = study.plan()
+
+    def counting(*arguments, **options):
+        passes.append(1)
+        return feed(*arguments, **options)
+
+    monkeypatch.setattr(reading, "feed", counting)
+    study.run(tmp_path / "s")
+    assert plan.forwards == len(passes) == 2 * len(STEPS)
+    projection = og.observables.Projection(pairs=2, batch_size=4)
+    study = og.Study(trajectory, tiny_inputs(), [projection], device="cpu", noise=0)
+    parameters = sum(p.numel() for p in tiny_model().parameters())
+    assert study.plan().weight_bytes == 4 * parameters * 2 * len(STEPS)
+
+
 def test_as_many_cells_are_counted_as_are_announced(tmp_path):
     chosen = [*observables(("pca",)), og.observables.ConceptDistances("concepts-pca")]
     _, progress = _run(tmp_path / "s", chosen)
@@ -234,3 +253,50 @@ def test_what_reads_a_state_that_turns_out_the_same_is_kept(tmp_path):
     _, progress = _run(tmp_path / "s", chosen, models)
     assert progress.planned == progress.cells == len(STEPS)  # before it is known
     assert cells == {p: p.stat().st_mtime_ns for p in cells}
+
+
+@dataclass(frozen=True)
+class Odd(ActivationNorm):
+    """Gives what cannot be stacked or stored."""
+
+    what: str = ""
+    kind: ClassVar[str] = "odd"
+
+    def observe(self, reading, state):
+        values = {
+            "sizes": ("a", np.arange(1.0 + reading.step)),
+            "dates": np.datetime64("2020-01-01"),
+            "swapped": ("a", np.arange(3).astype(">f8")),
+            "complex summary": 1.0,
+            "noted": 1.0,
+        }
+        return {} if self.what == "mapping" else xr.Dataset({"x": values[self.what]})
+
+    def derive(self, data, nodes):
+        if self.what == "complex summary":
+            return data.assign(x=data.x * 1j)
+        data.x.attrs["edges"] = np.array([1, 2])
+        return data
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("sizes", "conflicting dimension sizes"),
+        ("dates", "x is of type datetime64"),
+        ("mapping", "must return an xarray.Dataset; got dict"),
+        ("complex summary", "x is of type complex128"),
+        ("swapped", ""),
+        ("noted", ""),
+    ],
+)
+def test_what_cannot_be_stacked_or_stored_costs_the_others_nothing(tmp_path, what, reason):
+    chosen = [Odd(what=what), og.observables.Loss()]
+    trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
+    study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
+    tree = study.run(tmp_path / "s")
+    assert np.isfinite(tree["loss"].loss).all()
+    assert reason in tree.attrs["problems"] and bool(reason) == ("failed" in tree["odd"].attrs)
+    og.open_study(tmp_path / "s").report(tmp_path / "page.html")
+    if not reason:
+        assert tree["odd"].x.attrs["edges"] == [1, 2] and study.plan(tmp_path / "s").to_do == 0

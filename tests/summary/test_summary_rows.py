@@ -1,5 +1,7 @@
 """The shared judgement of series: noise, gaps, sentences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -178,3 +180,59 @@ def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
     assert np.isfinite(tree["loss"].loss).all() and np.isfinite(tree["loss"].loss_stderr).all()
     assert np.isfinite(tree["attention-entropy"].entropy).all()
     assert "failed" not in tree["loss"].attrs and "failed" not in tree["attention-entropy"].attrs
+
+
+@pytest.mark.parametrize("label", ["{x}", "{layer}", "{0}", "{{set}}", "<b>"])
+@pytest.mark.parametrize("last", [4.0, 8.0])
+def test_labels_and_titles_may_hold_braces(label, last):
+    values = np.broadcast_to(np.linspace(8.0, last, 10), (2, 2, 10))
+    data = xr.Dataset(
+        {"x": (("set", "layer", "step"), values), "x_stderr": 0.03},
+        coords={"set": [label, "b"], "layer": [label, "c"], "step": np.arange(10)},
+    )
+    quantity = Quantity(
+        "x",
+        "loss of {t}",
+        rows="{set} · {layer}",
+        subject="The loss of {set} in {layer}",
+        nulls={"null": "a null {n}"},
+    )
+    words = " ".join(statements(judged(data, quantity), [quantity]))
+    assert f"The loss of {label}" in words and f"{{{label}}}" not in words
+    assert (f"The loss of {label} in {label}: half" in words) == (last == 4)
+    by_title = replace(quantity, rows="{set}", subject="")
+    alone = judged(data.isel(layer=0, drop=True), by_title)
+    assert "The loss of {t}: " in " ".join(statements(alone, [by_title]))
+    leading = replace(quantity, rows="{layer}", subject="{layer}: the loss")
+    words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
+    assert ("the layers: the loss: no change" in words) == (last == 8)
+    assert quantity.names()["x_null_low"][0] == "loss of {t}: a null {n}, lower end"
+
+
+def test_texts_that_count_at_some_steps_only_are_resampled_where_they_do():
+    """Two halves of the texts in turn: each step has its own noise, and nothing is paired."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(3, 40)) + np.array([[8.0], [8.0], [5.0]])
+    counts = np.ones((3, 40))
+    counts[:2, 20:] = counts[2, :20] = 0
+    texts = np.where(counts > 0, table, 0.0)  # whatever stands in for texts that do not count
+    data = series(
+        (texts * counts).sum(1) / counts.sum(1),
+        x_of_text=(("step", "text"), texts),
+        x_weights=(("step", "text"), counts),
+    )
+    halves = [table[0, :20], table[1, :20], table[2, 20:]]
+    errors = [mean_stderr(half, np.ones(20)) for half in halves]
+    found = with_noise(data, LOSS)
+    np.testing.assert_allclose(found.x_stderr, errors)
+    np.testing.assert_allclose(found.x_floor[1], Z * mean_stderr(halves[1] - halves[0], 1))
+    # n / (n - 1) is that of all texts: 40 of them instead of 20 in either half.
+    expected = Z * np.hypot(errors[0], errors[2]) * np.sqrt(40 / 39 * 19 / 20)
+    np.testing.assert_allclose(found.x_floor[2], expected)
+
+
+def test_texts_of_a_value_with_more_dimensions_are_its_noise_everywhere():
+    table = np.random.default_rng(4).normal(size=(4, 10))
+    data = series(np.ones((2, 4)), x_of_text=(("step", "text"), table))
+    found = with_noise(data, LOSS)
+    assert found.x_floor.dims == ("layer", "step") and (found.x_floor[:, 1:] > 0).all()

@@ -8,10 +8,12 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import developing, jittering, tiny_inputs
-from ontogeny.figures import Section
+from ontogeny.figures import Curves, Heatmap, NullComparison, Scatter, Section, Table
+from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.quantities import Quantity
-from ontogeny.summary import along_runs
+from ontogeny.summary import along_runs, mean_of_seeds
+from ontogeny.summary.figures import figure_of_runs
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +63,49 @@ def test_each_run_is_judged_by_its_own_noise():
         sentence.startswith("The loss (control): no change")
         for sentence in json.loads(data.attrs["statements"])
     )
+
+
+@pytest.mark.parametrize(
+    ("figure", "uses"),
+    [
+        (Curves("a", "A", value="x"), {"series": "run", "facet": "layer"}),
+        (Curves("a", "A", value="x", facet="set"), {"series": "run", "facet": "set"}),
+        (NullComparison("a", "A", value="x"), {"rows": "run", "facet": "block"}),
+        (Heatmap("a", "A", value="x"), {"facet": "run", "y": "layer"}),
+        (Scatter("a", "A", x="x", y="y"), {"facet": "run"}),
+        (Table("a", "A", columns=[Column("x")]), {"group": "run", "rows": "layer"}),
+        (Curves("a", "A", value="x", facet="run"), {"series": "layer", "facet": "run"}),
+    ],
+)
+def test_figures_of_every_kind_show_runs_side_by_side(figure, uses):
+    found = figure_of_runs(figure)
+    assert {name: getattr(found, name) for name in uses} == uses
+
+
+def test_means_of_seeds_are_drawn_as_quantities_are_with_the_spread_over_seeds_as_shade():
+    def seed(shift):
+        data = {
+            "x": (("step", "set"), [[1.0 + shift], [3.0 + shift]]),
+            "x_chance": ("set", [0.5]),
+            "rank": ("set", [4.0 + shift]),
+        }
+        return xr.Dataset(data, {"step": [0, 9], "set": ["m=1"]})
+
+    quantity = Quantity(
+        "x", "accuracy", nulls={"chance": "chance"}, rows="{set}", shade="score interval"
+    )
+    dots = NullComparison("dots", "Ranks", value="rank", rows="set")
+    seeds = [seed(0.0), seed(2.0)]
+    section = Section("Accuracy", "Right answers.", care="Careful.")
+    for runs in ({"one": seeds}, {"one": seeds, "other": seeds[:1]}):
+        data = mean_of_seeds(runs, [quantity], section, figures=[dots])
+        one = data.sel(run="one") if "run" in data.dims else data
+        assert one.x.values.ravel().tolist() == [2.0, 4.0] and "row" not in data.dims
+        np.testing.assert_allclose(one.x_high - one.x, np.sqrt(2))
+        curves, drawn = json.loads(data.attrs["figures"])
+        assert curves["interval"] == ["x_low", "x_high"]
+        assert drawn["interval"] == ["rank_low", "rank_high"]
+        assert curves["bands"][0]["label"] == "chance" and "Shade" not in curves["caption"]
+        assert (curves["series"] == drawn["rows"] == "run") == (len(runs) > 1)
+        care = json.loads(data.attrs["section"])["care"]
+        assert care == "Careful. Shade: mean ± SD over 2 seeds."

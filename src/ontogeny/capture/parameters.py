@@ -17,6 +17,8 @@ from .weights import match_blocks
 def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[str, WeightBlock]:
     """Return the weight matrices of `model` that match, by name; tied ones under one name.
 
+    They come in the order in which the model has them.
+
     Parameters
     ----------
     model
@@ -35,10 +37,14 @@ def parameter_blocks(model: nn.Module, patterns: str | Sequence[str]) -> dict[st
     >>> list(parameter_blocks(model, "*.weight"))
     ['0.weight', '2.weight']
     """
-    reader = TensorReader(dict(model.named_parameters()))
+    parameters = dict(model.named_parameters())
+    reader = TensorReader(parameters)
     config = getattr(model, "config", None)
     known = config.to_dict() if config is not None and hasattr(config, "to_dict") else None
-    return {name: weight_block(reader, name, known) for name in match_blocks(reader, patterns)}
+    # A reader sorts its names, and layer 10 would come before layer 2.
+    order = {name: i for i, name in enumerate(parameters)}
+    matched = sorted(match_blocks(reader, patterns), key=lambda b: order[b.partition("#")[0]])
+    return {name: weight_block(reader, name, known) for name in matched}
 
 
 def block_values(block: WeightBlock, tensors: Mapping[str, Tensor]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .activations import ActivationDecay, ActivationPath, EffectiveDimensions
+from .activations import ActivationDecay, ActivationPath, EffectiveDimensions, Similarity
 from .attention import AttentionEntropy, ReadoutAttention
 from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer
 from .concepts import (
@@ -49,6 +49,7 @@ __all__ = [
     "Loss",
     "Regimes",
     "Signals",
+    "Similarity",
     "ReadoutAccuracy",
     "ReadoutAttention",
     "SaeProbe",

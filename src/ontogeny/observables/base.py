@@ -187,6 +187,11 @@ class Observable(abc.ABC):
         Called with all observables by name when the study is made; raise `ArgumentError`.
         """
 
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Whether `prepare` reads every step and not the reference alone; a plan prices it."""
+        return False
+
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""
         return None

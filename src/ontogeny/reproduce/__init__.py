@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from . import execution, semantics
 from .marker_recipe import MarkerRecipe, Scale
+from .recipe import Recipe
 from .semantics import SemanticsRecipe
 from .verdicts import Verdict
 
-__all__ = ["MarkerRecipe", "Scale", "SemanticsRecipe", "Verdict", "names", "recipe"]
+__all__ = ["MarkerRecipe", "Recipe", "Scale", "SemanticsRecipe", "Verdict", "names", "recipe"]
 
 
 def names() -> tuple[str, ...]:
@@ -30,7 +31,7 @@ def names() -> tuple[str, ...]:
     return (*execution.RECIPES, *semantics.RECIPES)
 
 
-def recipe(name: str) -> MarkerRecipe | SemanticsRecipe:
+def recipe(name: str) -> Recipe:
     """Return a recipe; ``recipe(name).run(folder, quick=True)`` runs it.
 
     Raises
@@ -45,5 +46,5 @@ def recipe(name: str) -> MarkerRecipe | SemanticsRecipe:
     """
     from ..errors import check_choice
 
-    known: dict[str, MarkerRecipe | SemanticsRecipe] = {**execution.RECIPES, **semantics.RECIPES}
+    known: dict[str, Recipe] = {**execution.RECIPES, **semantics.RECIPES}
     return known[check_choice("NAME", name, known)]

@@ -7,7 +7,8 @@ import xarray as xr
 
 from ..observables.attention.readout import settling_step
 from ..semantics import first_crossing, learning_order
-from .evidence import LEVEL, Found, if_finite, listed, spread, unanimous
+from .evidence import LEVEL, Found, each, if_finite, listed, spread, unanimous
+from .ranks import growing_null
 from .verdicts import Verdict
 
 _SEEDS = 5  # below this many no correlation over seeds is tested
@@ -24,25 +25,28 @@ def attention_and_rank(found: Found) -> list[Verdict]:
     """
     (attention,), (ranks,) = (found[n].values() for n in ("readout-attention", "weight-rank"))
     (accuracy,) = found["readout-accuracy"].values()
-    entropy = [run.entropy.isel(set=-1).dropna("step") for run in attention]
-    fell = np.array([settling_step(e.step.values, e.values) for e in entropy])
-    half = np.array([settling_step(e.step.values, e.values, 0.5) for e in entropy])
-    settled = np.array([_settled(run.growing.mean("kind")) for run in ranks])
-    shuffled = np.array([_settled(_shuffled(run)) for run in ranks])
-    low, first, last = (np.array([f(e.values) for e in entropy]) for f in (min, _first, _last))
+    entropy = [run.layer_entropy.isel(set=-1, layer=-1).dropna("step") for run in attention]
+    fell, half = (
+        np.array([settling_step(e.step.values, e.values, share) for e in entropy])
+        for share in (0.9, 0.5)
+    )
+    settled = each(ranks, lambda run: _settled(run.growing_rank_by_kind.mean("kind")))
+    shuffled = each(ranks, lambda run: _settled(growing_null(run, "shuffled").mean("kind")))
+    first, low, last = np.array([[e.values[0], e.values.min(), e.values[-1]] for e in entropy]).T
     back = (last - low) / np.maximum(first - low, 1e-12)
     steps = float(entropy[0].step[-1])
-    solved = listed([_solved(run) for run in accuracy])
+    solved = listed(each(accuracy, _solved))
     fallen = unanimous((low < 0.5 * first) & (half <= _EARLY * steps), low, first)
     name = str(attention[0].set.values[-1])
+    uniform = float(attention[0].layer_entropy_uniform.isel(set=-1).max())
     return [
         Verdict(
             "entropy drops sharply",
             fallen,
             f"{name}: {spread(first, 2)} nats at first, lowest {spread(low, 2)}; half of the fall "
             f"is done at step {listed(half)} of {steps:,.0f}",
-            f"equal attention {float(attention[0].uniform.isel(set=-1).max()):.2f}; to less than "
-            "half, and half of the fall within a fifth of training, counts as sharp",
+            f"equal attention {uniform:.2f}; to less than half, and half of the fall within a "
+            "fifth of training, counts as sharp",
         ),
         Verdict(
             "entropy drops smoothly, without rising again",
@@ -57,6 +61,7 @@ def attention_and_rank(found: Found) -> list[Verdict]:
 
 def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> Verdict:
     """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
+    claim = "entropy's fall goes with the rank's stabilisation"
     measured = f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
     beside = f"rank of the same increments in random order settles at {listed(shuffled)}"
     together = unanimous(_apart(fell, settled) <= _TOGETHER, fell, settled)
@@ -66,13 +71,11 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     coincide = None if together and always else together
     if len(fell) < _SEEDS:
         beside += f"; {len(fell)} seeds are too few for a correlation over seeds"
-        return Verdict(
-            "entropy's fall goes with the rank's stabilisation", coincide, measured, beside
-        )
+        return Verdict(claim, coincide, measured, beside)
     order = learning_order(-fell, settled)
     correlated = bool(order.p_value <= LEVEL and order.spearman > 0)
     return Verdict(
-        "entropy's fall goes with the rank's stabilisation",
+        claim,
         if_finite(True, order.spearman) if correlated else coincide,
         f"{measured}; rank correlation over seeds {order.spearman:.2f}",
         f"{beside}; random pairings p = {order.p_value:.2g}",
@@ -88,21 +91,9 @@ def _settled(rank: xr.DataArray) -> float:
     """Return the first step from which on a rank stays within 10 % of its last value."""
     away = np.abs(rank.values - rank.values[-1]) > 0.1 * rank.values[-1]
     there = int(np.flatnonzero(away)[-1]) + 1 if away.any() else 0
-    return float(rank.steps_so_far.values[there])
-
-
-def _shuffled(run: xr.Dataset) -> xr.DataArray:
-    return ((run.growing_shuffled_from + run.growing_shuffled_to) / 2).mean("kind")
+    return float(rank.step_.values[there])
 
 
 def _solved(run: xr.Dataset) -> float:
     one = run.accuracy.isel(set=-1)
     return float(first_crossing(one.step, one.transpose("step"), 0.95))
-
-
-def _first(values: np.ndarray) -> float:
-    return float(values[0])
-
-
-def _last(values: np.ndarray) -> float:
-    return float(values[-1])

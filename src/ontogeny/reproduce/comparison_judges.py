@@ -7,8 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from .evidence import LEVEL, Found, exceeds, if_finite, last_of, listed, named, spread, unanimous
-from .judges import MORE, below_random_order, span, whole_ranks
+from .evidence import (
+    LEVEL,
+    Found,
+    each,
+    exceeds,
+    if_finite,
+    last_of,
+    listed,
+    named,
+    spread,
+    unanimous,
+)
+from .ranks import MORE, below_random_order, span, whole_ranks
 from .verdicts import Verdict
 
 _FORGOTTEN = 0.1  # of the accuracy, since the best of many evaluations lies a few points too high
@@ -22,8 +33,8 @@ _LEARNED = 0.9  # accuracy of every m
 def equal_loss(found: Found) -> list[Verdict]:
     """Judge whether multiplication needs more dimensions: at the same step, and at the same loss.
 
-    For each seed the run with the lower last loss is looked at where it first has the other's
-    last loss; its rank is that of the run so far, of the nearest window.
+    For each seed the run with the lower last loss is read where it first has the other's last
+    loss; its rank is that of the run so far, of the nearest window.
     """
     ranks = found["weight-rank"]
     add, multiply = labels = list(ranks)
@@ -63,9 +74,12 @@ def _at_equal_loss(found: Found, labels: Sequence[str], seed: int) -> tuple[floa
     leader, behind = sorted(labels, key=lambda label: float(losses[label][-1]))
     ahead = losses[leader]
     step = float(ahead.step[int(np.argmax(ahead.values <= float(losses[behind][-1])))])
-    growing = {label: found["weight-rank"][label][seed].growing.mean("kind") for label in labels}
+    growing = {
+        label: found["weight-rank"][label][seed].growing_rank_by_kind.mean("kind")
+        for label in labels
+    }
     rank = {
-        leader: float(growing[leader].sel(steps_so_far=step, method="nearest")),
+        leader: float(growing[leader].sel(step_=step, method="nearest")),
         behind: float(growing[behind][-1]),
     }
     return rank[labels[1]], rank[labels[0]], step
@@ -75,7 +89,7 @@ def _solves(found: Found) -> list[Verdict]:
     """Return for each run whether it solves the task, beside the most frequent label."""
     rows = []
     for label, runs in found["readout-accuracy"].items():
-        right, majority = last_of(runs, "accuracy"), last_of(runs, "majority")
+        right, majority = (last_of(runs, name) for name in ("accuracy", "accuracy_majority"))
         solved = unanimous((right >= _LEARNED).all(axis=1), right)
         begun = bool((right > majority + 0.1).any())
         names = runs[0].set.values
@@ -131,12 +145,12 @@ def forgetting(found: Found) -> list[Verdict]:
     runs, ranks = found["readout-accuracy"], found["weight-rank"]
     kept = {label: last_of(seeds, "accuracy")[:, 0] for label, seeds in runs.items()}
     best = {
-        label: np.array([float(run.accuracy.isel(set=0).max()) for run in seeds])
+        label: each(seeds, lambda run: run.accuracy.isel(set=0).max())
         for label, seeds in runs.items()
     }
     mixed, curriculum = runs
-    # What was never learned cannot be forgotten, and the best of many looks back at luck.
-    majority = float(last_of(runs[curriculum], "majority")[:, 0].mean())
+    # What was never learned cannot be forgotten, and the best of many evaluations is partly luck.
+    majority = float(last_of(runs[curriculum], "accuracy_majority")[:, 0].mean())
     learned = bool((best[curriculum] > majority + 0.2).all())
     lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
     rank = {label: whole_ranks(seeds) for label, seeds in ranks.items()}
@@ -150,7 +164,7 @@ def forgetting(found: Found) -> list[Verdict]:
             f"{majority:.2f}, a tenth counts as forgotten",
         ),
         Verdict(
-            "the rank tells the two apart",
+            "the rank distinguishes the two",
             None if None in higher else any(higher),
             f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
             f"shuffled increments {span(ranks[curriculum], 'shuffled')} and "
@@ -166,8 +180,8 @@ def stated(found: Found) -> list[Verdict]:
     }
     straight = Verdict(
         "(not claimed) the weights move along more than a line",
-        if_finite(min(each.mean() for each in ranks.values()) > 1.5, *ranks.values()),
-        ", ".join(f"{label}: rank {spread(each)}" for label, each in ranks.items()),
+        if_finite(min(rank.mean() for rank in ranks.values()) > 1.5, *ranks.values()),
+        ", ".join(f"{label}: rank {spread(rank)}" for label, rank in ranks.items()),
         "1 is a straight line; 1.5 of every run counts as more",
     )
     return [*_solves(found), straight]

@@ -1,8 +1,8 @@
-"""When numbers of a few seeds tell something: comparisons, counts, and how they are written."""
+"""What a few seeds show: comparisons, counts, and how they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,21 @@ from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
 Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
-"""What was taken of each seed, by node and label of the run."""
+"""The nodes of each seed's study, by node and label of the run."""
 
 LEVEL = 0.05
 _LISTED = 4  # more seeds than this are written as mean ± SD
+
+
+def each(runs: Sequence[xr.Dataset], number: Callable[[xr.Dataset], Any]) -> np.ndarray:
+    """Return what a function gives of each seed, (seeds, ...).
+
+    Examples
+    --------
+    >>> each([xr.Dataset({"x": 1.0}), xr.Dataset({"x": 2.0})], lambda run: run.x)
+    array([1., 2.])
+    """
+    return np.array([np.asarray(number(run), dtype=np.float64) for run in runs])
 
 
 def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
@@ -25,7 +36,7 @@ def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
     (True, None)
     """
-    known = all(np.isfinite(np.asarray(each, dtype=np.float64)).all() for each in numbers)
+    known = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
     return bool(holds) if known else None
 
 
@@ -37,8 +48,8 @@ def unanimous(holds: ArrayLike, *numbers: ArrayLike) -> bool | None:
     >>> unanimous([True, True]), unanimous([False, False]), unanimous([True, False])
     (True, False, None)
     """
-    each = np.asarray(holds, dtype=bool)
-    return if_finite(each.all(), *numbers) if each.all() or not each.any() else None
+    held = np.asarray(holds, dtype=bool)
+    return if_finite(held.all(), *numbers) if held.all() or not held.any() else None
 
 
 def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
@@ -84,6 +95,14 @@ def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:
     return p <= LEVEL, p
 
 
+def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    """Return the last value of every set of texts, of each seed: (seeds, sets)."""
+    return each(runs, lambda run: run[name].isel(step=-1).transpose("set"))
+
+
+# ---- in words -----------------------------------------------------------------------------------
+
+
 def spread(values: ArrayLike, digits: int = 1) -> str:
     """Return ``"2.4 ± 0.1"``, mean and sample SD over seeds; the number alone where there is one.
 
@@ -92,16 +111,23 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
     >>> spread([2.0, 3.0]), spread([-0.01]), spread([2.0, float("nan")])
     ('2.5 ± 0.7', '0.0', 'unknown')
     """
-    each = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if not np.isfinite(each).all():
+    seeds = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if not np.isfinite(seeds).all():
         return "unknown"
-    mean = f"{round(each.mean(), digits) + 0.0:.{digits}f}"  # no minus before a zero
-    return mean if len(each) == 1 else f"{mean} ± {each.std(ddof=1):.{digits}f}"
+    mean = f"{round(seeds.mean(), digits) + 0.0:.{digits}f}"  # no minus before a zero
+    return mean if len(seeds) == 1 else f"{mean} ± {seeds.std(ddof=1):.{digits}f}"
 
 
-def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
-    """Return the last value of every set of texts, of each seed: (seeds, sets)."""
-    return np.array([run[name].isel(step=-1).transpose("set").values for run in runs])
+def short(values: np.ndarray) -> str:
+    """Return a mean and SD over seeds with two digits, of numbers of any size.
+
+    Examples
+    --------
+    >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25]))
+    ('2.5e-05 ± 7e-06', '0.25')
+    """
+    mean = f"{np.mean(values):.2g}"
+    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
 
 
 def listed(values: ArrayLike) -> str:
@@ -112,13 +138,15 @@ def listed(values: ArrayLike) -> str:
     >>> listed([40, 1200.0]), listed([10, 20, 30, 40, float("nan")])
     ('40 and 1,200', '25 (10 to 40; never in 1 of 5)')
     """
-    each = np.asarray(values, dtype=np.float64)
-    if len(each) <= _LISTED:
-        return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in each)
-    known = each[np.isfinite(each)]
+    steps = np.asarray(values, dtype=np.float64)
+    if len(steps) <= _LISTED:
+        return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in steps)
+    known = steps[np.isfinite(steps)]
     if not len(known):
-        return f"never in {len(each)}"
-    never = f"; never in {len(each) - len(known)} of {len(each)}" if len(known) < len(each) else ""
+        return f"never in {len(steps)}"
+    never = (
+        f"; never in {len(steps) - len(known)} of {len(steps)}" if len(known) < len(steps) else ""
+    )
     return f"{np.median(known):,.0f} ({known.min():,.0f} to {known.max():,.0f}{never})"
 
 
@@ -132,3 +160,14 @@ def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:
     """
     columns = zip(np.asarray(names), np.asarray(values).T, strict=True)
     return ", ".join(f"{name}: {spread(column, digits)}" for name, column in columns)
+
+
+def joined(values: ArrayLike, digits: int = 2) -> str:
+    """Return the number of each seed.
+
+    Examples
+    --------
+    >>> joined([0.5, 0.25])
+    '0.50, 0.25'
+    """
+    return ", ".join(f"{value:.{digits}f}" for value in np.asarray(values))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..observables import (
     Commutators,
@@ -15,57 +16,58 @@ from ..observables import (
     WeightRank,
 )
 from . import attention_judges, comparison_judges, judges, update_judges
+from .evidence import Found
 from .marker_recipe import MarkerRecipe, Scale
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
+from .verdicts import Verdict
 
 _FULL = MarkerRun()
 _QUICK = MarkerRun.demo()
 # Comparisons train several runs: half the width at a higher rate learns as much in half the time.
 _SMALL = replace(_QUICK, width=64, optimizer=OptimizerSettings(learning_rate=3e-3))
-_CLASSIFY = "classification"
+_STEPS = {"loss": "classification", "pairs": 9, "batch_size": 64}
+_ACCURACY, _ATTENTION = ReadoutAccuracy(), ReadoutAttention()
+_RANK = WeightRank(("q", "k", "v", "o"))
+_COMMUTATORS = Commutators(**_STEPS)  # type: ignore[arg-type]
+_PROJECTION = Projection(**_STEPS)  # type: ignore[arg-type]
+_CHEAPER: dict[str, dict[str, Any]] = {
+    "weight-rank": {"draws": 40},
+    "commutators": {"pairs": 5},
+    "projection": {"pairs": 3},
+    "sae-probe": {"n_latents": 128, "epochs": 10, "draws": 5},
+}
 
 
-def _scales(
+def _recipe(
+    name: str,
+    title: str,
+    claim: str,
+    source: str,
+    judge: Callable[[Found], Sequence[Verdict]],
     observables: tuple[Observable, ...],
-    quick_observables: tuple[Observable, ...],
+    *,
+    limits: str,
     full: Mapping[str, MarkerRun] | None = None,
     quick: Mapping[str, MarkerRun] | None = None,
     checkpoints: tuple[int | None, int | None] = (None, None),
     markers: tuple[int, ...] | None = None,
     seeds: int = 20,
     quick_texts: int = 512,
-) -> dict[str, Scale]:
-    return {
-        "full": Scale(
-            full or {"mixed": _FULL},
-            tuple(range(seeds)),
-            100,
-            observables,
-            checkpoints[0],
-            markers,
-        ),
-        "quick": Scale(
-            quick or {"mixed": _QUICK},
-            (0, 1),
-            20,
-            quick_observables,
-            checkpoints[1],
-            markers,
-            quick_texts,
-        ),
-    }
-
-
-_RANK, _QUICK_RANK = WeightRank(("q", "k", "v", "o")), WeightRank(("q", "k", "v", "o"), draws=40)
-_ACCURACY, _ATTENTION = ReadoutAccuracy(), ReadoutAttention()
-_STEPS = {"loss": _CLASSIFY, "batch_size": 64}
-_COMMUTATORS = Commutators(pairs=9, **_STEPS)  # type: ignore[arg-type]
-_QUICK_COMMUTATORS = Commutators(pairs=5, **_STEPS)  # type: ignore[arg-type]
-_PROJECTION = Projection(pairs=9, **_STEPS)  # type: ignore[arg-type]
-_QUICK_PROJECTION = Projection(pairs=3, **_STEPS)  # type: ignore[arg-type]
-_SAE = SaeProbe((0,))
-_QUICK_SAE = SaeProbe((0,), n_latents=128, epochs=10, draws=5)
+) -> MarkerRecipe:
+    """Return a recipe whose quick size has two seeds and cheaper forms of the observables."""
+    whole, small = full or {"mixed": _FULL}, quick or {"mixed": _QUICK}
+    cheaper = tuple(replace(o, **_CHEAPER.get(o.kind, {})) for o in observables)
+    return MarkerRecipe(
+        name,
+        title,
+        claim,
+        f"Xu 2026, {source}",
+        Scale(whole, tuple(range(seeds)), 100, observables, checkpoints[0], markers),
+        Scale(small, (0, 1), 20, cheaper, checkpoints[1], markers, quick_texts),
+        limits,
+        judge=judge,
+    )
 
 
 def _curriculum(run: MarkerRun) -> dict[str, MarkerRun]:
@@ -77,18 +79,16 @@ def _mlp(run: MarkerRun) -> dict[str, MarkerRun]:
 
 
 def _operations(run: MarkerRun) -> dict[str, MarkerRun]:
-    return {
-        "addition": run,
-        "multiplication": replace(run, task=replace(run.task, operation="multiplication")),
-    }
+    multiplication = replace(run.task, operation="multiplication")
+    return {"addition": run, "multiplication": replace(run, task=multiplication)}
 
 
 def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
     """Return one run for each change of m, C and depth."""
-    most = max(run.task.counts)
+    largest = max(run.task.counts)
     runs = {
         f"m up to {m}": replace(run, task=replace(run.task, markers=tuple(range(1, m + 1))))
-        for m in range(1, most + 1)
+        for m in range(1, largest + 1)
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
     runs["C = 16"] = replace(run, task=wide)
@@ -107,139 +107,135 @@ def _stated(steps: int) -> dict[str, MarkerRun]:
 
 
 _ALL = (
-    MarkerRecipe(
+    _recipe(
         "execution-figure-1",
         "Variance rank of attention matrices over training",
         "all four attention matrices converge to effective ranks 3 to 5 within the first 20 to "
         "30 % of training, V and O lower than Q and K.",
-        "Xu 2026, sec. 4.1, Fig. 1",
-        **_scales((_RANK, _ACCURACY), (_QUICK_RANK, _ACCURACY)),
-        judge=judges.low_ranks,
+        "sec. 4.1, Fig. 1",
+        judges.low_ranks,
+        (_RANK, _ACCURACY),
         limits="26 snapshots of 500 steps; ranks grow with the number of snapshots, so compare at "
         "equal ones.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-figure-2",
         "Attention entropy at the read-out over training",
         "entropy drops sharply and smoothly, and its timing correlates with the stabilisation of "
         "the weights' rank.",
-        "Xu 2026, sec. 4.2, Fig. 2",
-        **_scales((_ATTENTION, _ACCURACY, _RANK), (_ATTENTION, _ACCURACY, _QUICK_RANK)),
-        judge=attention_judges.attention_and_rank,
+        "sec. 4.2, Fig. 2",
+        attention_judges.attention_and_rank,
+        (_ATTENTION, _ACCURACY, _RANK),
         limits="a correlation over seeds needs five; two of an easy task show only whether times "
         "coincide.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-figure-3",
         "Commutators of gradient steps over training",
         "commutators remain large throughout training, with frequent spikes, despite convergence.",
-        "Xu 2026, Fig. 3",
-        **_scales((_COMMUTATORS, _ACCURACY), (_QUICK_COMMUTATORS, _ACCURACY), checkpoints=(41, 11)),
-        judge=update_judges.commuting,
+        "Fig. 3",
+        update_judges.commuting,
+        (_COMMUTATORS, _ACCURACY),
+        checkpoints=(41, 11),
         limits="the spikes after thousands of steps: 500 steps end where training converges.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-figure-4",
         "Commutators projected onto the trajectory's directions",
         "the ratio of the projected commutator to the whole rapidly approaches zero.",
-        "Xu 2026, sec. 3.3.2, Fig. 4",
-        **_scales((_PROJECTION,), (_QUICK_PROJECTION,), checkpoints=(41, 11)),
-        judge=update_judges.avoidance,
+        "sec. 3.3.2, Fig. 4",
+        update_judges.avoidance,
+        (_PROJECTION,),
+        checkpoints=(41, 11),
         limits="three pairs of batches on 11 snapshots; no interval of a median holds with so few.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-figure-5",
         "Commutators inside and outside the trajectory's directions",
         "the perpendicular component accounts for more than 95 % of the total magnitude.",
-        "Xu 2026, Fig. 5",
-        **_scales((_PROJECTION,), (_QUICK_PROJECTION,), checkpoints=(41, 11)),
-        judge=update_judges.outside,
+        "Fig. 5",
+        update_judges.outside,
+        (_PROJECTION,),
+        checkpoints=(41, 11),
         limits="three pairs of batches on 11 snapshots; no interval of a median holds with so few.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-figure-6",
         "Sparse latents of the read-out's state and their removal",
         "3 to 5 latents correlate with the task's structure; removing them costs little, and most "
         "early in training.",
-        "Xu 2026, sec. 4.4, Fig. 6",
-        **_scales((_SAE,), (_QUICK_SAE,), checkpoints=(4, 4), seeds=5),
-        judge=update_judges.latents,
+        "sec. 4.4, Fig. 6",
+        update_judges.latents,
+        (SaeProbe((0,)),),
+        checkpoints=(4, 4),
+        seeds=5,
         limits="when removal costs most: the task is solved between two of its four checkpoints.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-curriculum",
         "Mixed training against a curriculum",
         "a curriculum leads to catastrophic forgetting of small m, mixed training does not.",
-        "Xu 2026, sec. 4.5",
-        **_scales(
-            (_ACCURACY, _RANK),
-            (_ACCURACY, _QUICK_RANK),
-            _curriculum(_FULL),
-            _curriculum(_QUICK),
-        ),
-        judge=comparison_judges.forgetting,
+        "sec. 4.5",
+        comparison_judges.forgetting,
+        (_ACCURACY, _RANK),
+        full=_curriculum(_FULL),
+        quick=_curriculum(_QUICK),
         limits="forgetting over more than two stages of 250 steps.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-architecture",
         "Attention alone against attention with MLPs",
         "MLPs disrupt the low-dimensional structure and generalise worse.",
-        "Xu 2026, sec. 4.5",
-        **_scales((_ACCURACY, _RANK), (_ACCURACY, _QUICK_RANK), _mlp(_FULL), _mlp(_SMALL), seeds=5),
-        judge=comparison_judges.architecture,
+        "sec. 4.5",
+        comparison_judges.architecture,
+        (_ACCURACY, _RANK),
+        full=_mlp(_FULL),
+        quick=_mlp(_SMALL),
+        seeds=5,
         limits="width 64 and 500 steps: the models end at different losses, and ranks go with the "
         "loss.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-multiplication",
         "Addition against multiplication",
         "multiplication needs 4 to 6 dimensions, addition 3 to 4.",
-        "Xu 2026, sec. 4.6",
-        **_scales(
-            (_ACCURACY, _RANK, _COMMUTATORS),
-            (_ACCURACY, _QUICK_RANK, _QUICK_COMMUTATORS),
-            _operations(_FULL),
-            _operations(_SMALL),
-            checkpoints=(None, 11),
-            seeds=5,
-        ),
-        judge=comparison_judges.equal_loss,
+        "sec. 4.6",
+        comparison_judges.equal_loss,
+        (_ACCURACY, _RANK, _COMMUTATORS),
+        full=_operations(_FULL),
+        quick=_operations(_SMALL),
+        checkpoints=(None, 11),
+        seeds=5,
         limits="width 64, 11 snapshots and 500 steps: at equal loss the ranks are those of few "
         "snapshots.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-scaling",
         "Rank against m, C and depth; accuracy on m that was never trained on",
         "the dimension is stable for m up to 6 and grows with the complexity of the task.",
-        "Xu 2026, sec. 4.1, 4.3",
-        **_scales(
-            (_ACCURACY, _RANK),
-            (_ACCURACY, _QUICK_RANK),
-            _sizes(_FULL, (2, 3, 4)),
-            _sizes(replace(_SMALL, steps=400), (4,)),
-            checkpoints=(None, 11),
-            markers=(1, 2, 3, 4, 5, 6),
-            seeds=5,
-            quick_texts=128,
-        ),
-        judge=judges.sizes,
+        "sec. 4.1, 4.3",
+        judges.sizes,
+        (_ACCURACY, _RANK),
+        full=_sizes(_FULL, (2, 3, 4)),
+        quick=_sizes(replace(_SMALL, steps=400), (4,)),
+        checkpoints=(None, 11),
+        markers=(1, 2, 3, 4, 5, 6),
+        seeds=5,
+        quick_texts=128,
         limits="m up to 2, one greater depth, 400 steps of width 64, 128 examples of each m; "
         "C = 16 is not solved by then, so its rank is that of an unfinished run.",
     ),
-    MarkerRecipe(
+    _recipe(
         "execution-stated-training",
         "The training that the paper states",
         "plain SGD at 0.001 with batches of 64 and sequences of 32 tokens.",
-        "Xu 2026, sec. 3.2",
-        **_scales(
-            (_ACCURACY, _RANK),
-            (_ACCURACY, _QUICK_RANK),
-            _stated(20_000),
-            _stated(200),
-            seeds=3,
-            quick_texts=256,
-        ),
-        judge=comparison_judges.stated,
+        "sec. 3.2",
+        comparison_judges.stated,
+        (_ACCURACY, _RANK),
+        full=_stated(20_000),
+        quick=_stated(200),
+        seeds=3,
+        quick_texts=256,
         limits="whether it learns later: 200 of 20,000 steps.",
     ),
 )

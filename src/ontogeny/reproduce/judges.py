@@ -10,6 +10,7 @@ import xarray as xr
 from .evidence import (
     LEVEL,
     Found,
+    each,
     exceeds,
     if_finite,
     last_of,
@@ -18,10 +19,8 @@ from .evidence import (
     spread,
     unanimous,
 )
+from .ranks import MORE, below_random_order, by_kind, growing_null, span, whole_ranks
 from .verdicts import Verdict
-
-MORE = 0.5
-"""Dimensions by which a rank counts as higher."""
 
 _SOLVED = 0.9  # accuracy of every m that is trained
 
@@ -32,9 +31,10 @@ _SOLVED = 0.9  # accuracy of every m that is trained
 def low_ranks(found: Found) -> list[Verdict]:
     """Judge Figure 1: ranks 3 to 5, early, V and O lower, beside walks and shuffled increments."""
     (runs,) = found["weight-rank"].values()
-    kinds = [str(kind).removesuffix("_proj").upper() for kind in runs[0].kind.values]
-    rank = np.array([run.variance_rank.values for run in runs])
-    drift = np.array([run.net_drift_ratio.values for run in runs])
+    means = [by_kind(run) for run in runs]
+    kinds = [str(kind).removesuffix("_proj").upper() for kind in means[0].block.values]
+    rank = each(means, lambda run: run.variance_rank)
+    drift = each(means, lambda run: run.net_drift_ratio)
     vo, qk = ([i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK"))
     lower = rank[:, vo].max(axis=1) < rank[:, qk].min(axis=1)
     beyond, p = more_often(int(lower.sum()), len(lower), 1 / 6)
@@ -62,54 +62,39 @@ def low_ranks(found: Found) -> list[Verdict]:
 def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether paths have lower ranks than their own increments in random order."""
     count, tested, p = below_random_order(runs)
-    most = count > tested / 2
+    majority = count > tested / 2
     return Verdict(
         "the weights' paths are confined: lower than the same increments in random order",
-        most if most or p > LEVEL else None,  # more than chance, but not the paths as such
+        majority if majority or p > LEVEL else None,  # more than chance, but not the paths as such
         f"{count} of {tested} matrices lie below (p < .05 each)",
         f"5 % by chance; as many or more p = {p:.2g}, taking matrices as independent",
     )
 
 
-def below_random_order(runs: Sequence[xr.Dataset]) -> tuple[int, int, float]:
-    """Return how many matrices have a lower rank than in random order, of how many, and p.
-
-    The p-value is that of as many by chance (binomial; matrices of a run are not independent, so
-    it is too small rather than too large).
-    """
-    tested = round(sum(float(run.matrices.sum()) for run in runs))
-    count = round(sum(float((run.below_chance * run.matrices).sum()) for run in runs))
-    return count, tested, more_often(count, tested, LEVEL)[1]
-
-
 def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether the rank falls early, unless random paths of the same steps do so too."""
-    measured = [_fall(run.growing) for run in runs]
+    measured = [_fall(run.growing_rank_by_kind) for run in runs]
     nulls = {
-        "random walks of the same steps": [_fall(_between(run, "growing_walk")) for run in runs],
-        "shuffled increments": [_fall(_between(run, "growing_shuffled")) for run in runs],
+        "random walks of the same steps": [_fall(growing_null(run, "walk")) for run in runs],
+        "shuffled increments": [_fall(growing_null(run, "shuffled")) for run in runs],
     }
-    falls = unanimous([_collapses(*each) for each in measured], *measured)
-    always = any(_collapses(*np.mean(each, axis=0)) for each in nulls.values())
+    falls = unanimous([_collapses(*fall) for fall in measured], *measured)
+    always = any(_collapses(*np.mean(null, axis=0)) for null in nulls.values())
     return Verdict(
         "the rank collapses within the first 30 % of training",
         None if falls and always else falls,
         f"run so far, mean of the matrices: {_falling(measured)}",
-        "; ".join(f"{name}: {_falling(each)}" for name, each in nulls.items())
+        "; ".join(f"{name}: {_falling(null)}" for name, null in nulls.items())
         + "; half a dimension counts",
     )
-
-
-def _between(run: xr.Dataset, null: str) -> xr.DataArray:
-    return (run[f"{null}_from"] + run[f"{null}_to"]) / 2
 
 
 def _fall(growing: xr.DataArray) -> tuple[float, float, float]:
     """Return the rank of the run so far: the highest up to 30 % of training, then, in the end."""
     growing = growing.mean("kind")
-    steps = growing.steps_so_far
+    steps = growing.step_
     third = 0.3 * float(steps[-1])
-    then = float(growing.interp(steps_so_far=third))
+    then = float(growing.interp(step_=third))
     before = growing.where(steps <= third, drop=True)
     return max([then, *before.values.tolist()]), then, float(growing[-1])
 
@@ -118,8 +103,8 @@ def _collapses(highest: float, then: float, last: float) -> bool:
     return bool(highest > then + MORE and last < then + MORE)
 
 
-def _falling(each: Sequence[tuple[float, float, float]]) -> str:
-    highest, then, last = np.array(each).T
+def _falling(falls: Sequence[tuple[float, float, float]]) -> str:
+    highest, then, last = np.array(falls).T
     return f"{spread(then)} at 30 % after {spread(highest)} at most, {spread(last)} in the end"
 
 
@@ -129,40 +114,44 @@ def _falling(each: Sequence[tuple[float, float, float]]) -> str:
 def sizes(found: Found) -> list[Verdict]:
     """Judge how the rank goes with m, modulus and depth, and accuracy on m never trained on.
 
-    Runs are told by their labels: ``"m up to 2"``, ``"C = 16"``, ``"4 layers instead of 2"``.
+    Labels say what a run is: ``"m up to 2"``, ``"C = 16"``, ``"4 layers instead of 2"``.
     """
     runs, accuracy = found["weight-rank"], found["readout-accuracy"]
     by_m = [label for label in runs if label.startswith("m up to")]
-    most = by_m[-1]
-    solved = {label: _trained(accuracy[label], most) for label in runs}
+    largest = by_m[-1]
+    solved = {label: _trained(accuracy[label], largest) for label in runs}
     depths = {label: label.split(" layers instead of ") for label in runs if "layers" in label}
     signs = {label: 1 if int(n) > int(base) else -1 for label, (n, base) in depths.items()}
-    unseen = _unseen(accuracy[most], most)
+    unseen = _unseen(accuracy[largest], largest)
     return [
         _stable(runs, by_m),
-        _grows("modulus", runs, most, {x: 1 for x in runs if x.startswith("C = ")}, solved),
-        _grows("depth", runs, most, signs, solved),
+        _grows("modulus", runs, largest, {x: 1 for x in runs if x.startswith("C = ")}, solved),
+        _grows("depth", runs, largest, signs, solved),
         *([] if unseen is None else [unseen]),
     ]
 
 
 def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Verdict:
     ranks = {label: whole_ranks(runs[label]) for label in by_m}
-    means = [each.mean() for each in ranks.values()]
+    means = [rank.mean() for rank in ranks.values()]
     few = "" if len(means) > 2 else "; fewer than three m show no trend"
     return Verdict(
         "the dimension is stable over m",
         None if few else if_finite(max(means) - min(means) < 1, means),
-        ", ".join(f"{label}: {spread(each)}" for label, each in ranks.items()),
+        _by_label(ranks),
         f"one dimension counts; shuffled increments "
         f"{', '.join(span(runs[label], 'shuffled') for label in by_m)}{few}",
     )
 
 
-def _trained(runs: Sequence[xr.Dataset], most: str) -> float:
+def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
+    return ", ".join(f"{label}: {spread(rank)}" for label, rank in ranks.items())
+
+
+def _trained(runs: Sequence[xr.Dataset], largest: str) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
-    kept = [s for s in runs[0].set.values if _count(s) <= _count(most)]
-    return float(np.mean([run.accuracy.sel(set=kept).isel(step=-1).min() for run in runs]))
+    kept = [s for s in runs[0].set.values if _count(s) <= _count(largest)]
+    return float(each(runs, lambda run: run.accuracy.sel(set=kept).isel(step=-1).min()).mean())
 
 
 def _count(label: str) -> int:
@@ -184,40 +173,28 @@ def _grows(
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
     higher = [exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
-    holds = None if not higher or None in higher else unanimous([bool(each) for each in higher])
+    holds = None if not higher or None in higher else unanimous([bool(h) for h in higher])
     right = ", ".join(f"{label}: {solved[label]:.2f}" for label in ranks)
     return Verdict(
         f"the dimension grows with the {what}",
         holds if finished else None,
-        ", ".join(f"{label}: {spread(each)}" for label, each in ranks.items()),
+        _by_label(ranks),
         f"half a dimension counts; shuffled increments "
         f"{', '.join(span(runs[label], 'shuffled') for label in ranks)}; right on the hardest "
         f"trained m, {right}" + ("" if finished else " (an unfinished run has no rank to compare)"),
     )
 
 
-def _unseen(runs: Sequence[xr.Dataset], most: str) -> Verdict | None:
+def _unseen(runs: Sequence[xr.Dataset], largest: str) -> Verdict | None:
     """Judge accuracy on every m above those that were trained; None where none was tested."""
-    sets = [s for s in runs[0].set.values if _count(s) > _count(most)]
+    sets = [s for s in runs[0].set.values if _count(s) > _count(largest)]
     if not sets:
         return None
     several = [run.sel(set=sets) for run in runs]
-    right, majority = (last_of(several, name) for name in ("accuracy", "majority"))
+    right, majority = (last_of(several, name) for name in ("accuracy", "accuracy_majority"))
     return Verdict(
         "training on small m generalises to larger m",
         unanimous((right > majority + 0.1).all(axis=1), right),
-        f"trained on {most}; {named(sets, right, 2)}",
+        f"trained on {largest}; {named(sets, right, 2)}",
         f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
     )
-
-
-def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
-    """Return the rank of each seed's whole run, mean over its matrices."""
-    return np.array([float(run.variance_rank.mean()) for run in runs])
-
-
-def span(runs: Sequence[xr.Dataset], null: str) -> str:
-    """Return ``"1.7 to 3.0"``, where 95 % of a null's ranks lie, mean over matrices and seeds."""
-    low = np.mean([run[f"{null}_from"].mean() for run in runs])
-    high = np.mean([run[f"{null}_to"].mean() for run in runs])
-    return f"{low:.1f} to {high:.1f}"

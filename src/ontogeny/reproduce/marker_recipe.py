@@ -1,4 +1,4 @@
-"""A recipe: runs of the marker task over seeds, studied, averaged, drawn on one page."""
+"""A recipe on the marker task: trained over seeds, every seed studied, averaged."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..study import Progress, Study
-from ..study.progress import Silent
-from ..summary import over_seeds
+from ..study import Study
 from ..trajectory import Trajectory
+from .averages import average_node
 from .evidence import Found
-from .pages import check_own, publish
+from .recipe import Findings, Materials, Recipe
 from .tasks import MarkerTask
 from .training import MarkerRun, record_marker_runs
-from .verdicts import Verdict, verdict_view
-from .views import VIEWS
+from .verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -59,155 +57,82 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class MarkerRecipe:
-    """The reproduction of one figure or claim on the marker task.
+class MarkerRecipe(Recipe):
+    """The reproduction of one figure or claim on the marker task; sizes are of `Scale`.
 
     Parameters
     ----------
-    name
-        As the command knows it: ``"execution-figure-1"``.
-    title
-        Heading of the page.
-    claim
-        What the paper says, in one sentence.
-    source
-        Where it says so.
-    full, quick
-        Sizes.
     judge
-        From what was taken of each seed to the verdicts that stand first on the page; None: none.
-    limits
-        What the quick setting cannot show.
+        From each seed's nodes to the verdicts that stand first on the page; None: none.
     """
 
-    name: str
-    title: str
-    claim: str
-    source: str
-    full: Scale
-    quick: Scale
     judge: Callable[[Found], Sequence[Verdict]] | None = None
-    limits: str = ""
 
-    def run(
-        self,
-        folder: str | Path,
-        *,
-        quick: bool = False,
-        text: str | Path | None = None,
-        progress: Progress | None = None,
-        training: Callable[[int, int, float], None] | None = None,
-    ) -> Path:
-        """Train, study and draw in `folder`; return the path of the page.
+    def measured(self, size: Scale, materials: Materials) -> Findings:
+        """Train and study every seed of every run."""
+        found: dict[str, dict[str, list[xr.Dataset]]] = {}
+        attributes: Mapping[Any, Any] = {}
+        for label, run in size.runs.items():
+            materials.progress.note(
+                f"training {label}: {len(size.seeds)} seeds of {run.steps} steps"
+            )
+            folders = _trained(label, run, size, materials)
+            for seed, folder in zip(size.seeds, folders, strict=True):
+                tree = self._study(label, seed, folder, size, materials)
+                attributes = tree.attrs
+                for observable in size.observables:
+                    node = tree[observable.name].to_dataset().load()
+                    found.setdefault(observable.name, {}).setdefault(label, []).append(node)
+        nodes = {
+            observable.name: average_node(
+                observable, found[observable.name], self.claim, self.source
+            )
+            for observable in size.observables
+        }
+        return Findings([] if self.judge is None else self.judge(found), nodes, attributes)
 
-        `progress` hears of the studies, ``training(step, steps, loss)`` of the updates.
-
-        ``folder/runs`` holds the trajectories, which other recipes in the same folder share;
-        ``folder/NAME`` (``NAME-quick``) the studies of single seeds, ``result.zarr`` with mean and
-        SD over seeds, and ``report.html``. Called again, it goes on where it was.
+    def _study(
+        self, label: str, seed: int, folder: Path, size: Scale, materials: Materials
+    ) -> xr.DataTree:
+        """Return the study of one seed.
 
         Raises
         ------
         ArgumentError
-            If the folder holds something else, or a `text` is given: the marker task has none.
+            If it has problems.
         """
-        if text is not None:
-            raise ArgumentError(f"{self.name} reads no text; leave it out. Got {str(text)!r}.")
-        scale, progress = self.quick if quick else self.full, progress or Silent()
-        root = Path(folder)
-        place = root / (f"{self.name}-quick" if quick else self.name)
-        check_own(place)
-        found: dict[str, dict[str, list[xr.Dataset]]] = {}
-        tree: xr.DataTree | None = None
-        for label, run in scale.runs.items():
-            progress.note(f"training {label}: {len(scale.seeds)} seeds of {run.steps} steps")
-            for seed, trajectory in zip(
-                scale.seeds, self._trajectories(root, label, run, scale, training), strict=True
-            ):
-                tree = self._study(place, label, seed, run, trajectory, scale, progress)
-                for observable in scale.observables:
-                    data = _whole(tree, observable.name)
-                    taken = VIEWS[observable.name].take(data).load()
-                    found.setdefault(observable.name, {}).setdefault(label, []).append(taken)
-        assert tree is not None
-        return self._write(place, found, tree, scale)
-
-    def _trajectories(
-        self,
-        root: Path,
-        label: str,
-        run: MarkerRun,
-        scale: Scale,
-        training: Callable[[int, int, float], None] | None,
-    ) -> list[Path]:
-        digest = hashlib.blake2b(
-            json.dumps([asdict(run), scale.every], sort_keys=True).encode(), digest_size=4
-        ).hexdigest()
-        return record_marker_runs(
-            root / "runs" / f"{_file_name(label)}-{digest}",
-            run,
-            seeds=scale.seeds,
-            every=scale.every,
-            progress=training,
-        )
-
-    def _study(
-        self,
-        place: Path,
-        label: str,
-        seed: int,
-        run: MarkerRun,
-        folder: Path,
-        scale: Scale,
-        progress: Progress,
-    ) -> xr.DataTree:
         trajectory = Trajectory.from_folder(folder)
-        if scale.checkpoints is not None:
-            trajectory = trajectory.select(count=scale.checkpoints, spacing="linear")
-        counts = scale.markers or run.task.counts
+        if size.checkpoints is not None:
+            trajectory = trajectory.select(count=size.checkpoints, spacing="linear")
+        task = size.runs[label].task
+        counts = size.markers or task.counts
         study = Study(
             trajectory,
-            _inputs(run.task, counts, scale.texts),
-            [_for_task(observable, run.task, counts) for observable in scale.observables],
+            _inputs(task, counts, size.texts),
+            [_for_task(observable, task, counts) for observable in size.observables],
             title=f"{self.title}: {label}, seed {seed}",
             batch_size=64,
         )
-        return study.run(place / "studies" / f"{_file_name(label)}-seed-{seed}", None, progress)
-
-    def _write(
-        self,
-        place: Path,
-        found: Found,
-        tree: xr.DataTree,
-        scale: Scale,
-    ) -> Path:
-        limits = self.limits if scale is self.quick else ""
-        verdicts = (
-            {}
-            if self.judge is None
-            else {"verdict": verdict_view(self.judge(found), self.claim, self.source, limits)}
-        )
-        nodes = {
-            name: VIEWS[name].draw(over_seeds(runs), self.claim, self.source)
-            for name, runs in found.items()
-        }
-        settings = {label: asdict(run) for label, run in scale.runs.items()}
-        attributes = {
-            **tree.attrs,
-            "title": self.title,
-            "settings": json.dumps({"runs": settings, "seeds": list(scale.seeds)}),
-        }
-        return publish(place, self.name, {**verdicts, **nodes}, attributes)
+        place = materials.folder / "studies" / f"{_file_name(label)}-seed-{seed}"
+        tree = study.run(place, None, materials.progress)
+        if problems := json.loads(tree.attrs["problems"]):
+            raise ArgumentError(
+                f"the study of one seed has problems, so no mean over seeds is taken: {problems[0]}"
+            )
+        return tree
 
 
-def _whole(tree: xr.DataTree, node: str) -> xr.Dataset:
-    """Return a node of one seed's result, or say why a reproduction cannot use it."""
-    problems = json.loads(tree.attrs["problems"])
-    if problems:
-        raise ArgumentError(
-            f"the study of one seed has problems, so no mean over seeds is taken: {problems[0]}"
-        )
-    return tree[node].to_dataset()
+def _trained(label: str, run: MarkerRun, size: Scale, materials: Materials) -> list[Path]:
+    """Return the trajectories of a run, which recipes in one folder share."""
+    settings = json.dumps([asdict(run), size.every], sort_keys=True)
+    digest = hashlib.blake2b(settings.encode(), digest_size=4).hexdigest()
+    return record_marker_runs(
+        materials.folder.parent / "runs" / f"{_file_name(label)}-{digest}",
+        run,
+        seeds=size.seeds,
+        every=size.every,
+        progress=materials.training,
+    )
 
 
 def _inputs(task: MarkerTask, counts: tuple[int, ...], texts: int) -> dict[str, Inputs]:

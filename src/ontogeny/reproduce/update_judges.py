@@ -9,11 +9,11 @@ import xarray as xr
 
 from ..dynamics import compare_signals
 from ..errors import ArgumentError, NonFiniteError
-from .evidence import LEVEL, Found, exceeds, named, spread, unanimous
+from .evidence import LEVEL, Found, each, exceeds, named, short, spread, unanimous
 from .verdicts import Verdict
 
 _WEAK = 0.3  # correlation around the trends
-_EXCLUDED = 0.5  # correlation that the runs must rule out before a weak one is told
+_EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak
 _CONVERGED = 0.1  # of the loss's way down that may be left
 _EXPLODED = 10
 _STAYS = 0.5  # of the first value
@@ -28,18 +28,21 @@ _WHOLE = "basis of the whole run, all parameters"
 def commuting(found: Found) -> list[Verdict]:
     """Judge Figure 3: whether commutators stay large, spike after convergence and with the loss."""
     (runs,) = found["commutators"].values()
-    explosion = np.array([_explosion(run) for run in runs])
+    explosion = each(runs, _explosion)
     known = np.isfinite(explosion).all()
-    gradients = np.array([_first_late_last(run, "gradient_norm") for run in runs]).T
+    norms, defects, gradients = (
+        np.array([_first_late_last(_median(run, name)) for run in runs]).T
+        for name in ("norm", "defect", "gradient_norm")
+    )
     return [
         _stays(
             "the norm of commutators stays large throughout training",
-            [_first_late_last(run, "norm") for run in runs],
-            f"that of gradients goes from {_short(gradients[0])} to {_short(gradients[2])}",
+            norms,
+            f"that of gradients goes from {short(gradients[0])} to {short(gradients[2])}",
         ),
         _stays(
             "the normalised defect stays large throughout training",
-            [_first_late_last(run, "defect") for run in runs],
+            defects,
             "0 where steps commute; float64, so that rounding adds nothing",
         ),
         Verdict(
@@ -54,32 +57,31 @@ def commuting(found: Found) -> list[Verdict]:
     ]
 
 
-def _first_late_last(run: xr.Dataset, name: str) -> tuple[float, float, float]:
+def _median(run: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the median over pairs of batches at each step."""
+    return run[f"{name}_over_pairs"].sel(statistic="median", drop=True)
+
+
+def _first_late_last(series: xr.DataArray) -> tuple[float, float, float]:
     """Return a series' first value, its median over the second half of training, its last."""
-    known = run[name].dropna("step")
+    known = series.dropna("step")
     late = known.where(known.step >= known.step[-1] / 2, drop=True)
     return float(known[0]), float(late.median()), float(known[-1])
 
 
-def _stays(claim: str, series: Sequence[tuple[float, float, float]], beside: str) -> Verdict:
+def _stays(claim: str, values: np.ndarray, beside: str) -> Verdict:
     """Judge whether a series keeps half of its first value in later training, seed by seed.
 
     The median of many steps counts: of noisy values some step is always low.
     """
-    first, late, last = np.array(series).T
+    first, late, last = values
     return Verdict(
         claim,
         unanimous(late > _STAYS * first, first, late),
-        f"{_short(first)} at first, {_short(late)} in the second half (median of the steps), "
-        f"{_short(last)} in the end",
+        f"{short(first)} at first, {short(late)} in the second half (median of the steps), "
+        f"{short(last)} in the end",
         f"{beside}; half of the first counts as large",
     )
-
-
-def _short(values: np.ndarray) -> str:
-    """Return a mean and SD over seeds with two digits, of numbers of any size."""
-    mean = f"{np.mean(values):.2g}"
-    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
 
 
 def _explosion(run: xr.Dataset) -> float:
@@ -87,8 +89,9 @@ def _explosion(run: xr.Dataset) -> float:
 
     The loss has converged from when on it stays within a tenth of its way down above its lowest.
     """
-    known = run[["defect", "training_loss"]].dropna("step")
-    loss, defect = known.training_loss.values, known.defect.values
+    series = {"defect": _median(run, "defect"), "loss": run["loss"].median("pair")}
+    known = xr.Dataset(series).dropna("step")
+    loss, defect = known["loss"].values, known.defect.values
     if len(loss) < 3:
         return float("nan")
     above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
@@ -102,10 +105,8 @@ def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether norms of commutators rise and fall with the loss, beyond the trends of both."""
     claim = "spikes of commutators hardly go with those of the loss"
     with np.errstate(divide="ignore"):  # a loss of 0 has no logarithm, which is said below
-        norm, loss = (
-            np.log(np.stack([run[name].values for run in runs], axis=1))
-            for name in ("norm", "training_loss")
-        )
+        norm = np.log(each(runs, lambda run: _median(run, "norm"))).T
+        loss = np.log(each(runs, lambda run: run["loss"].median("pair"))).T
     try:
         found = compare_signals(norm, loss, runs[0].step.values)
     except (ArgumentError, NonFiniteError) as error:
@@ -176,7 +177,7 @@ def outside(found: Found) -> list[Verdict]:
     (runs,) = found["projection"].values()
     names = ("commutators", "plain gradients", "random directions")
     outer = [100 * np.sqrt(1 - share**2) for share in _inside(runs)]
-    shown = ", ".join(f"{n} {spread(each)} %" for n, each in zip(names, outer, strict=True))
+    shown = ", ".join(f"{n} {spread(share)} %" for n, share in zip(names, outer, strict=True))
     return [
         Verdict(
             "more than 95 % of a commutator is outside the trajectory's directions",
@@ -185,7 +186,7 @@ def outside(found: Found) -> list[Verdict]:
             f"last step, {_WHOLE}; √(1 − ρ²), not 1 − ρ",
         ),
         Verdict(
-            "that tells commutators apart from other vectors",
+            "that distinguishes commutators from other vectors",
             unanimous(
                 (outer[0] > _OUTSIDE) & (outer[1] <= _OUTSIDE) & (outer[2] <= _OUTSIDE), *outer
             ),
@@ -198,17 +199,17 @@ def outside(found: Found) -> list[Verdict]:
 def _inside(runs: Sequence[xr.Dataset]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return shares inside, one of each seed: of commutators, gradients and random directions."""
     last = [run.sel(setting=_WHOLE).isel(step=-1) for run in runs]
-    commutator, gradient = (
-        np.array([float(each.rho_median.sel(vector=vector)) for each in last])
-        for vector in ("commutator", "gradient")
-    )
-    return commutator, gradient, np.array([float(each.control) for each in last])
+    commutator, gradient = each(
+        last, lambda run: run.rho_median.sel(vector=["commutator", "gradient"])
+    ).T
+    return commutator, gradient, each(last, lambda run: run.control)
 
 
 def latents(found: Found) -> list[Verdict]:
     """Judge Figure 6: how many latents follow m, and what their removal costs and when."""
     (runs,) = found["sae-probe"].values()
-    data = xr.concat(runs, dim="seed", coords="minimal", compat="override")
+    names = ["accuracy_lost", "latents_above_null", "accuracy"]
+    data = xr.concat([run[names] for run in runs], "seed", coords="minimal", compat="override")
     count = data.latents_above_null.transpose("seed", "step", "variant")
     lost = 100 * data.accuracy_lost.mean("variant").transpose("seed", "step", "ablation")
     lost = lost.isel(step=slice(min(1, data.sizes["step"] - 1), None))  # untrained: nothing to lose

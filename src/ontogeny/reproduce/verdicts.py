@@ -23,7 +23,7 @@ class Verdict:
     claim
         What the paper says, short.
     holds
-        Whether it held in this run; None where this run cannot tell.
+        Whether it held in this run; None where this run cannot decide it.
     measured
         The number.
     beside

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 import xarray as xr
 
 from .. import capture
-from ..errors import StoreError
+from ..errors import ArgumentError, StoreError
 from ..needs import Need
 from ..observables import Observable
 from ..store import Cell, plain, read_cell, read_header
@@ -63,6 +63,11 @@ class Outcome:
     """What it turned out to depend on beside its fingerprint."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What is kept with it and is no part of the fingerprint."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, xr.Dataset):
+            kind = type(self.data).__name__
+            raise ArgumentError(f"an observable must return an xarray.Dataset; got {kind}.")
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,15 @@ def merge(
 
 
 def summary_data(cell: Cell) -> xr.Dataset:
-    """Return what a summary holds, with NumPy's own strings where it had them."""
+    """Return what a summary holds, with NumPy's own strings where it had them.
+
+    ``failed`` holds why there is nothing, where its cells could not even be stacked.
+    """
     data = cell.data
-    for name in cell.provenance["texts"]:
+    for name in cell.provenance.get("texts", ()):
         data[name] = data[name].astype(str)
+    if cell.status != "done" and "failed" not in data.attrs:
+        data = data.assign_attrs(failed=cell.status.removeprefix("failed: "))
     return data
 
 

@@ -107,7 +107,13 @@ def _compute(
             stored = _stored(found.data, full, found.status, found.notes)
         except Exception as error:  # one cell's fault must not cost the others theirs
             stored = _failed(error, fingerprint)
-        _write(job, cell, stored)
+        try:
+            _write(job, cell, stored)
+        except OSError:  # of the disk, which is nobody's fault
+            raise
+        except Exception as error:  # what it holds cannot be stored
+            stored = _failed(error, fingerprint)
+            _write(job, cell, stored)
         _report(cell, stored, report)
 
 

@@ -115,11 +115,19 @@ class Study:
         others = [
             entry.cell.needs(graph.by_name)
             for entry in plan.prepared
-            if entry.to_do and folder is not None and isinstance(entry.cell, StateCell)
-            for _ in observed_steps(folder / entry.cell.place).get("other_weights", ())
+            if entry.to_do and isinstance(entry.cell, StateCell)
+            for _ in range(self._others_read(entry.cell, folder))
         ]
         price(plan, self._probe, self.inputs, graph.by_name, graph.settings.batch_size, others)
         return plan
+
+    def _others_read(self, cell: StateCell, folder: Path | None) -> int:
+        """Return how many steps beside the reference are read for a state, as far as is known."""
+        named = {observable.name: observable for observable in self.observables}
+        if named[cell.node].prepares_over_steps:
+            return len(self.trajectory) - 1
+        stored = {} if folder is None else observed_steps(folder / cell.place)
+        return len(stored.get("other_weights", ()))
 
     def run(
         self,

@@ -12,7 +12,7 @@ from .names import Names, named
 from .noise import MEASURABLE, change_floor, with_noise
 from .reference import reference_index
 from .rows import chart_rows
-from .runs import along_runs, over_seeds
+from .runs import along_runs, mean_of_seeds, over_seeds
 from .sentences import statements
 from .summarise import summarise
 from .tables import NumberTable, along
@@ -27,6 +27,7 @@ __all__ = [
     "along_runs",
     "change_floor",
     "chart_rows",
+    "mean_of_seeds",
     "named",
     "null_bands",
     "over_seeds",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Curves
+from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Table
 from ..quantities import Quantity
 
 
@@ -41,25 +42,47 @@ def _curves(data: xr.Dataset, quantity: Quantity, label: str, at: dict[str, Any]
     dims = [str(d) for d in data[name].dims if d != "step" and d not in select]
     series = quantity.series
     if series is None:
-        series = "layer" if "layer" in dims else next(iter(dims), "")
-    facet = quantity.facet
-    if "run" in dims:  # one line a run, one panel for what was a line or a panel
-        series, facet = "run", facet or (series if series != "run" else None)
-    free = [d for d in dims if d != series]
-    return Curves(
+        series = "layer" if "layer" in dims else next((d for d in dims if d != "run"), "")
+    free = [d for d in dims if d not in (series, "run")]
+    figure = Curves(
         label.replace("_", "-"),
         quantity.heading_of(at.get(quantity.each, "")),
         value=name,
         caption=_caption(data, quantity),
         relative=quantity.share,
         relative_label=quantity.share_of,
-        facet=facet or next(iter(free), None),
+        facet=quantity.facet or next(iter(free), None),
         select=select,
         series=series or None,
         interval=(f"{name}_low", f"{name}_high") if f"{name}_low" in data else None,
         bands=list(_bands(data, quantity, select)),
         y_scale=quantity.y_scale,
     )
+    return figure_of_runs(figure) if "run" in dims else figure
+
+
+def figure_of_runs(figure: Any) -> Any:
+    """Return a figure with runs side by side: one line, row or panel a run.
+
+    What was a line or a row gets a panel of its own, unless there are panels already. A figure
+    that names the runs itself stays as it is.
+
+    Examples
+    --------
+    >>> found = figure_of_runs(Curves("loss", "Loss", value="loss", series="set"))
+    >>> found.series, found.facet
+    ('run', 'set')
+    """
+    if "run" in figure.names():
+        return figure
+    changes: dict[type[Figure], dict[str, Any]] = {
+        Curves: {"series": "run", "facet": figure.facet or getattr(figure, "series", None)},
+        NullComparison: {"rows": "run", "facet": figure.facet or getattr(figure, "rows", None)},
+        Heatmap: {"facet": "run"},
+        Scatter: {"facet": "run"},
+        Table: {"group": "run"},
+    }
+    return dataclasses.replace(figure, **changes.get(type(figure), {}))
 
 
 def _bands(data: xr.Dataset, quantity: Quantity, select: dict[str, Any]) -> Iterator[Band]:
@@ -74,8 +97,8 @@ def _bands(data: xr.Dataset, quantity: Quantity, select: dict[str, Any]) -> Iter
 
 
 def _caption(data: xr.Dataset, quantity: Quantity) -> str:
-    """Return the caption, which ends with what the shade is where the noise is a standard error."""
-    if f"{quantity.name}_stderr" not in data or "shade" in quantity.caption.lower():
-        return quantity.caption
-    shade = f"Shade: ±1.96 standard errors over {quantity.unit}."
-    return f"{quantity.caption} {shade}".strip()
+    """Return the caption, which ends with what the shade is."""
+    shade = quantity.shade
+    if not shade and f"{quantity.name}_stderr" in data:
+        shade = f"±1.96 standard errors over {quantity.unit}"
+    return f"{quantity.caption} Shade: {shade}.".strip() if shade else quantity.caption

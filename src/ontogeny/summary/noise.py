@@ -74,7 +74,7 @@ def change_floor(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
         return xr.full_like(value, np.nan)
     if quantity.relative_to:
         floor = floor + MEASURABLE
-    return floor.transpose(*value.dims)
+    return (floor + xr.zeros_like(value)).transpose(*value.dims)
 
 
 def mean_stderr(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -113,22 +113,51 @@ def _stderr(data: xr.Dataset, quantity: Quantity) -> xr.DataArray | None:
 
 
 def _weights(data: xr.Dataset, quantity: Quantity, of_text: xr.DataArray) -> xr.DataArray:
-    """Return the weight of every text over the dimensions of `of_text`; 1 by default."""
+    """Return the weight of every text over the dimensions of `of_text`; 1 by default.
+
+    0 at steps that are missing.
+    """
     name = f"{quantity.name}_weights"
     if name not in data:
         return xr.where(of_text.notnull().any("step"), 1.0, 0.0).broadcast_like(of_text)
-    weights = data[name]
-    weights = weights.max("step") if "step" in weights.dims else weights
-    return weights.fillna(0.0).broadcast_like(of_text).transpose(*of_text.dims)
+    return data[name].fillna(0.0).broadcast_like(of_text).transpose(*of_text.dims)
 
 
 def _paired_stderr(data: xr.Dataset, quantity: Quantity, usable: xr.DataArray) -> xr.DataArray:
     """Return the standard error of the change since the first step, paired over texts."""
-    of_text = data[f"{quantity.name}_of_text"].transpose(..., "text")
+    of_text = data[f"{quantity.name}_of_text"]
+    if not set(usable.dims) <= set(of_text.dims):  # the texts say the same of several values
+        of_text = of_text.broadcast_like(usable)
+    of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)
-    change = of_text - _first(of_text, usable)
-    error = mean_stderr(change.transpose(*of_text.dims).values, weights.values)
+    first = _first(of_text, usable)
+    change = (of_text - first).transpose(*of_text.dims)
+    error = mean_stderr(change.values, weights.values)
+    before = _first(weights, usable).broadcast_like(weights).transpose(*weights.dims).values
+    if not (same := (weights.values == before).all(-1)).all():
+        first = first.broadcast_like(of_text).transpose(*of_text.dims)
+        other = _change_stderr(of_text.values, weights.values, first.values, before)
+        error = np.where(same, error, other)
     return of_text.isel(text=0, drop=True).copy(data=error)
+
+
+def _change_stderr(
+    values: np.ndarray, weights: np.ndarray, first: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    """Return the standard error of the difference of two means with weights of their own."""
+    change = _shares(values, weights) - _shares(first, before)
+    count = ((weights > 0) | (before > 0)).sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt((change**2).sum(-1) * count / (count - 1))
+    return np.where(count > 1, error, np.nan)
+
+
+def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return by how much each text moves the weighted mean over the last axis."""
+    values, total = np.where(weights > 0, values, 0.0), weights.sum(-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (values * weights).sum(-1, keepdims=True) / total
+        return (values - mean) * weights / total
 
 
 def _first(values: xr.DataArray, usable: xr.DataArray) -> xr.DataArray:

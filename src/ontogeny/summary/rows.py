@@ -102,7 +102,8 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
             label = quantity.rows.format(**at)
         except KeyError as error:
             raise ArgumentError(
-                f"rows of the quantity {quantity.name!r} names {error}; its dimensions are {dims}."
+                f"rows of {quantity.name!r} names {error}, which is no dimension of it; "
+                f"it has {', '.join(dims) or 'none'}."
             ) from None
         layer = str(at.get("layer", ""))
         yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below

@@ -7,13 +7,15 @@ Observables know nothing of runs. Their quantities hold along a dimension ``run`
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 
-from ..figures import Section
-from ..quantities import Quantity
+from ..figures import Figure, Section
+from ..quantities import Quantity, of_names
+from .figures import figure_of_runs
+from .names import named
 from .summarise import summarise
 
 
@@ -60,6 +62,61 @@ def _of_runs(quantity: Quantity) -> Quantity:
         return quantity
     subject = quantity.subject and f"{quantity.subject} ({{run}})"
     return dataclasses.replace(quantity, rows=f"{quantity.rows} ({{run}})", subject=subject)
+
+
+def mean_of_seeds(
+    found: Mapping[str, Sequence[xr.Dataset]],
+    quantities: Sequence[Quantity],
+    section: Section,
+    *,
+    figures: Sequence[Figure] = (),
+    words: Callable[[xr.Dataset], Sequence[str]] = lambda _: (),
+    role: str = "development",
+) -> xr.Dataset:
+    """Return the mean over seeds of each run with the figures of its quantities.
+
+    Shades are mean ± SD, as the section says. Means make no rows: two or three seeds give no
+    noise to judge a change by.
+
+    Parameters
+    ----------
+    found
+        As in `over_seeds`.
+    quantities, section, role
+        As in `summarise`.
+    figures
+        Further figures, as they are drawn of a single run of one seed.
+    words
+        From the means to sentences.
+
+    Examples
+    --------
+    >>> seeds = [xr.Dataset({"x": ("step", [1.0, y])}, {"step": [0, 1]}) for y in (2, 4)]
+    >>> section = Section("Loss", "Mean loss.")
+    >>> found = mean_of_seeds({"one": seeds, "other": seeds}, [Quantity("x", "loss")], section)
+    >>> found.x.sel(run="one").values, dict(found.x.attrs)
+    (array([1., 3.]), {'long_name': 'loss', 'units': '1'})
+    """
+    data = named(over_seeds(found), of_names(quantities))
+    shade = f"Shade: mean ± SD over {int(np.max(data.seeds))} seeds."
+    drawn = [_with_interval(figure, data) for figure in figures]
+    if "run" in data.dims:
+        drawn = [figure_of_runs(figure) for figure in drawn]
+    return summarise(
+        data,
+        [dataclasses.replace(quantity, rows="", shade="") for quantity in quantities],
+        dataclasses.replace(section, care=f"{section.care} {shade}".strip()),
+        figures=lambda _: drawn,
+        words=words,
+        role=role,
+    )
+
+
+def _with_interval(figure: Figure, data: xr.Dataset) -> Figure:
+    ends = f"{figure.value}_low", f"{figure.value}_high"
+    if not hasattr(figure, "interval") or ends[0] not in data:
+        return figure
+    return dataclasses.replace(figure, interval=ends)  # type: ignore[call-arg]
 
 
 def over_seeds(found: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:

@@ -5,5 +5,6 @@ from __future__ import annotations
 from .decay import ActivationDecay
 from .dimensions import EffectiveDimensions
 from .path import ActivationPath
+from .similarity import Similarity
 
-__all__ = ["ActivationDecay", "ActivationPath", "EffectiveDimensions"]
+__all__ = ["ActivationDecay", "ActivationPath", "EffectiveDimensions", "Similarity"]

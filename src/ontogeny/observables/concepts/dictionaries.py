@@ -213,6 +213,11 @@ class Concepts(FromExtractor):
         """Return the activations here and at the reference step."""
         return [self._activations(), Reference(self._activations())]
 
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Whether all steps are fitted in order beforehand."""
+        return self.init == "chain"
+
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the reference step's dictionaries, and with ``init="chain"`` all others in order."""
         values = run.reading(run.reference_step)[self.needs()[0]]

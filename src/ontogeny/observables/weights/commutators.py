@@ -22,7 +22,8 @@ STATISTICS = ("median", "90 % point")
 
 
 def _over_pairs(name: str, title: str, units: str = "1", **options: Any) -> Quantity:
-    options = {"series": "statistic", "subject": None, "unit": "pairs of batches", **options}
+    noise = {"unit": "pairs of batches", "shade": "bootstrap over pairs"}
+    options = {"series": "statistic", "subject": None, **noise, **options}
     heading = title.partition(" (")[0]
     return Quantity(f"{name}_over_pairs", title, units, heading=heading, **options)
 
@@ -77,8 +78,7 @@ class Commutators(Observable):
             symbol="‖θ_AB − θ_BA‖ / (‖ηg_A‖ ‖ηg_B‖)",
             rows="commutator defect",
             at={"statistic": "median"},
-            caption="The commutator's norm over those of the two steps. Shade: bootstrap over "
-            "pairs.",
+            caption="The commutator's norm over those of the two steps.",
             y_scale="log",
         ),
         _over_pairs(
@@ -86,21 +86,21 @@ class Commutators(Observable):
             "norm of the commutator",
             "weight units",
             symbol="‖θ_AB − θ_BA‖",
-            caption="It falls with the gradients. Shade: bootstrap over pairs.",
+            caption="It falls with the gradients.",
             y_scale="log",
         ),
         _over_pairs(
             "cosine",
             "cosine of the two gradients",
             symbol="cos(g_A, g_B)",
-            caption="1: both batches ask for the same step. Shade: bootstrap over pairs.",
+            caption="1: both batches ask for the same step.",
         ),
         _over_pairs(
             "gradient_norm",
             "norm of the gradients (geometric mean of the pair)",
             "loss per weight unit",
             symbol="√(‖g_A‖ ‖g_B‖)",
-            caption="What the defect is divided by. Shade: bootstrap over pairs.",
+            caption="What the defect is divided by.",
             y_scale="log",
         ),
     )

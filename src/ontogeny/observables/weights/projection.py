@@ -65,8 +65,9 @@ class Projection(Commutators):
             "share of the norm inside the trajectory's directions",
             symbol="ρ = ‖P v‖ / ‖v‖",
             nulls={"random": "random subspaces"},
-            caption="Median over pairs; shade: bootstrap over pairs. Compare commutators with "
-            "gradients before concluding anything.",
+            caption="Median over pairs. Compare commutators with gradients before concluding "
+            "anything.",
+            shade="bootstrap over pairs",
         ),
         _share(
             "ratio",
@@ -109,6 +110,11 @@ class Projection(Commutators):
         """Refuse arguments out of range."""
         super().check()
         check_whole("k", self.k)
+
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Whether all steps are read for the directions: they are."""
+        return True
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the snapshots of every block over all steps, and their Gram matrices."""

@@ -6,16 +6,40 @@ world of organisms, the digits are scikit-learn's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..recipe import Findings, Materials, Recipe
 from .free_embeddings import FreeSize, measure_free_embeddings
 from .imbalance import ImbalanceSize, measure_imbalance
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, measure_orthants
-from .recipe import Findings, Materials, SemanticsRecipe
 from .transformer import TransformerSize, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
 
 _PAPER = "Zhao and Thrampoulidis 2025"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SemanticsRecipe(Recipe):
+    """The reproduction of one part of the paper on token semantics.
+
+    Parameters
+    ----------
+    measure
+        From a size, a dataclass of numbers, and materials to what is found.
+    """
+
+    measure: Callable[[Any, Materials], Findings]
+    reads_text: bool = True
+
+    def measured(self, size: Any, materials: Materials) -> Findings:
+        """Call `measure`."""
+        return self.measure(size, materials)
+
+
 _ALL = (
     SemanticsRecipe(
         "semantics-orthants",
@@ -23,11 +47,11 @@ _ALL = (
         "words with the same signs in a few SVD concepts of the support matrix form groups that "
         "people recognise, single concepts do not, and contexts lead to words of their own signs.",
         f"{_PAPER}, Def. 1, sec. 5, Figs 4 to 6, 11 and 14",
-        measure_orthants,
         OrthantSize(),
         OrthantSize(500, 5000, 5, 40),
         "small vocabularies hold few words of each class, and scores rise with the size of the "
         "text: compare texts at the full setting only.",
+        measure=measure_orthants,
     ),
     SemanticsRecipe(
         "semantics-free-embeddings",
@@ -35,10 +59,10 @@ _ALL = (
         "trained freely, embeddings learn the concepts of S̃ one by one in the order of their "
         "singular values, along a closed form.",
         f"{_PAPER}, sec. 3.2 and 4.4, Prop. 1, App. D, Figs 12, 18 and 19",
-        measure_free_embeddings,
         FreeSize(),
         FreeSize(100, 400, 20, (0, 1)),
         "how the small concepts of a large vocabulary are learned: 20 concepts of 100 words here.",
+        measure=measure_free_embeddings,
     ),
     SemanticsRecipe(
         "semantics-transformer",
@@ -46,22 +70,22 @@ _ALL = (
         "larger singular values are learned first, in a real network too, and S̃ is the matrix "
         "whose directions the embeddings take on.",
         f"{_PAPER}, sec. 4.4, extended",
-        measure_transformer,
         TransformerSize(),
         TransformerSize(100, 400, 30, 600, 60, 64, 100, 10, (0, 1)),
         "small concepts are not learned in 600 steps, so only 30 are judged; a language model on "
         "running text is another matter (observable word-semantics).",
+        measure=measure_transformer,
     ),
     SemanticsRecipe(
         "semantics-organisms",
         "A world of organisms: coarse before fine",
         "a transformer learns broad distinctions such as plants against animals before fine ones.",
         f"{_PAPER}, sec. 4.1 and 4.3, Figs 1 to 3",
-        measure_organisms,
         OrganismSize(),
         OrganismSize(80, 150, 128, 499, (0, 1)),
         "two seeds say little about how far seeds differ; 150 epochs at the "
         "slow rates are just enough to learn every set.",
+        measure=measure_organisms,
         reads_text=False,
     ),
     SemanticsRecipe(
@@ -70,10 +94,10 @@ _ALL = (
         "majorities are learned first, then majorities against minorities, then minorities; "
         "weights of R^−1/2 make all concepts learned together.",
         f"{_PAPER}, App. A.4 and D.1, Figs 9 and 13",
-        measure_imbalance,
         ImbalanceSize(),
         ImbalanceSize(seeds=(0, 1)),
         "two seeds of each setting, so an order in all four runs comes by chance in 6 of 100.",
+        measure=measure_imbalance,
         reads_text=False,
     ),
 )

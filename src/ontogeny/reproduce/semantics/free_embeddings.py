@@ -11,9 +11,9 @@ import xarray as xr
 
 from ... import semantics
 from ...observables.semantics import ufm_view
+from ..recipe import Findings, Materials
 from ..tasks import organism_world
 from ..verdicts import Verdict
-from .recipe import Findings, Materials
 
 _EXACT = 1e-3  # of the singular value: what Heun steps of 0.02 / σ₁ reach
 _SHIFTED = 0.1
@@ -42,20 +42,18 @@ def measure_free_embeddings(size: FreeSize, materials: Materials) -> Findings:
     note("free embeddings, square loss, aligned start")
     kept = materials.pieces.kept
     aligned = kept("aligned", partial(semantics.train_ufm, S_centred, d, records=100))
-    note(f"free embeddings, square loss, random start, {len(size.seeds)} seeds")
     options: dict[str, Any] = {"init": "random", "step_size": 0.05, "records": 100}
-    started = [
-        kept(
-            f"random-{seed}",
-            partial(semantics.train_ufm, S_centred, d, random_state=seed, **options),
-        )
-        for seed in size.seeds
-    ]
+    started = materials.of_seeds(
+        "random",
+        "free embeddings, square loss, random start",
+        size.seeds,
+        lambda seed: semantics.train_ufm(S_centred, d, random_state=seed, **options),
+    )
     note("free embeddings, cross-entropy")
-    options = {"P": P, "step_size": 0.2, "integrator": "euler"}
+    slower: dict[str, Any] = {"P": P, "step_size": 0.2, "integrator": "euler"}
     entropy = kept(
         "cross-entropy",
-        partial(semantics.train_ufm, S_centred, len(S), "cross_entropy", "random", **options),
+        lambda: semantics.train_ufm(S_centred, len(S), "cross_entropy", "random", **slower),
     )
     note("maximum-margin logits of the organisms")
     verdicts = [

@@ -1,6 +1,6 @@
 """STEP imbalance: free embeddings, the paper's reweighting, and digits (App. A.4, D.1, Figs 9, 13).
 
-The order of the three questions is what is claimed: majorities are told apart first, then
+The claim is an order of three questions: majorities are distinguished first, then
 majorities from minorities, then minorities from each other.
 """
 
@@ -14,16 +14,16 @@ import xarray as xr
 
 from ... import semantics
 from ...figures import Band, Curves, Section, attach
-from ...summary import over_seeds
+from ...quantities import Quantity
+from ...summary import mean_of_seeds
 from .. import tasks, training
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from ..view import curves
-from .recipe import Findings, Materials
 
 _KINDS = ("majority", "between", "minority")
 _RULES = {"none": "no weights", "paper": "ω = R^−1/2, the paper's", "equal-rates": "ω = R^−1/4"}
 _QUESTIONS = ("majority", "between", "minority", "majority images", "minority images")
-_TOLD_APART = 0.95
+_ANSWERED = 0.95
 _EVEN = 1.25  # half-times within a quarter of each other count as equal
 _DIGITS = {
     "0, 1 many; 2, 3 few": ((0, 1), (2, 3), True),
@@ -52,12 +52,13 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
     flow = {rule: kept(f"flow-{rule}", partial(_flow, step, rule)) for rule in _RULES}
     found: dict[str, list[xr.Dataset]] = {}
     for i, (label, (majorities, minorities, uneven)) in enumerate(_DIGITS.items()):
-        materials.progress.note(f"digits, {label}: {len(size.seeds)} seeds")
         ratio = size.ratio if uneven else 1
-        found[label] = [
-            kept(f"digits-{i}-{s}", partial(_digits, majorities, minorities, ratio, size, s))
-            for s in size.seeds
-        ]
+        found[label] = materials.of_seeds(
+            f"digits-{i}",
+            f"digits, {label}",
+            size.seeds,
+            partial(_digits, majorities, minorities, ratio, size),
+        )
     verdicts = [_of_factors(step), *_of_flow(flow), *_of_digits(found)]
     return Findings(verdicts, {"free-embeddings": _flow_view(flow), "digits": _digit_view(found)})
 
@@ -68,14 +69,19 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
 def _flow(step: semantics.StepImbalance, rule: str) -> xr.Dataset:
     """Return projection and half-time of each kind, in the weighted loss's own time."""
     weights = step.reweighting(rule) ** 2
-    clock = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
+    unit = weights.mean()  # train_ufm scales weights to mean 1, which changes the time only
     run = semantics.train_ufm(
-        step.S_centred, len(step.S), pi=weights, duration=40 * clock, step_size=0.05, records=100
+        step.S_centred,
+        len(step.S),
+        pi=weights,
+        duration=40 * unit,
+        step_size=0.05,
+        records=100,
     )
     kinds = run.assign_coords(kind=("concept", step.kind)).groupby("kind").mean()
-    data = kinds[["half_time"]] / clock
+    data = kinds[["half_time"]] / unit
     data["learned"] = kinds.projection / kinds.sigma
-    return data.assign_coords(time=run.time / clock).sel(kind=list(_KINDS))
+    return data.assign_coords(time=run.time / unit).sel(kind=list(_KINDS))
 
 
 def _of_factors(step: semantics.StepImbalance) -> Verdict:
@@ -170,7 +176,7 @@ def _digits(
         measure=measure,
         random_state=seed,
     )
-    since = semantics.first_crossing(run.step, run.right.T, _TOLD_APART, lasting=True)
+    since = semantics.first_crossing(run.step, run.right.T, _ANSWERED, lasting=True)
     return run[["right"]].assign(since=("question", since))
 
 
@@ -190,13 +196,13 @@ def _of_digits(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     chance = f"by chance in all of {len(many)} runs: {0.5 ** len(many):.2g}"
     return [
         Verdict(
-            "images of minorities are classified right after those of majorities (Fig. 9)",
+            "images of minorities are classified correctly later than those of majorities (Fig. 9)",
             bool((few_images > many_images).all()),
             "; ".join(f"{label}: {_steps(since[label], slice(3, 5))}" for label in uneven),
             f"equal classes {_steps(since[even], slice(3, 5))}; {chance}",
         ),
         Verdict(
-            "minorities are told apart from each other after the majorities",
+            "minorities are distinguished from each other after the majorities",
             bool((few > many).all()),
             "; ".join(f"{label}: {_steps(since[label], slice(0, 3, 2))}" for label in uneven),
             f"equal classes {_steps(since[even], slice(0, 3, 2))}; {chance}",
@@ -220,22 +226,23 @@ def _steps(since: np.ndarray, chosen: slice) -> str:
 
 
 def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
-    data = over_seeds({label: [one[["right"]] for one in runs] for label, runs in found.items()})
-    data = data.assign(chance=0.5)
-    data.right.attrs.update(long_name="share of right answers", units="1")
-    figure = curves(
-        "right", "Which question is answered when", "right", series="question", facet="run",
+    figure = Curves(
+        "right", "Which question is answered when", value="right", series="question", facet="run",
         x_scale="linear", bands=[Band("chance", "chance", "chance")],
     )  # fmt: skip
     section = Section(
         "Digits",
         "A network of three convolutions learns four digits, two of them with few images; for each "
         "question the share of right answers, mean of its two sides; for images the share that is "
-        "classified right among all four.",
+        "classified correctly among all four.",
         null="Equal classes of the same digits, and the digits exchanged.",
         care="Some digits are harder than others: compare with the equal classes.",
     )
-    return attach(data, section, [figure])
+    taken = {
+        label: [one[["right"]].assign(chance=0.5) for one in runs] for label, runs in found.items()
+    }
+    right = Quantity("right", "share of right answers", figure=False)
+    return mean_of_seeds(taken, [right], section, figures=[figure])
 
 
 def _joined(times: np.ndarray) -> str:

@@ -11,20 +11,20 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from ... import semantics
-from ...figures import Section, attach
+from ...figures import Section
 from ...observables.semantics import concepts_view, confusion_view, tree_view
-from ...summary import over_seeds
+from ...quantities import Quantity
+from ...summary import mean_of_seeds
 from .. import tasks, training
+from ..evidence import LEVEL, joined
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from ..view import curves
-from .recipe import Findings, Materials
 
 _RUNS = {
     "Adam 1e-3": ("cross_entropy", 1e-3),
     "Adam 1e-4": ("cross_entropy", 1e-4),
     "square loss": ("square", 5e-4),
 }
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,12 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     )
     found: dict[str, list[xr.Dataset]] = {}
     for label, (loss, rate) in _RUNS.items():
-        materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [
-            materials.pieces.kept(
-                f"{loss}-{rate:g}-{seed}", partial(_run, world, basis, loss, rate, size, seed)
-            )
-            for seed in size.seeds
-        ]
+        found[label] = materials.of_seeds(
+            f"{loss}-{rate:g}",
+            f"transformer, {label}",
+            size.seeds,
+            partial(_run, world, basis, loss, rate, size),
+        )
     first = found[next(iter(_RUNS))][0]
     shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])
@@ -107,13 +106,13 @@ def _of_signs(world: tasks.OrganismWorld, basis: semantics.ConceptBasis) -> list
     one, two = basis.U[:, 0] > 0, basis.U[:, 1] > 0
     return [
         Verdict(
-            "concept 1 parts plants from animals",
+            "concept 1 separates plants from animals",
             bool((one == plants).all() or (one == animals).all()),
             f"{max((one == plants).sum(), (one == animals).sum())} of {len(one)} signs",
             f"random signs: all right with probability {2.0 ** (1 - len(one)):.1g}",
         ),
         Verdict(
-            "concept 2 parts mammals from other animals",
+            "concept 2 separates mammals from other animals",
             bool((two == mammals)[animals].all() or (two != mammals)[animals].all()),
             f"{max((two == mammals)[animals].sum(), (two != mammals)[animals].sum())} of "
             f"{animals.sum()} signs",
@@ -150,9 +149,9 @@ def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
         ),
         Verdict(
             "classes are learned ahead of random classes of their size",
-            max(p_values.values()) <= _LEVEL,
+            max(p_values.values()) <= LEVEL,
             "advantage in octaves of epochs "
-            + "; ".join(f"Adam {rate}: {_listed(a)}" for rate, a in advantage.items()),
+            + "; ".join(f"Adam {rate}: {joined(a)}" for rate, a in advantage.items()),
             "the same random classes for all seeds, 95 % of the means: "
             + "; ".join(
                 f"{np.quantile(draws, 0.025):.2f} to {np.quantile(draws, 0.975):.2f} "
@@ -161,7 +160,7 @@ def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
             ),
         ),
         Verdict(
-            "classes are learned before the sets within them, by the clock",
+            "classes are learned at earlier epochs than the sets within them",
             all(bool((a > 0).all()) for a in advantage.values()),
             "; ".join(
                 f"Adam {rate}: in {int((a > 0).sum())} of {len(a)} seeds"
@@ -178,8 +177,8 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     values, p = _order(runs[0].sigma.values, np.stack([r.learned.values for r in runs]))
     return Verdict(
         claim,
-        bool(p <= _LEVEL and (values > 0).all()),
-        f"rank correlations {_listed(values)}",
+        bool(p <= LEVEL and (values > 0).all()),
+        f"rank correlations {joined(values)}",
         f"one random order of the six concepts for all seeds: p = {p:.2g}",
     )
 
@@ -211,12 +210,12 @@ def _epochs(runs: list[xr.Dataset], name: str) -> str:
 
 
 def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
-    data = over_seeds(
-        {label: [r[["exact", "superset"]] for r in runs] for label, runs in found.items()}
+    share = "share of the contexts"
+    quantities = (
+        Quantity("exact", share, heading="the very set is predicted"),
+        Quantity("superset", share, heading="that set or a larger one is predicted"),
     )
-    for name in ("exact", "superset"):
-        data[name].attrs.update(long_name="share of the contexts", units="1")
-    data.step.attrs.update(long_name="epoch")
+    taken = {label: [r[["exact", "superset"]] for r in runs] for label, runs in found.items()}
     section = Section(
         "Learning the organisms",
         "A transformer of two layers learns which organisms can follow 13 attributes: under the "
@@ -224,12 +223,6 @@ def _view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="A larger set than the right one is predicted for free: an untrained model predicts "
         "the largest.",
     )
-    figures = [
-        curves("exact", "The very set is predicted", "exact", series="run"),
-        curves("superset", "That set or a larger one is predicted", "superset", series="run"),
-    ]
-    return attach(data, section, figures)
-
-
-def _listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)
+    data = mean_of_seeds(taken, quantities, section)
+    data.step.attrs.update(long_name="epoch")
+    return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,11 +12,11 @@ from ... import semantics
 from ...errors import ArgumentError
 from ...figures import Band, NullComparison, Section, attach
 from ...observables import semantics_page
+from ..evidence import LEVEL
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from .recipe import Findings, Materials
 
-LEVEL = 0.05
-"""Share of draws that chance may reach where a claim counts as shown."""
+_OTHERS = ("k-means, log₂ k concepts", "k-means, rows of norm 1", "best single concept")
 
 
 @dataclass(frozen=True)
@@ -46,67 +47,45 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
             f"{materials.title} has {len(labels)} words of such a class."
         )
     pieces = materials.pieces
-    scores = _as_scores(pieces.kept("groupings", lambda: _as_data(_scores(basis, labels, size))))
-    lift = semantics.SignatureLift(
-        **{
-            str(name): values.values
-            for name, values in pieces.kept("lift", lambda: _lift(support, basis, size)).items()
-        }
-    )
+    scores = pieces.kept("groupings", lambda: _scores(basis, labels, size))
+    lift = pieces.kept("lift", lambda: _lift(support, basis, size))
 
     def page() -> dict[str, xr.Dataset]:
         tree = semantics_page(basis, support, dims=size.dims, draws=size.draws)
         return {str(name): child.to_dataset() for name, child in tree.children.items()}
 
     nodes = {"groupings": _view(scores, size), **pieces.kept_nodes("page", page)}
-    return Findings(
-        [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)], nodes
-    )
+    verdicts = [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)]
+    return Findings(verdicts, nodes)
 
 
-def _scores(
-    basis: semantics.ConceptBasis, labels: dict[str, str], size: OrthantSize
-) -> dict[str, semantics.Score]:
-    """Return the agreement of each grouping with word classes, by the grouping's name."""
-    clusters = {"k-means, log₂ k concepts": False, "k-means, rows of norm 1": True}
+def _scores(basis: semantics.ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
+    """Return the agreement of each grouping with word classes, beside its nulls."""
+    draws: dict[str, Any] = {"permutations": size.draws}
+    orthants = semantics.orthant_coherence(
+        basis, labels, size.dims, rotations=size.draws, **draws
+    ).ami
+    clusters = [
+        semantics.coherence(
+            semantics.spectral_clusters(basis, 2**size.dims, normalised=normalised), labels, **draws
+        ).ami
+        for normalised in (False, True)
+    ]
     poles = [
-        semantics.orthant_coherence(basis, labels, [d], permutations=size.draws, rotations=0).ami
+        semantics.orthant_coherence(basis, labels, [d], rotations=0, **draws).ami
         for d in range(size.dims)
     ]
-    scores = {
-        f"orthants of {size.dims} concepts": semantics.orthant_coherence(
-            basis, labels, size.dims, permutations=size.draws, rotations=size.draws
-        ).ami
-    }
-    for name, normalised in clusters.items():
-        groups = semantics.spectral_clusters(basis, 2**size.dims, normalised=normalised)
-        scores[name] = semantics.coherence(groups, labels, permutations=size.draws).ami
-    scores["best single concept"] = max(poles, key=lambda score: score.value)
-    return scores
-
-
-def _as_data(scores: dict[str, semantics.Score]) -> xr.Dataset:
-    """Return scores as they are kept; only the first has draws of rotated axes."""
-    first, *_ = scores.values()
+    scores = [orthants, *clusters, max(poles, key=lambda score: score.value)]
+    names = [f"orthants of {size.dims} concepts", *_OTHERS]
+    title = {"long_name": "adjusted mutual information with word classes", "units": "1"}
     return xr.Dataset(
         {
-            "value": ("grouping", [score.value for score in scores.values()]),
-            "permuted": (("grouping", "draw"), [score.permuted for score in scores.values()]),
-            "rotated": ("turn", np.asarray(first.rotated)),
+            "ami": ("grouping", [score.value for score in scores], title),
+            "permuted": (("grouping", "draw"), [score.permuted for score in scores]),
+            "rotated": ("turn", np.asarray(orthants.rotated)),
         },
-        coords={"grouping": list(scores)},
+        coords={"grouping": names},
     )
-
-
-def _as_scores(data: xr.Dataset) -> dict[str, semantics.Score]:
-    names = [str(name) for name in data.grouping.values]
-    turned = [data.rotated.values, *[None] * (len(names) - 1)]
-    return {
-        name: semantics.Score(float(value), draws, rotated)
-        for name, value, draws, rotated in zip(
-            names, data.value.values, data.permuted.values, turned, strict=True
-        )
-    }
 
 
 def _lift(
@@ -124,17 +103,9 @@ def _lift(
     )
 
 
-def _view(scores: dict[str, semantics.Score], size: OrthantSize) -> xr.Dataset:
-    ends = np.array([np.quantile(s.permuted, [0.025, 0.975]) for s in scores.values()])
-    title = {"long_name": "adjusted mutual information with word classes", "units": "1"}
-    data = xr.Dataset(
-        {
-            "ami": ("grouping", [s.value for s in scores.values()], title),
-            "random_low": ("grouping", ends[:, 0]),
-            "random_high": ("grouping", ends[:, 1]),
-        },
-        coords={"grouping": list(scores)},
-    )
+def _view(scores: xr.Dataset, size: OrthantSize) -> xr.Dataset:
+    low, high = scores.permuted.quantile([0.025, 0.975], "draw").drop_vars("quantile")
+    data = scores[["ami"]].assign(random_low=low, random_high=high)
     figure = NullComparison(
         "groupings",
         "How well groups of words agree with word classes",
@@ -151,9 +122,12 @@ def _view(scores: dict[str, semantics.Score], size: OrthantSize) -> xr.Dataset:
     return attach(data, section, [figure])
 
 
-def _verdicts(scores: dict[str, semantics.Score], size: OrthantSize) -> list[Verdict]:
-    orthants, kmeans, unit_rows, single = scores.values()
-    rotated = np.asarray(orthants.rotated)
+def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
+    rotated = scores.rotated.values
+    orthants, kmeans, unit_rows, single = (
+        semantics.Score(float(each.ami), each.permuted.values, rotated)
+        for each in (scores.isel(grouping=i) for i in range(scores.sizes["grouping"]))
+    )
     return [
         Verdict(
             f"orthants of {size.dims} concepts are groups that people recognise",
@@ -182,7 +156,8 @@ def _verdicts(scores: dict[str, semantics.Score], size: OrthantSize) -> list[Ver
     ]
 
 
-def _of_lift(lift: semantics.SignatureLift) -> Verdict:
+def _of_lift(data: xr.Dataset) -> Verdict:
+    lift = semantics.SignatureLift(**{str(n): values.values for n, values in data.items()})
     score = lift.lift
     return Verdict(
         "contexts lead to words of their own signature (Fig. 6)",

@@ -10,13 +10,14 @@ import xarray as xr
 
 from ... import semantics
 from ...errors import ArgumentError
-from ...figures import Band, Scatter, Section, attach
-from ...summary import over_seeds
+from ...figures import Band, Curves, Scatter, Section
+from ...quantities import Quantity
+from ...summary import mean_of_seeds
 from .. import training
+from ..evidence import LEVEL, joined
+from ..recipe import Findings, Materials
 from ..verdicts import Verdict
-from ..view import curves
 from .free_embeddings import first_lead
-from .recipe import Findings, Materials
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
 _K = 5
@@ -63,13 +64,12 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     """Return when a transformer learns each concept of a text, by loss and seed."""
     support = materials.support(size.vocab_size, size.n_contexts)
     corpus = _corpus(support, size)
-    found: dict[str, list[xr.Dataset]] = {}
-    for loss, label in _LOSSES.items():
-        materials.progress.note(f"transformer, {label}: {len(size.seeds)} seeds")
-        found[label] = [
-            materials.pieces.kept(f"{loss}-{seed}", partial(_run, corpus, loss, size, seed))
-            for seed in size.seeds
-        ]
+    found = {
+        label: materials.of_seeds(
+            loss, f"transformer, {label}", size.seeds, partial(_run, corpus, loss, size)
+        )
+        for loss, label in _LOSSES.items()
+    }
     square, entropy = found.values()
     verdicts = [
         _of_order("square loss: larger singular values are learned first", square),
@@ -85,7 +85,7 @@ def _corpus(support: semantics.Support, size: TransformerSize) -> _Corpus:
     k = min(size.concepts, min(support.shape) - 1)
     shuffled = [semantics.shuffled_next_words(support, i) for i in range(size.shuffles)]
     bases = [semantics.svd_concepts(each, k) for each in (support, *shuffled)]
-    common = min(basis.k for basis in bases)  # of a small text, shuffled words tell fewer apart
+    common = min(basis.k for basis in bases)  # shuffling a small text leaves fewer concepts
     if common < k:
         bases = [semantics.svd_concepts(each, common) for each in (support, *shuffled)]
     probabilities = semantics.svd_concepts(support, _K, of="P")
@@ -131,8 +131,8 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
             "spearman": ("corpus", [each.spearman for each in order]),
             "p_value": order[0].p_value,
             "overlap": overlap.isel(matrix=slice(0, 2)),
-            "shuffled_from": control.quantile(0.025, "matrix", skipna=False).drop_vars("quantile"),
-            "shuffled_to": control.quantile(0.975, "matrix", skipna=False).drop_vars("quantile"),
+            "shuffled_low": control.quantile(0.025, "matrix", skipna=False).drop_vars("quantile"),
+            "shuffled_high": control.quantile(0.975, "matrix", skipna=False).drop_vars("quantile"),
         },
         coords={"concept": np.arange(1, len(learned[0]) + 1), "corpus": corpus.names},
     )
@@ -145,9 +145,9 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     p = max(float(run.p_value) for run in runs)
     return Verdict(
         claim,
-        bool(p <= 0.05 and (mine > high).all()),
+        bool(p <= LEVEL and (mine > high).all()),
         f"rank correlation of σₖ and minus the step of half the last projection, "
-        f"{runs[0].sizes['concept']} concepts: " + ", ".join(f"{value:.2f}" for value in mine),
+        f"{runs[0].sizes['concept']} concepts: {joined(mine)}",
         f"shuffled next words' concepts, 95 %: {low:.2f} to {high:.2f}; random orders p = {p:.1g}",
     )
 
@@ -157,12 +157,12 @@ def _of_end(claim: str, runs: list[xr.Dataset], corpus: _Corpus) -> Verdict:
     mine, other = (
         np.array([float(e.sel(matrix=name)) for e in ends]) for name in ("S̃", "centred P")
     )
-    high = max(float(run.shuffled_to[-1]) for run in runs)
+    high = max(float(run.shuffled_high[-1]) for run in runs)
     return Verdict(
         claim,
         bool((mine > high).all() and (mine > other).all()),
-        f"overlap at k = {_K}: {_listed(mine)}",
-        f"centred P {_listed(other)}; shuffled next words at most {high:.2f}, chance "
+        f"overlap at k = {_K}: {joined(mine)}",
+        f"centred P {joined(other)}; shuffled next words at most {high:.2f}, chance "
         f"{_K / (corpus.support.shape[0] - 1):.2f}",
     )
 
@@ -173,22 +173,22 @@ def _of_start(runs: list[xr.Dataset]) -> Verdict:
     for run in runs:
         P, S = (run.overlap.sel(matrix=name).values for name in ("centred P", "S̃"))
         early = first_lead(P, S)
-        rows.append((P[early], S[early], float(run.shuffled_to[early])))
+        rows.append((P[early], S[early], float(run.shuffled_high[early])))
     first, beside, high = np.array(rows).T
     return Verdict(
         "(not claimed) cross-entropy: centred P leads first, as in free embeddings",
         bool((first > beside).all() and (first > high).all()),
         f"overlap with centred P at k = {_K} where one of the two is first half-way to its "
-        f"highest: {_listed(first)}",
-        f"S̃ at the same step {_listed(beside)}; shuffled next words at most {high.max():.2f}",
+        f"highest: {joined(first)}",
+        f"S̃ at the same step {joined(beside)}; shuffled next words at most {high.max():.2f}",
     )
 
 
 def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
-    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in found.items()}
-    data = over_seeds(taken)
-    data.sigma.attrs.update(long_name="singular value", symbol="σₖ")
-    data.learned.attrs.update(long_name="step at which half is learned")
+    quantities = (
+        Quantity("sigma", "singular value", symbol="σₖ", figure=False),
+        Quantity("learned", "step at which half is learned", "steps", figure=False),
+    )
     figure = Scatter(
         "order", "When each concept is learned", x="sigma", y="learned", points="concept",
         facet="run", x_scale="log", y_scale="log",
@@ -202,17 +202,18 @@ def _order_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         care="Cross-entropy logits grow without end, so half of the last value depends on when "
         "one stops.",
     )
-    return attach(data, section, [figure])
+    taken = {label: [r[["learned", "sigma"]] for r in runs] for label, runs in found.items()}
+    return mean_of_seeds(taken, quantities, section, figures=[figure])
 
 
 def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
-    names = ["overlap", "shuffled_from", "shuffled_to"]
-    data = over_seeds({label: [run[names] for run in runs] for label, runs in found.items()})
-    data.overlap.attrs.update(long_name="overlap of the leading directions", symbol="‖UₖᵀQₖ‖²/k")
-    figure = curves(
-        "overlap", f"Which matrix's {_K} leading directions the logits have", "overlap",
+    overlap = Quantity(
+        "overlap", "overlap of the leading directions", symbol="‖UₖᵀQₖ‖²/k", figure=False
+    )
+    figure = Curves(
+        "overlap", f"Which matrix's {_K} leading directions the logits have", value="overlap",
         series="matrix", facet="run",
-        bands=[Band("shuffled_from", "shuffled_to", "shuffled next words, 95 %")],
+        bands=[Band("shuffled_low", "shuffled_high", "shuffled next words, 95 %")],
     )  # fmt: skip
     section = Section(
         "Directions of the logits",
@@ -221,8 +222,6 @@ def _overlap_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
         null="Support matrices of the same words and contexts with shuffled next words.",
         care="Word frequency alone gives far more than chance.",
     )
-    return attach(data, section, [figure])
-
-
-def _listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)
+    names = ["overlap", "shuffled_low", "shuffled_high"]
+    taken = {label: [run[names] for run in runs] for label, runs in found.items()}
+    return mean_of_seeds(taken, [overlap], section, figures=[figure])

@@ -238,16 +238,6 @@ class MarkerTask:
             batch.ids.numpy(), labels=batch.labels.numpy(), vocab_size=self.vocab_size
         )
 
-    def marked(self, ids: Tensor) -> Tensor:
-        """Return where the markers are, (n, T) bool, from token ids (n, T).
-
-        Examples
-        --------
-        >>> MarkerTask().marked(torch.tensor([[8, 3, 9, 9]])).tolist()
-        [[True, False, False, False]]
-        """
-        return (ids >= self.marker_ids[0]) & (ids <= self.marker_ids[-1])
-
     def _starts(
         self,
         count: Tensor,

@@ -103,7 +103,7 @@ def organism_world(attributes: Mapping[str, Sequence[str]] | None = None) -> Org
 
     By default 12 organisms and 13 attributes with three levels: plants and animals; mammals, birds
     and fish; dogs, cats, flowers and fruit. The centred support has rank 6, its first concept
-    parts plants from animals and its second mammals from other animals.
+    separates plants from animals and its second mammals from other animals.
 
     Parameters
     ----------

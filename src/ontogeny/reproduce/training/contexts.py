@@ -12,6 +12,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
+from ...capture.forward import device_of, quiet
 from ...errors import ArgumentError, check_choice, check_whole
 from ...training.loop import train
 
@@ -105,20 +106,15 @@ class ContextTask:
 
     def logits(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
         """Return the logits after every context, (V, m) float32, in evaluation mode."""
-        mode, V = model.training, len(self.targets)
-        device = next(model.parameters()).device
+        V, device = len(self.targets), device_of(model)
         found = np.empty((V, len(self.ids)), dtype=np.float32)
-        model.eval()
-        try:
-            with torch.no_grad():
-                for alike in self._of_length.values():
-                    for start in range(0, len(alike), batch_size):
-                        chosen = alike[start : start + batch_size]
-                        ids, last, _ = self.batch(chosen)
-                        values = _last_logits(model, ids.to(device), last.to(device))[:, :V]
-                        found[:, chosen] = values.float().cpu().numpy().T
-        finally:
-            model.train(mode)
+        with quiet(model):
+            for alike in self._of_length.values():
+                for start in range(0, len(alike), batch_size):
+                    chosen = alike[start : start + batch_size]
+                    ids, last, _ = self.batch(chosen)
+                    values = _last_logits(model, ids.to(device), last.to(device))[:, :V]
+                    found[:, chosen] = values.float().cpu().numpy().T
         return found
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from ...capture.forward import device_of, quiet
 from ...errors import ArgumentError, check_choice, check_whole
 from ..tasks import ImbalancedDigits
 
@@ -72,13 +73,8 @@ class DigitTask:
 
     def logits(self, model: nn.Module) -> np.ndarray:
         """Return the logits of all images, (classes, n) float32, in evaluation mode."""
-        mode, device = model.training, next(model.parameters()).device
-        model.eval()
-        try:
-            with torch.no_grad():
-                values = model(torch.from_numpy(self.data.images).to(device))
-        finally:
-            model.train(mode)
+        with quiet(model):
+            values = model(torch.from_numpy(self.data.images).to(device_of(model)))
         return np.ascontiguousarray(values.float().cpu().numpy().T)
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
 
 from ...errors import ArgumentError, StoreError
-from ...training.loop import Loss, Progress, TrainingLog, train
+from ...store import difference, plain, write_json, write_whole
+from ...training.loop import Loss, Progress, train
 from ...trajectory import Recorder
 from .stacked import OptimizerSettings, StackedModels
 
@@ -143,7 +143,7 @@ class _Group:
 
     @property
     def state(self) -> Path:
-        return self.place / f".state-{'-'.join(map(str, self.seeds))}.safetensors"
+        return self.place / f".state-{'-'.join(map(str, self.seeds))}.pt"
 
 
 def _train_group(
@@ -154,16 +154,17 @@ def _train_group(
 ) -> None:
     stack.to(group.device)
     stack._template[0].to(group.device)
-    before = _restore(group, stack)
-    start = before.step if before else 0
+    before = _restore(group)
+    start = before["step"] if before else 0
     optimizer, schedule = group.optimizer.build(stack, group.steps, start)
     if before:
-        before.fill(stack, optimizer)
+        stack.load_state_dict(before["weights"])
+        optimizer.load_state_dict(before["optimizer"])
     every: Any = group.every if isinstance(group.every, int) else [*group.every, group.steps]
     recorders = [
         Recorder(group.place / f"seed-{seed}", every, total=group.steps) for seed in group.seeds
     ]
-    losses = list(before.losses) if before else []
+    losses = list(before["losses"]) if before else []
 
     def batch_losses(module: nn.Module, batch: Any) -> Tensor:
         each = module(batch)
@@ -179,7 +180,7 @@ def _train_group(
         if step > start and step % _SAVE_EVERY == 0 and not last:
             _save(group, stack, optimizer, step, losses)
 
-    log = train(
+    train(
         stack,
         _stream(batches, start),
         batch_losses,
@@ -193,7 +194,7 @@ def _train_group(
         random_state=group.seeds[0],
         progress=progress,
     )
-    _finish(group, torch.stack(losses).cpu().numpy(), log)
+    _finish(group, torch.stack(losses).cpu().numpy())
 
 
 def _stream(batches: Sequence[Callable[[int], Any]], start: int) -> Iterator[Any]:
@@ -204,7 +205,7 @@ def _stream(batches: Sequence[Callable[[int], Any]], start: int) -> Iterator[Any
         step += 1
 
 
-def _finish(group: _Group, losses: np.ndarray, log: TrainingLog) -> None:
+def _finish(group: _Group, losses: np.ndarray) -> None:
     """Write each seed's log, which marks it as done, and drop the state."""
     for index, seed in enumerate(group.seeds):
         record = {
@@ -212,55 +213,26 @@ def _finish(group: _Group, losses: np.ndarray, log: TrainingLog) -> None:
             "loss": losses[:, index].astype(float).tolist(),
             "seed": seed,
         }
-        path = group.place / f"seed-{seed}" / _LOG
-        partial = path.with_name(f".{_LOG}")
-        partial.write_text(json.dumps(record), encoding="utf-8")
-        partial.replace(path)
+        write_whole(group.place / f"seed-{seed}" / _LOG, json.dumps(record).encode())
     group.state.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class _State:
-    """Where a stopped training was."""
-
-    step: int
-    losses: Tensor
-    tensors: dict[str, Tensor]
-
-    def fill(self, stack: StackedModels, optimizer: Optimizer) -> None:
-        """Put the weights and the optimizer's numbers back."""
-        with torch.no_grad():
-            for index, parameter in enumerate(stack.stacked):
-                parameter.copy_(self.tensors[f"parameter.{index}"])
-                held = optimizer.state[parameter]
-                prefix = f"optimizer.{index}."
-                for name, tensor in self.tensors.items():
-                    if name.startswith(prefix):
-                        kept = name.removeprefix(prefix)
-                        # Clones: tensors of a file share its memory and may lie at odd places.
-                        held[kept] = tensor.to(parameter.device).clone()
 
 
 def _save(
     group: _Group, stack: StackedModels, optimizer: Optimizer, step: int, losses: list[Tensor]
 ) -> None:
-    tensors = {"losses": torch.stack(losses).cpu(), "step": torch.tensor(step)}
-    for index, parameter in enumerate(stack.stacked):
-        tensors[f"parameter.{index}"] = parameter.detach().cpu().contiguous()
-        for name, value in optimizer.state[parameter].items():
-            if isinstance(value, Tensor):
-                tensors[f"optimizer.{index}.{name}"] = value.detach().cpu().contiguous()
+    """Write what a stopped training goes on from."""
     partial = group.state.with_suffix(".partial")
-    save_file(tensors, partial)
+    state = {"weights": stack.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save({**state, "losses": torch.stack(losses), "step": step}, partial)
     partial.replace(group.state)
 
 
-def _restore(group: _Group, stack: StackedModels) -> _State | None:
+def _restore(group: _Group) -> dict[str, Any] | None:
     if not group.state.is_file():
         return None
     try:
-        tensors = load_file(group.state)
-        return _State(int(tensors["step"]), tensors["losses"].to(group.device), tensors)
+        found = torch.load(group.state, map_location=group.device, weights_only=True)
+        return {name: found[name] for name in ("weights", "optimizer", "losses", "step")}
     except Exception as error:
         raise StoreError(
             f"{group.state} is damaged ({error}); delete it and the seeds' folders to start anew."
@@ -284,31 +256,16 @@ def _check_seeds(seeds: Sequence[int]) -> list[int]:
 def _claim(place: Path, settings: dict[str, Any]) -> None:
     """Note what is trained in this folder, or compare it with what is noted."""
     path = place / "training.json"
-    given = json.loads(json.dumps(settings))
     if not path.is_file():
         if place.is_dir() and any(p.name[0] != "." for p in place.iterdir()):
             raise ArgumentError(f"{place} holds other files; give a new folder.")
-        place.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(given, indent=1), encoding="utf-8")
+        write_json(path, settings)
         return
-    stored, asked = _flat(json.loads(path.read_text(encoding="utf-8"))), _flat(given)
-    for name in sorted({*stored, *asked}):
-        if stored.get(name) != asked.get(name):
-            raise ArgumentError(
-                f"{place} holds a training with {name}={stored.get(name)!r}, not "
-                f"{asked.get(name)!r}; give another folder."
-            )
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings under dotted names: ``{"run.task.length": 16}``."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = value
-    return found
+    changed = difference(json.loads(path.read_text(encoding="utf-8")), plain(settings))
+    if changed:
+        raise ArgumentError(
+            f"{place} holds another training ({'; '.join(changed)}); give another folder."
+        )
 
 
 def _part(progress: Progress | None, index: int, groups: int) -> Progress | None:

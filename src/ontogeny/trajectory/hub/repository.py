@@ -108,7 +108,7 @@ class Repositories:
 
     @property
     def repo(self) -> str:
-        """How they are called together: what their names have in common."""
+        """A name for all of them: the beginning that their names share."""
         letters = zip(*(repository.repo for repository in self.repos), strict=False)
         same = itertools.takewhile(lambda column: len(set(column)) == 1, letters)
         return "".join(column[0] for column in same).rstrip("-_/") or self.repos[0].repo

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from ...errors import StoreError
-from ...store import Cell, difference, read_cell, sweep, write_cell
+from ..errors import StoreError
+from ..store import Cell, difference, read_cell, sweep, write_cell
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Measured pieces in a folder, each judged by what it was measured from.
+    """Measured pieces in a folder, each checked against what it was measured from.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ class Pieces:
     fingerprint
         What all of them depend on: recipe, size, text.
     note
-        Hears of a piece that is there but of something else.
+        Called with a message where a piece is there, but of something else.
 
     Examples
     --------
@@ -59,8 +60,12 @@ class Pieces:
         self, name: str, measure: Callable[[], Mapping[str, xr.Dataset]]
     ) -> dict[str, xr.Dataset]:
         """Return several datasets that are measured together, by their names."""
-        whole = self.kept(name, lambda: _joined(measure()))
-        return {node: _part(whole, node) for node in whole.attrs["nodes"]}
+        measured = cache(measure)  # once, and only if one of them is missing
+        names = self.kept(name, lambda: xr.Dataset(attrs={"nodes": list(measured())}))
+        return {
+            node: self.kept(f"{name}-{node}", partial(lambda node: measured()[node], node))
+            for node in names.attrs["nodes"]
+        }
 
     def _read(self, name: str, path: Path) -> Cell | None:
         if not path.is_file():
@@ -74,22 +79,3 @@ class Pieces:
         if changed:
             self.note(f"{name} is measured again: {'; '.join(changed)}")
         return None if changed else cell
-
-
-def _joined(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return nodes as one dataset, all of whose names begin with the node's."""
-    parts = [
-        data.rename({name: f"{node}/{name}" for name in {*data.variables, *data.dims}})
-        for node, data in nodes.items()
-    ]
-    attributes = {node: dict(data.attrs) for node, data in nodes.items()}
-    return xr.merge(parts, combine_attrs="drop").assign_attrs(nodes=attributes)
-
-
-def _part(whole: xr.Dataset, node: str) -> xr.Dataset:
-    """Return one node of what `_joined` made."""
-    start = f"{node}/"
-    data = whole[[name for name in whole.data_vars if str(name).startswith(start)]]
-    data = data.drop_vars([name for name in data.coords if not str(name).startswith(start)])
-    names = {name: str(name).removeprefix(start) for name in {*data.variables, *data.dims}}
-    return data.rename(names).drop_attrs(deep=False).assign_attrs(whole.attrs["nodes"][node])

@@ -1,0 +1,128 @@
+"""How similar each layer's activations are to those of the reference step: CKA and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ... import distances
+from ...figures import Section
+from ...needs import Activations, Need, Reference
+from ...quantities import Measured, Quantity
+from ...summary import Units
+from ..arguments import check_names
+from ..base import Observable, Reading, by_layer
+
+MEASURES: dict[str, Callable[..., Any]] = {
+    "cka": distances.cka,
+    "svcca": distances.svcca,
+    "pwcca": distances.pwcca,
+}
+_BLOCKS = 10  # of texts, for the jackknife
+_DRAWS = 5  # of tokens out of order
+
+
+@dataclass(frozen=True)
+class Similarity(Observable):
+    """Similarity of every layer's activations to the reference step's, on the same tokens.
+
+    Centred kernel alignment (Kornblith et al. 2019), and mean canonical correlations of the
+    leading components (SVCCA) or weighted by what they hold (PWCCA). A rotation of the features
+    changes none of them. Errors: jackknife over ten blocks of texts. Null: tokens out of order.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    measures
+        Some of ``"cka"``, ``"svcca"`` and ``"pwcca"``.
+    on, tokens, max_tokens, random_state
+        Which tokens; see `ontogeny.needs.Activations`.
+
+    Examples
+    --------
+    >>> Similarity("model.layers.*.mlp").name
+    'similarity'
+    """
+
+    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    measures: tuple[str, ...] = ("cka",)
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+
+    kind: ClassVar[str] = "similarity"
+    section: ClassVar[Section] = Section(
+        title="Similarity to the reference step",
+        definition="How far the activations of two checkpoints arrange the same tokens alike.",
+        symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",
+        null="The reference's activations with their tokens out of order.",
+        care="It is 1 at the reference step by definition, which is left out of the verdict. SVCCA "
+        "is near 1 for any data where tokens are hardly more than components. A few directions "
+        "with a large variance can hold CKA up alone.",
+        source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018",
+    )
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
+        """The similarity by each measure; the first one makes the rows."""
+        return (
+            Quantity(
+                "similarity",
+                "similarity to the reference step",
+                rows="{layer} · similarity",
+                subject="The similarity of {layer}",
+                at={"measure": self.measures[0]},
+                unit="blocks of texts",
+                relative_to="reference",
+                nulls={"shuffled": "tokens out of order"},
+                each="measure",
+                labels={name: name.upper() for name in MEASURES},
+                heading="{label} with the reference step",
+            ),
+        )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        check_names("measures", self.measures, MEASURES)
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations here and at the reference step."""
+        own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
+        return [own, Reference(own)]
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return the similarities of every layer, their errors and the null."""
+        own, reference = self.needs()
+        there, blocks = reading[reference], Units(reading.units(own)).blocks(_BLOCKS)
+
+        def one(path: str, here: torch.Tensor) -> dict[str, Measured]:
+            return {"similarity": self._measured(here, there[path], blocks)}
+
+        return by_layer(reading[own], one).assign_coords(measure=list(self.measures))
+
+    def _measured(
+        self, here: torch.Tensor, there: torch.Tensor, blocks: Sequence[np.ndarray]
+    ) -> Measured:
+        X, Y = here.double().cpu().numpy(), there.double().cpu().numpy()
+        rng = np.random.default_rng([self.random_state, 6])
+        error = None
+        if len(blocks) > 1:
+            kept = [np.delete(np.arange(len(X)), block) for block in blocks]
+            left_out = [self._measures(X[rows], Y[rows]) for rows in kept]
+            error = ("measure", np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)))
+        shuffled = [self._measures(X, Y[rng.permutation(len(Y))]) for _ in range(_DRAWS)]
+        return Measured(
+            ("measure", self._measures(X, Y)),
+            stderr=error,
+            nulls={"shuffled": (("draw", "measure"), shuffled)},
+        )
+
+    def _measures(self, X: np.ndarray, Y: np.ndarray) -> list[float]:
+        return [float(MEASURES[name](X, Y)) for name in self.measures]
