@@ -28,7 +28,7 @@ class WeightRank(Observable):
 
     Beside it four nulls: random walks with the same step lengths, the same increments in random
     order with their permutation p-value, walks with the same increment cosine per lag, and a line
-    with noise. And what does tell learning from a walk: net drift ratio, rank and participation
+    with noise. And what distinguishes learning from a walk: net drift ratio, rank and participation
     ratio of the increments, energy of later displacement inside the early components, and the rank
     of what was learned, W_T − W_0, beside that of a Gaussian matrix.
 
