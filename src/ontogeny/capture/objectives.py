@@ -142,8 +142,7 @@ def _classification(inputs: Inputs, need: Gradients, position_ids: bool) -> Loss
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         logits = _logits(run(model, batch, position_ids=position_ids))
         if logits.ndim == 3:  # read out at the last token of each text
-            last = batch.mask.shape[1] - 1 - batch.mask[:, ::-1].argmax(axis=1)
-            logits = logits[torch.arange(len(last)), torch.from_numpy(last.copy())]
+            logits = logits[torch.arange(len(logits)), torch.from_numpy(batch.last)]
         wanted = targets[torch.from_numpy(np.asarray(batch.rows))]
         return cross_entropy(logits, wanted.to(logits.device))
 

@@ -8,6 +8,23 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError
 
 
+def false_discovery(p_values: ArrayLike) -> np.ndarray:
+    """Return Benjamini and Hochberg's p-values; NaN (not tested) stays NaN and is not counted.
+
+    Examples
+    --------
+    >>> false_discovery([0.01, 0.04, np.nan, 0.03])
+    array([0.03, 0.04,  nan, 0.04])
+    """
+    from scipy.stats import false_discovery_control  # takes a while to import
+
+    given = np.asarray(p_values, dtype=np.float64)
+    corrected, known = np.full(given.shape, np.nan), np.isfinite(given)
+    if known.any():
+        corrected[known] = false_discovery_control(given[known])
+    return corrected
+
+
 def holm(p_values: ArrayLike) -> np.ndarray:
     """Return p-values corrected that bound the probability of any false positive among all tests.
 

@@ -32,6 +32,11 @@ class Batch:
         return self.mask.argmax(axis=1)
 
     @property
+    def last(self) -> np.ndarray:
+        """(b,) column of each text's last token."""
+        return self.mask.shape[1] - 1 - self.mask[:, ::-1].argmax(axis=1)
+
+    @property
     def position_ids(self) -> np.ndarray:
         """(b, w) positions counted from each text's first token; padding before it gets 0."""
         return np.maximum(np.cumsum(self.mask, axis=1, dtype=np.int64) - 1, 0)

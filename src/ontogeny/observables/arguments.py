@@ -167,24 +167,12 @@ def check_node(name: str, value: str) -> None:
     --------
     >>> check_node("of", "concepts-ica")
     """
-    if not is_node_name(value):
+    is_name = isinstance(value, str) and re.fullmatch(r"\w[\w.-]*", value)
+    if not is_name or len(value.encode()) > _LONGEST_NAME:
         raise ArgumentError(
             f"{name} must be a name of letters, digits, '-', '_' and '.', of at most "
             f"{_LONGEST_NAME} bytes; got {value!r}."
         )
-
-
-def is_node_name(value: object) -> bool:
-    """Return whether an observable may be called so.
-
-    Examples
-    --------
-    >>> is_node_name("concepts-ica"), is_node_name("../ica")
-    (True, False)
-    """
-    if not isinstance(value, str) or not re.fullmatch(r"\w[\w.-]*", value):
-        return False
-    return len(value.encode()) <= _LONGEST_NAME
 
 
 @cache

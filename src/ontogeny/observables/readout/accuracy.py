@@ -206,5 +206,4 @@ def _readout(output: Any, batch: Any) -> torch.Tensor:
         raise ArgumentError("accuracy needs logits (texts, classes) or (texts, tokens, classes).")
     if logits.ndim == 2:
         return logits
-    last = batch.mask.shape[1] - 1 - batch.mask[:, ::-1].argmax(axis=1)
-    return logits[torch.arange(len(last)), torch.from_numpy(last.copy())]
+    return logits[torch.arange(len(logits)), torch.from_numpy(batch.last)]

@@ -43,8 +43,8 @@ class ReadoutState:
 
             with torch.no_grad(), hooked({self.path: self._module}, note):
                 forward(self.value.model, batch)
-            rows = _last(batch)
-            state = seen[0][torch.arange(len(rows)), rows].double().cpu()
+            state = seen[0][torch.arange(len(batch.rows)), torch.from_numpy(batch.last)]
+            state = state.double().cpu()
             found.update(zip(batch.rows.tolist(), state, strict=True))
         return torch.stack([found[row] for row in range(len(inputs))]).numpy()
 
@@ -74,7 +74,7 @@ class _Edited:
     def __enter__(self) -> None:
         def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
             hidden = first_tensor(output).clone()
-            rows = _last(next(self._batches))
+            rows = torch.from_numpy(next(self._batches).last)
             index = torch.arange(len(rows), device=hidden.device), rows.to(hidden.device)
             hidden[index] = self._edit(hidden[index])
             return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
@@ -83,7 +83,3 @@ class _Edited:
 
     def __exit__(self, *_: object) -> None:
         self._handle.remove()
-
-
-def _last(batch: Any) -> Tensor:
-    return torch.from_numpy(batch.mask.shape[1] - 1 - batch.mask[:, ::-1].argmax(axis=1))

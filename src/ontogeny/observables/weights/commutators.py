@@ -14,7 +14,7 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Section
 from ...needs import Gradients, Need
 from ...quantities import Quantity
-from ...summary import Names
+from ...summary import Names, along
 from ...summary.noise import Z
 from ..base import Observable
 
@@ -159,12 +159,12 @@ class Commutators(Observable):
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return norm, defect, cosine, gradient norm and loss of every pair."""
-        pairs = [measures(found) for found in self.each_pair(reading)]
-        return stacked(pairs).assign(texts=self.texts(reading))
+        return self.stacked(reading, [measures(found) for found in self.each_pair(reading)])
 
-    def texts(self, reading: Any) -> int:
-        """Return the number of texts in the input set."""
-        return len(reading[self.needs()[0]].inputs)
+    def stacked(self, reading: Any, pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
+        """Return the numbers of all pairs along ``pair``, and the number of texts."""
+        found = xr.Dataset(along("pair", pairs), coords={"pair": np.arange(len(pairs))})
+        return found.assign(texts=len(reading[self.needs()[0]].inputs))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add median and 90 % point over pairs of everything measured, with their intervals."""
@@ -193,14 +193,6 @@ def measures(found: updates.Commutator) -> dict[str, float]:
         "gradient_norm": float(np.sqrt(first * second)),
         "loss": (found.loss_a + found.loss_b) / 2,
     }
-
-
-def stacked(pairs: Sequence[Mapping[str, float]]) -> xr.Dataset:
-    """Return the numbers of all pairs along ``pair``."""
-    return xr.Dataset(
-        {name: ("pair", np.array([p[name] for p in pairs])) for name in pairs[0]},
-        coords={"pair": np.arange(len(pairs))},
-    )
 
 
 def over_pairs(values: xr.DataArray, name: str, random_state: int) -> dict[str, Any]:

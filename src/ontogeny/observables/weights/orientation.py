@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 import xarray as xr
-from scipy.stats import false_discovery_control
 
 from ... import capture, geometry
+from ...dynamics.multiple import false_discovery
 from ...errors import ArgumentError, check_whole
 from ...figures import Figure, Heatmap, Section, attach
 from ...needs import Need, Weights
@@ -260,10 +260,7 @@ def _compared(bases: Sequence[np.ndarray], null: Null) -> dict[str, np.ndarray]:
 
 def _corrected(p_values: np.ndarray) -> np.ndarray:
     """Return Benjamini and Hochberg's p-values; the last two dimensions hold every pair twice."""
-    known = _pairs(p_values)
-    corrected = np.full(p_values.shape, np.nan)
-    if known.any():
-        corrected[known] = false_discovery_control(p_values[known])
+    corrected = false_discovery(np.where(_pairs(p_values), p_values, np.nan))
     return np.fmax(corrected, np.swapaxes(corrected, -1, -2))
 
 

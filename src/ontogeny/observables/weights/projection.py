@@ -16,7 +16,7 @@ from ...figures import Section
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import Run
-from .commutators import Commutators, measures, stacked
+from .commutators import Commutators, measures
 
 VECTORS = ("commutator", "gradient", "difference of gradients")
 BASES = ("run so far", "whole run")
@@ -151,7 +151,7 @@ class Projection(Commutators):
         for found in self.each_pair(reading):
             pairs.append(measures(found))
             tally.add(found)
-        return stacked(pairs).assign(texts=self.texts(reading)).merge(tally.result())
+        return self.stacked(reading, pairs).merge(tally.result())
 
     def _bases(
         self, state: xr.Dataset, blocks: Sequence[str], end: int

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ... import geometry
+from ...dynamics.multiple import false_discovery
 from ...errors import ArgumentError, check_number, check_whole
 from ...figures import Figure, Section
 from ...needs import Need, Weights
@@ -27,7 +28,7 @@ class WeightRank(Observable):
 
     Beside it four nulls: random walks with the same step lengths, the same increments in random
     order with their permutation p-value, walks with the same increment cosine per lag, and a line
-    with noise. And what does tell learning from a walk: net drift ratio, rank and participation
+    with noise. And what distinguishes learning from a walk: net drift ratio, rank and participation
     ratio of the increments, energy of later displacement inside the early components, and the rank
     of what was learned, W_T − W_0, beside that of a Gaussian matrix.
 
@@ -192,11 +193,14 @@ class WeightRank(Observable):
         return np.unique(np.geomspace(3, count, min(_WINDOWS, count - 2)).round().astype(int))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Correct the p-values over blocks; add means by kind, and the distances of modules."""
+        """Correct the p-values over blocks; add means by kind, and the distances of modules.
+
+        A correction of the family-wise error would ask each matrix for more draws than it has.
+        """
         kinds = [_kind(str(block)) for block in data.block.values]
         data = data.assign(
-            p_corrected=("block", _corrected(data.p_lower.values)),
-            p_early_corrected=("block", _corrected(data.p_early.values)),
+            p_corrected=("block", false_discovery(data.p_lower)),
+            p_early_corrected=("block", false_discovery(data.p_early)),
         )
         growing = [name for name in data.data_vars if str(name).startswith("growing_")]
         by_kind = data[growing].assign_coords(block=kinds).groupby("block").mean()
@@ -270,20 +274,6 @@ def _by_module(to_last: xr.DataArray) -> xr.DataArray:
     order = [m for m in dict.fromkeys(modules) if m in set(squares.block.values)]
     distance = (squares**0.5).sel(block=order).rename(block="layer")
     return distance.transpose("layer", "step")
-
-
-def _corrected(p_values: np.ndarray) -> np.ndarray:
-    """Return Benjamini and Hochberg's p-values over the blocks; NaN stays NaN.
-
-    A correction of the family-wise error would ask each matrix for more draws than it has.
-    """
-    from scipy.stats import false_discovery_control
-
-    corrected = np.full(len(p_values), np.nan)
-    known = np.isfinite(p_values)
-    if known.any():
-        corrected[known] = false_discovery_control(p_values[known])
-    return corrected
 
 
 def _kind(block: str) -> str:

@@ -151,7 +151,7 @@ def separating(variance: float) -> NumberTable:
     many = "directions"
     return NumberTable(
         "separating",
-        "What tells learning from a random walk",
+        "What distinguishes learning from a random walk",
         (
             ("snapshots", "snapshots used", "snapshots", "snapshots"),
             (
