@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 from helpers.paths import GUIDES
 
 GUIDE = GUIDES / "supervised-concepts.md"
@@ -14,5 +16,6 @@ def test_the_guide_runs(capsys):
     assert names["reviews"].balance == {0: 2, 1: 2}
     assert abs(names["cav"].direction_).argmax() == 3
     assert names["data"].sizes["layer"] == 3
-    assert names["latex"].startswith(r"\begin{tabular}{lrrr}")
+    for name in ("difference", "sum_difference", "sigma_aware_sum"):
+        np.testing.assert_allclose(names["again"][name], names["table"][name])
     capsys.readouterr()

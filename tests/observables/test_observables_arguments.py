@@ -159,6 +159,7 @@ RULES_OF = {
         "init": among("seeded", "reference", "chain"),
         "keep_codes": flag,
     },
+    "similarity": {"measures": several(among("cka", "svcca", "pwcca"), 1)},
     "concept-distances": {"measures": several(among(*MEASURES), 1)},
     "concept-tracks": {
         "threshold": optional(number(lambda v: 0 <= v <= 1)),

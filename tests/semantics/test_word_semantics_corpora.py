@@ -149,7 +149,7 @@ def test_context_logits_refuse_what_cannot_be_read():
         (np.array([1, 2]), {}, "contexts must be"),
         (np.array([[1], [-1]]), {}, "context 1 has no token"),
         (np.array([[1]]), {"left": np.array([1])}, "mask_token_id"),
-        (np.array([[1]]), {"left": np.array([2]), "mask_token_id": 3}, "left must say"),
+        (np.array([[1]]), {"left": np.array([2]), "mask_token_id": 3}, "left must give"),
     ):
         with pytest.raises(ArgumentError, match=word):
             capture.context_logits(model, contexts, np.arange(3), **options)

@@ -152,6 +152,12 @@ class Observable(abc.ABC):
     ``x_low``, ``x_high``, ``x_stderr`` and the rows of the chart need none.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep `label` a keyword where a class declares it again: it would come first otherwise."""
+        super().__init_subclass__(**options)
+        if cls.__dict__.get("__annotations__", {}).pop("label", None) and "label" in cls.__dict__:
+            del cls.label
+
     def __post_init__(self) -> None:
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         for name, value in as_fields(type(self), given).items():
