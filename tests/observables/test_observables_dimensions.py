@@ -14,7 +14,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.observables import Concepts, EffectiveDimensions, IntrinsicDimension
 from ontogeny.observables.activations.dimensions import _isotropic, _measures
 from ontogeny.observables.base import dataset
-from ontogeny.summary import Units
+from ontogeny.summary import Units, named
 
 MEASURES = [q.name for q in EffectiveDimensions.quantities]
 
@@ -281,5 +281,6 @@ def test_a_single_finished_step_is_refused_by_name():
 
 def test_standard_errors_are_named_so():
     names = IntrinsicDimension("concepts-ica").names()
-    assert names["early_stderr"] == ("early window, standard error", "dimensions")
+    error = named(xr.Dataset({"early_stderr": 0.1}), names).early_stderr
+    assert error.attrs == {"long_name": "early window, standard error", "units": "dimensions"}
     assert not any(name.endswith("_sd") for name in names)
