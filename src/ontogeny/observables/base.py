@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -155,8 +156,10 @@ class Observable(abc.ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Keep `label` a keyword where a class declares it again: it would come first otherwise."""
         super().__init_subclass__(**options)
-        if cls.__dict__.get("__annotations__", {}).pop("label", None) and "label" in cls.__dict__:
-            del cls.label
+        if inspect.get_annotations(cls).get("label"):
+            del cls.__annotations__["label"]
+            if "label" in cls.__dict__:
+                del cls.label
 
     def __post_init__(self) -> None:
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}

@@ -60,7 +60,7 @@ def average_node(
     }
     first = next(iter(found.values()))[0]
     quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
-    special = list(observable.figures(first, {}))
+    special = [*observable.figures(first, {}), *(t.figure(first) for t in observable.tables)]
     if observable.kind == "commutators":
         special.append(_AGAINST_LOSS)
     drawn = [*default_figures(first, quantities), *special]
@@ -69,7 +69,7 @@ def average_node(
     below = _below(runs) if observable.kind == "weight-rank" else []
     return mean_of_seeds(
         {label: [_numbers(node, names) for node in nodes] for label, nodes in found.items()},
-        quantities,
+        [quantity for quantity in quantities if quantity.name in names],
         dataclasses.replace(section, source=source),
         figures=special,
         words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
