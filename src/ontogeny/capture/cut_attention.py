@@ -42,7 +42,7 @@ def cut_attention(model: nn.Module, k: int) -> Iterator[None]:
 
     Examples
     --------
-    >>> from ontogeny.training import MarkerRun
+    >>> from ontogeny.reproduce.training import MarkerRun
     >>> model, ids = MarkerRun.demo().model(), torch.zeros(1, 16, dtype=torch.long)
     >>> with torch.no_grad(), cut_attention(model, 16):
     ...     whole = model(ids).logits
