@@ -216,13 +216,23 @@ class Measured:
         nulls
             As above.
 
+        Raises
+        ------
+        ArgumentError
+            If the shapes differ, or there is no row.
+
         Examples
         --------
         >>> Measured.mean([1.0, 3.0, 5.0], texts=[0, 0, 7]).of_text
         ('text', array([2., 5.]))
         """
-        rows = np.asarray(values, dtype=np.float64)
-        _, text = np.unique(np.asarray(texts), return_inverse=True)
+        rows, of_row = np.asarray(values, dtype=np.float64), np.asarray(texts)
+        if rows.ndim != 1 or not len(rows) or rows.shape != of_row.shape:
+            raise ArgumentError(
+                "values and texts must hold one number for each row, and at least one; got shapes "
+                f"{rows.shape} and {of_row.shape}."
+            )
+        _, text = np.unique(of_row, return_inverse=True)
         counts = np.bincount(text)
         return cls(
             float(rows.mean()),

@@ -8,7 +8,7 @@ import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
-from ontogeny.quantities import Quantity
+from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary import (
     MEASURABLE,
     change_floor,
@@ -269,3 +269,9 @@ def test_a_null_of_many_draws_may_be_missing_at_steps():
     data = series(np.ones(4), x_null=(("step", "draw"), draws))
     found = null_bands(data, Quantity("x", "loss", nulls={"null": "chance"}))
     assert np.isfinite(found.x_null_low).all() and (found.x_null_low < found.x_null_high).all()
+
+
+@pytest.mark.parametrize(("values", "texts"), [([1.0, 2.0], [0]), ([], []), ([[1.0]], [[0]])])
+def test_a_mean_needs_one_text_for_each_row(values, texts):
+    with pytest.raises(og.errors.ArgumentError, match="one number for each row"):
+        Measured.mean(values, texts)
