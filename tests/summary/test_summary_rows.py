@@ -213,7 +213,7 @@ def test_labels_and_titles_may_hold_braces(label, last):
     assert (f"The loss of {label} fell in both layers from 8 to 4;" in words) == (last == 4)
     by_title = replace(quantity, rows="{set}", subject="")
     alone = judged(data.isel(layer=0, drop=True), by_title)
-    assert "The loss of {t}: " in " ".join(statements(alone, [by_title]))
+    assert "The loss of {t}" in " ".join(statements(alone, [by_title]))
     leading = replace(quantity, rows="{layer}", subject="{layer}: the loss")
     words = " ".join(statements(judged(data.isel(set=0, drop=True), leading), [leading]))
     assert ("the layers: the loss: no change" in words) == (last == 8)
@@ -262,7 +262,13 @@ def test_rows_that_are_no_layers_are_called_series(last):
     for quantity, own in ((both, data), (sets, data.isel(layer=0, drop=True))):
         words = " ".join(statements(judged(own, quantity), [quantity]))
         count = judged(own, quantity).sizes["row"]
-        assert (f"any of {count} series" if last == 8 else f"in all {count} series" if count > 2 else "in both series") in words
+        assert (
+            f"any of {count} series"
+            if last == 8
+            else f"in all {count} series"
+            if count > 2
+            else "in both series"
+        ) in words
 
 
 @pytest.mark.filterwarnings("error")

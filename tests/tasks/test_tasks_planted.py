@@ -72,7 +72,7 @@ def test_concepts_and_activations_are_called_developed_where_they_are(kind, tmp_
     observables = [Concepts("svd", n_concepts=6, layers="layers.*"), ActivationDecay("layers.*")]
     result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
     for node in ("concepts-svd", "activation-decay"):
-        assert result[node].developed.values.tolist() == [run.develops] * 2
+        assert result[node].changed.values.tolist() == [run.develops] * 2
 
 
 @pytest.mark.parametrize(
