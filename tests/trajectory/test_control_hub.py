@@ -94,7 +94,7 @@ def test_a_download_fetches_all_that_the_selected_steps_are_made_of(hub, tmp_pat
 
 
 @pytest.mark.usefixtures("fresh")
-@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["turned", "walk"])
 def test_bounded_revisions_stay_bounded(hub, tmp_path, kind, most):
     control, there = opened(hub, tmp_path).control(kind), expected(kind)
@@ -102,11 +102,11 @@ def test_bounded_revisions_stay_bounded(hub, tmp_path, kind, most):
         for step in prefetch.steps:
             with prefetch.use(step) as checkpoint:
                 assert same(dict(checkpoint.model().state_dict()), there[step])
-                assert len(snapshots(tmp_path)) <= most + 1
+                assert len(snapshots(tmp_path)) <= max(most, 2)
         skeleton = prefetch.trajectory.skeleton()
         for step in (4, 0, 5):
             assert same(dict(skeleton.load(step).state_dict()), there[step])
-            assert len(snapshots(tmp_path)) <= most + 1
+            assert len(snapshots(tmp_path)) <= max(most, 2)
     assert snapshots(tmp_path) == set()
 
 
@@ -151,7 +151,7 @@ def test_processes_that_read_at_once_keep_to_the_bound(hub, tmp_path):
     pool = multiprocessing.get_context("spawn").Pool(2)
     with Prefetch(control, [], max_revisions=2) as prefetch, pool:
         tasks = [(prefetch.trajectory, tmp_path, step) for step in STEPS]
-        assert max(pool.starmap(hub_readers.read, tasks)) <= 3
+        assert max(pool.starmap(hub_readers.read, tasks)) <= 2
     assert snapshots(tmp_path) == set()
 
 

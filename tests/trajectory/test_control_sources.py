@@ -53,6 +53,12 @@ def mixtral():
     return transformers.MixtralForCausalLM(config)
 
 
+def readout():
+    from ontogeny.reproduce.training.readout_model import ReadoutConfig, ReadoutTransformer
+
+    return ReadoutTransformer(ReadoutConfig(num_labels=5))
+
+
 class Own(nn.Module):
     """Tied weights and a buffer."""
 
@@ -67,7 +73,7 @@ class Own(nn.Module):
         return self.head(self.norm(self.embed(input_ids)))
 
 
-FAMILIES = [gpt2, gpt_neox, llama, bert, eurobert, mixtral, Own]
+FAMILIES = [gpt2, gpt_neox, llama, bert, eurobert, mixtral, readout, Own]
 
 
 def opened(folder, build, models):
