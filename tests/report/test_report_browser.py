@@ -313,8 +313,8 @@ def test_figures_out_of_sight_are_drawn_when_the_browser_is_idle(visit):
 
 def test_no_development_is_said_plainly(visit):
     page = visit("still", examples.still_tree)
-    assert page.inner_text("#verdict h2") == "No development"
-    assert page.get_attribute("#verdict", "data-developed") == "0"
+    assert page.inner_text("#verdict h2") == "No change above chance and noise"
+    assert page.get_attribute("#verdict", "data-changed") == "0"
 
 
 def test_phone_has_a_menu_and_no_sideways_scroll(visit):

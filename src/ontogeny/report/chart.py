@@ -138,12 +138,13 @@ def _legend(canvas: Canvas, controlled: bool) -> None:
         x += 28 + 11.5 * em
         canvas.whisker(x, y - 4, x + 13, x + 26)
         canvas.text(x + 32, y, "half-change step, with interval", "note")
-        x += 32 + 14.6 * em
+        x += 32 + 15.2 * em
     else:
-        x += 28 + 11 * em
+        x += 28 + 11.6 * em
     if controlled:
         canvas.open_whisker(y - 4, [x, x + 18])
-        canvas.text(x + 26, y, "of controls", "note")
+        words = "controls’ half-change step" if layout.narrow else "of controls"
+        canvas.text(x + 26, y, words, "note")
     if not layout.narrow:
         canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8

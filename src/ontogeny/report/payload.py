@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,9 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         for relative in [drawable.relative_name(name)]
     }
     steps = [n for b in getattr(figure, "boundaries", ()) for n in (b.step, b.low, b.high) if n]
+    bands = [asdict(band) | {"control": band.control} for band in getattr(figure, "bands", ())]
     return figure.to_dict() | {
+        "bands": bands,
         "id": drawable.id,
         "node": drawable.node.id,
         "file": drawable.file_stem,

@@ -15,6 +15,10 @@ STATES = {
     "learned": ("Learned", "learned"),
     "beyond": ("Changed beyond its motion", "changed beyond its motion"),
     "within": ("Changed, no more than controls", "changed, no more than controls"),
+    "compared with too few": (
+        "Changed; too few control runs to compare with",
+        "changed; too few control runs to compare with",
+    ),
     "uncontrolled": ("Changed; no control was run", "changed; no control was run"),
     "few": ("Too few checkpoints to judge", "too few checkpoints to judge"),
     "unmeasured": ("Not judged: its noise was not measured", "not judged, noise not measured"),
@@ -114,16 +118,18 @@ def record(row: Row) -> list[Any]:
 
 
 def values_words(first: float, last: float, between: str = " to ") -> str:
-    """Return two values with as many digits as show their difference to a hundredth.
+    """Return two values with three digits, and more where their difference is small.
 
     Examples
     --------
-    >>> values_words(8.3441, 5.0211), values_words(8.34, float("nan"))
-    ('8.34 to 5.02', '')
+    >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
+    ('8.34 to 5.02', '0.9100 to 0.9123', '')
     """
     if not (math.isfinite(first) and math.isfinite(last)):
         return ""
-    shown = abs(last - first) / 10 or math.nan
+    largest = max(abs(first), abs(last))
+    shown = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
+    shown = min(shown, abs(last - first) or shown)
     return between.join(number(value, shown) for value in (first, last))
 
 

@@ -71,8 +71,8 @@ class Row:
 
     @property
     def controlled(self) -> bool:
-        """Whether it was also measured in control runs."""
-        return bool(self.controls)
+        """Whether it was compared with control runs: measured in them, and in enough of them."""
+        return bool(self.controls) and (math.isfinite(self.p_control) or self.beyond)
 
     @property
     def state(self) -> str:
@@ -85,7 +85,9 @@ class Row:
             return "learned" if self.learned else "beyond"
         if not self.changed:
             return "none"
-        return "within" if self.controlled else "uncontrolled"
+        if self.controlled:
+            return "within"
+        return "compared with too few" if self.controls else "uncontrolled"
 
 
 NUMBERS = (

@@ -9,7 +9,7 @@ from .row_words import half_words
 from .rows import Row
 from .sentences import mid_sentence
 
-_STRONG = ("learned", "beyond", "uncontrolled")
+_STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
 _NARROW = 2.0
 """Most by which the upper end of an interval may exceed the lower one for a row to be named."""
 

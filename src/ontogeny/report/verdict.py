@@ -52,7 +52,8 @@ class Verdict:
 def verdict(content: Content) -> Verdict:
     """Say what was learned and what changed, from what to what, and how sure that is."""
     rows = judged(content.rows)
-    fair = [row for row in rows if row.judgeable]
+    enough = len(content.steps) >= MIN_STEPS
+    fair = [row for row in rows if row.judgeable and enough]
     heading, lead, named = _headline(content, rows, fair)
     return Verdict(
         heading,
@@ -83,7 +84,9 @@ def _headline(
     changed = [row for row in fair if row.changed]
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
-    heading = f"{_counted(changed, fair)} changed; no control was run"
+    few = any(row.controls for row in fair)
+    why = "too few control runs to compare with" if few else "no control was run"
+    heading = f"{_counted(changed, fair)} changed; {why}"
     return (
         heading,
         _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed)),
@@ -101,7 +104,7 @@ def _against_controls(
         others = [row for row in controlled if not row.learned]
         heading = "; ".join(filter(None, [_learned_words(learned), _further(others)]))
         shown = _first_of_each(learned)[:2]
-        lead = [*map(_course, shown), order_sentence(controlled), _settled(learned)]
+        lead = [*map(_course, shown), _settled(learned), order_sentence(controlled)]
         return heading, _sentences(*lead), (*shown, *ordered_rows(controlled))
     if able:
         shown = _first_of_each(able)[:2]
@@ -109,7 +112,8 @@ def _against_controls(
         return "Nothing here was learned", _sentences(*lead), shown
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
-    ends = f"{_beyond_count(controlled)} changed beyond {_their(controlled)} motion"
+    beyond = sum(row.beyond for row in controlled)
+    ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {_its(beyond)} motion"
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
 
 
@@ -135,15 +139,10 @@ def _further(others: Sequence[Row]) -> str:
     return f"{many} of {len(others):,} further quantities changed beyond {_its(beyond)} motion"
 
 
-def _beyond_count(rows: Sequence[Row]) -> str:
-    beyond = sum(row.beyond for row in rows)
-    return f"{beyond:,} of {plural_of(len(rows))}"
-
-
 def _beyond_sentence(rows: Sequence[Row]) -> str:
     """Say how many rows changed, and how many of them by more than controls."""
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
-    words = f"{changed:,} of {plural_of(len(rows))} changed"
+    words = f"{changed:,} of {_quantities(len(rows))} changed"
     if not changed:
         return f"{words}."
     return (
@@ -151,16 +150,11 @@ def _beyond_sentence(rows: Sequence[Row]) -> str:
     )
 
 
-def _their(rows: Sequence[Row]) -> str:
-    return "its" if len(rows) == 1 else "their"
-
-
 def _its(count: int) -> str:
     return "their" if count > 1 else "its"
 
 
-def plural_of(count: int) -> str:
-    """Return a number of quantities."""
+def _quantities(count: int) -> str:
     return f"{count:,} {'quantity' if count == 1 else 'quantities'}"
 
 
@@ -182,11 +176,11 @@ def _course(row: Row) -> str:
     means = [mean([getattr(c, end) for c in row.controls]) for end in ("first_value", "last_value")]
     if controls := values_words(*means):
         words += f"; in control runs it went from {controls}"
-    if half := half_words(row):
+    if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half its {of} was over by step {half}"
         if steps := control_half_words(row):
-            words += f", that of controls by step {steps}"
+            words += f", in controls by step {steps}"
     return f"{words}."
 
 
@@ -215,10 +209,7 @@ def _nothing(rows: Sequence[Row]) -> str:
     subject = f"None of the {len(rows):,} quantities measured here changed"
     if len(rows) == 1:
         subject = f"{sentence_start(rows[0].name)} did not change"
-    return (
-        f"{subject} by more than refitting and resampling change it, in an order over the steps "
-        "that chance would rarely give."
-    )
+    return f"{subject} by more than refitting, other texts or chance would give."
 
 
 def _settled(rows: Sequence[Row]) -> str:
@@ -246,7 +237,7 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row]) -> list[str]:
         whole = all(math.isfinite(row.p_uncorrected) for row in fair)
         over = "over the whole page" if whole else "within each section"
         level = f" at α = {ALPHA:g}, p corrected by Holm’s method {over}"
-        borne_out = all(row.p_value <= ALPHA for row in fair if row.changed)
+        borne_out = all(row.p_value <= ALPHA for row in fair if row.changed and not row.beyond)
         said.append(f"{words}{level if borne_out else ''}.")
     left = [row for row in rows if not row.judgeable]
     few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
@@ -265,7 +256,8 @@ def _controls(content: Content) -> list[str]:
     said = [f"Control runs, which move as far: {names}."]
     without = sum(r.judgeable and not r.controlled for r in judged(content.rows))
     if without:
-        said.append(f"{plural(without, 'row')} were not measured in them and are not counted.")
+        verb = "was" if without == 1 else "were"
+        said.append(f"{plural(without, 'row')} {verb} not compared with them.")
     return said
 
 

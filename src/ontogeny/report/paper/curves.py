@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -85,13 +85,22 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     return found
 
 
+def _band_look(view: FigureView, k: int) -> dict[str, Any]:
+    """Return how a band is drawn; that of control runs is lighter, with dotted edges."""
+    grey = view.base["null"]
+    if view.figure.bands[k].control:
+        return {"facecolor": to_rgba(grey, 0.16), "edgecolor": grey, "linewidth": 0.8,
+                "linestyle": ":"}  # fmt: skip
+    return {"color": grey, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
+
+
 def _draw_panel(
     axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
 ) -> None:
     places = view.axis("x").places(view.scale)
     grey = view.base["null"]
     for k, (low, high) in enumerate(bands):
-        axes.fill_between(places, low, high, color=grey, alpha=_BAND_ALPHAS[k % 2], linewidth=0)
+        axes.fill_between(places, low, high, **_band_look(view, k))
         if np.array_equal(low, high, equal_nan=True):
             axes.plot(places, low, color=grey, linewidth=1.4, zorder=1)
     values, *ends = lines
@@ -163,7 +172,7 @@ def _apart(heights: list[float], gap: float) -> list[float]:
 def _legend(view: FigureView, axes: Axes) -> list[Any]:
     """Name the bands and the marks that stand in the first panel."""
     handles: list[Any] = [
-        Patch(color=view.base["null"], alpha=_BAND_ALPHAS[k % 2], linewidth=0, label=band.label)
+        Patch(**_band_look(view, k), label=band.label)
         for k, band in enumerate(view.figure.bands)
         if band.label
     ]
