@@ -47,13 +47,19 @@ def with_controls(
     found = {}
     for quantity in quantities:
         name = quantity.name
-        known = {run: node[name] for run, node in controls.items() if name in node}
-        if name not in data or "step" not in data[name].dims or not known:
+        known = {
+            run: node[name]
+            for run, node in controls.items()
+            if name in node and "step" in node[name].dims
+        }
+        if not known:
             continue
         pieces = [value.drop_attrs().reindex(step=data.step) for value in known.values()]
         stacked = xr.concat(pieces, dim="run", join="outer", coords="minimal")
         stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
-        found[f"{name}_{CONTROL}"] = stacked.reindex_like(data[name].isel(step=0, drop=True))
+        if name in data:  # and not only after what follows from several steps
+            stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
+        found[f"{name}_{CONTROL}"] = stacked
     return data.assign(found) if found else data
 
 
@@ -136,7 +142,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        Over rows: ``p_change`` and ``p_half``, two-sided.
+        Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
     change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
@@ -147,7 +153,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     for rows in rows_of_quantities(data):
         p_change[rows] = _predicted(run_change[rows], change[rows], kinds)
         p_half[rows] = _predicted(run_half[rows], half[rows], kinds)
-    return {"p_change": p_change, "p_half": p_half}
+    return {"change": p_change, "half": p_half}
 
 
 def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
