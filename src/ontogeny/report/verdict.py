@@ -143,11 +143,10 @@ def _beyond_sentence(rows: Sequence[Row]) -> str:
     """Say how many rows changed, and how many of them by more than controls."""
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
     words = f"{changed:,} of {_quantities(len(rows))} changed"
-    if not changed:
-        return f"{words}."
-    return (
-        f"{words}, {'none' if not beyond else f'{beyond:,}'} of them beyond {_its(beyond)} motion."
-    )
+    if not changed or beyond == changed:
+        return f"{words}{f', beyond {_its(beyond)} motion' if changed else ''}."
+    some = f"{beyond:,}" if beyond else "none"
+    return f"{words}, {some} of them beyond {_its(beyond)} motion."
 
 
 def _its(count: int) -> str:
@@ -172,7 +171,10 @@ def _course(row: Row) -> str:
     ends = values_words(row.first_value, row.last_value)
     if not verb or not ends:
         return ""
+    verb = verb if row.changed else "went"
     words = " ".join(filter(None, [f"{sentence_start(owner(row))} {verb} from {ends}", row.units]))
+    if not row.changed:
+        words += ", no more than chance and noise would give"
     means = [mean([getattr(c, end) for c in row.controls]) for end in ("first_value", "last_value")]
     if controls := values_words(*means):
         words += f"; in control runs it went from {controls}"

@@ -50,7 +50,7 @@ def draw_curves(view: FigureView) -> Figure:
         if direct and i in frame.last_in_rows:
             _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
     frame.name_axes(view.axis_words("x"), view.value_words)
-    frame.legend(_legend(view, frame.axes[0]))
+    frame.legend(_legend(view, frame.axes[0], bands[0]))
     if view.dimension("series") is not None and not direct:
         _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
     return frame.figure
@@ -101,8 +101,10 @@ def _draw_panel(
     grey = view.base["null"]
     for k, (low, high) in enumerate(bands):
         axes.fill_between(places, low, high, **_band_look(view, k))
-        if np.array_equal(low, high, equal_nan=True):
+        if _flat((low, high)):
             axes.plot(places, low, color=grey, linewidth=1.4, zorder=1)
+            others = [other[0] for n, other in enumerate(bands) if n != k and _flat(other)]
+            _name_line(axes, places, low, others, view.figure.bands[k].label, view)
     values, *ends = lines
     for s, (colour, dash) in enumerate(view.looks("series")):
         if ends:
@@ -119,6 +121,36 @@ def _draw_panel(
         )  # fmt: skip
     if not np.isfinite(values).any():
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
+
+
+def _flat(band: Any) -> bool:
+    """Return whether a band is a line."""
+    return bool(np.array_equal(*band, equal_nan=True))
+
+
+def _name_line(
+    axes: Axes,
+    places: np.ndarray,
+    line: np.ndarray,
+    others: Sequence[np.ndarray],
+    label: str,
+    view: FigureView,
+) -> None:
+    """Write the name of a null without width over its right end: several look alike in a legend.
+
+    It stands under the line where another one lies close above it.
+    """
+    known = np.flatnonzero(np.isfinite(line))
+    if not len(known):
+        return
+    low, high = axes.get_ylim()
+    above = [other[known[-1]] - line[known[-1]] for other in others]
+    under = any(0 < gap < 0.1 * (high - low) for gap in above)
+    axes.annotate(
+        label, (places[known[-1]], line[known[-1]]), xytext=(0, -2 if under else 1), ha="right",
+        va="top" if under else "bottom", textcoords="offset points", fontsize=0.9 * FONT,
+        color=view.base["ink-2"],
+    )  # fmt: skip
 
 
 def _lonely(values: np.ndarray) -> np.ndarray:
@@ -169,12 +201,12 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return moved
 
 
-def _legend(view: FigureView, axes: Axes) -> list[Any]:
-    """Name the bands and the marks that stand in the first panel."""
+def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
+    """Name the bands and the marks that stand in the first panel; lines are named beside them."""
     handles: list[Any] = [
         Patch(**_band_look(view, k), label=band.label)
         for k, band in enumerate(view.figure.bands)
-        if band.label
+        if band.label and not _flat(bands[k])
     ]
     if view.figure.reference:
         words = view.figure.reference_label
