@@ -139,11 +139,16 @@ def mean(values: Sequence[float]) -> float:
     return float(np.mean(known)) if known else math.nan
 
 
+def control_ends(row: Row) -> tuple[float, float]:
+    """Return the mean over controls of first and of last values, NaN where there are none."""
+    first, last = ([getattr(c, f"{end}_value") for c in row.controls] for end in ("first", "last"))
+    return mean(first), mean(last)
+
+
 def _control_facts(row: Row) -> list[str]:
     """Say what the controls do, their values first."""
     told = []
-    means = [mean([getattr(c, end) for c in row.controls]) for end in ("first_value", "last_value")]
-    if ends := values_words(*means, between=" → "):
+    if ends := values_words(*control_ends(row), " → "):
         count = len(row.controls)
         told.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
     if steps := control_half_words(row):

@@ -116,8 +116,8 @@ def read_rows(
     labels, layers = (list(map(plain_text, column(name, ""))) for name in ("row", "row_layer"))
     known = [layer for layer in layers if layer]
     short = dict(zip(known, short_names(known), strict=True))
-    numbers = {name: column(name) for name in NUMBERS}
-    verdicts = _verdicts(data, count)
+    numbers = {name: np.asarray(column(name), dtype=float) for name in NUMBERS}
+    fields: dict[str, Any] = {**numbers, **_verdicts(data, count)}
     progress = data["progress"].values.astype(float)
     distinct = data["distinct"].values if "distinct" in data else np.isfinite(progress)
     names = column("row_quantity", "")
@@ -136,8 +136,7 @@ def read_rows(
             distinct=distinct[i].astype(bool),
             within_null=_within_null(data, str(names[i]), layers[i], bands or {}),
             controls=controls[i],
-            **{name: bool(values[i]) for name, values in verdicts.items()},
-            **{name: float(values[i]) for name, values in numbers.items()},
+            **{name: values[i].item() for name, values in fields.items()},
         )
         for i in range(count)
     ]

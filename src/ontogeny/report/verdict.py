@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .content import Content
 from .formats import plural, step_text
-from .row_words import control_half_words, direction, half_words, mean, values_words
+from .row_words import control_ends, control_half_words, direction, half_words, values_words
 from .rows import Row, judged
 from .sentences import CLAIMED_LEAD, claims_sentence, mid_sentence, sentence_start
 from .timing import order_sentence, ordered_rows, owner
@@ -175,8 +175,7 @@ def _course(row: Row) -> str:
     words = " ".join(filter(None, [f"{sentence_start(owner(row))} {verb} from {ends}", row.units]))
     if not row.changed:
         words += ", no more than chance and noise would give"
-    means = [mean([getattr(c, end) for c in row.controls]) for end in ("first_value", "last_value")]
-    if controls := values_words(*means):
+    if controls := values_words(*control_ends(row)):
         words += f"; in control runs it went from {controls}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"

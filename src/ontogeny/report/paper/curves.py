@@ -125,7 +125,7 @@ def _draw_panel(
 
 def _flat(band: Any) -> bool:
     """Return whether a band is a line."""
-    return bool(np.array_equal(*band, equal_nan=True))
+    return bool(np.array_equal(band[0], band[1], equal_nan=True))
 
 
 def _name_line(
