@@ -19,6 +19,7 @@ from ..errors import ArgumentError, NonFiniteError
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
+PAGE = 100  # tests that random orders are enough for, where nothing is known of others
 CHUNK = 2**22  # numbers held at a time: 32 MiB
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
@@ -28,13 +29,16 @@ def step_order_test(
     n_permutations: int = 9999,
     random_state: int = 0,
     alpha: float = 0.01,
+    *,
+    n_tests: int | None = None,
 ) -> np.ndarray:
     """Return p-values of "the values change smoothly with the step" against any order of steps.
 
     One-sided towards smooth series: trends, sigmoids, bumps, random walks. A series of independent
-    noise has uniform p-values, whatever its distribution. Up to 8 steps all orders are enumerated;
+    noise has uniform p-values, whatever its distribution. Noise with memory is smooth as well: see
+    `trend_test`. Up to 8 steps all orders are enumerated;
     beyond, random ones are drawn, more for those series that need them to stay below
-    `alpha` after a correction for the number of series (up to ``max(99_999, series / alpha)``).
+    `alpha` after a correction for the number of tests (up to ``max(99_999, tests / alpha)``).
 
     Parameters
     ----------
@@ -46,6 +50,8 @@ def step_order_test(
         Seed of the orders; all series see the same ones.
     alpha
         Level with which the caller will compare the corrected p-values.
+    n_tests
+        Number of tests that the p-values will be corrected for; default: the series given.
 
     Returns
     -------
@@ -85,13 +91,52 @@ def step_order_test(
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
-    needed = _draws_for(int(np.sum(counts >= FEWEST_STEPS)), n_permutations, alpha)
+    tests = int(np.sum(counts >= FEWEST_STEPS)) if n_tests is None else n_tests
+    needed = _draws_for(tests, n_permutations, alpha)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
         kept = rows[chosen]
         kept = kept[~np.isnan(kept)].reshape(len(chosen), count)
         p_values[chosen] = _p_values(kept, n_permutations, needed, alpha, random_state)
     return p_values.reshape(series.shape[:-1])
+
+
+def smallest_p(n_usable: ArrayLike) -> np.ndarray:
+    """Return the smallest p-value that the order of so many steps can have.
+
+    Multiplied by the number of tests that are corrected together, it must not exceed the level.
+    Otherwise the steps are too few for a verdict.
+
+    Parameters
+    ----------
+    n_usable
+        Number of usable steps, any shape.
+
+    Returns
+    -------
+    numpy.ndarray
+        The same shape: two of all orders (forwards and backwards), NaN below 6 steps. Beyond 8
+        steps it is 0, because as many orders are drawn as the number of tests needs.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is negative.
+
+    Examples
+    --------
+    >>> 1 / smallest_p([5, 6, 7, 8])
+    array([   nan,   360.,  2520., 20160.])
+    >>> bool(smallest_p(7) * 30 <= 0.01)  # seven checkpoints are too few for thirty rows
+    False
+    """
+    counts = np.asarray(n_usable)
+    if np.any(counts < 0):
+        raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
+    smallest = np.where(counts < FEWEST_STEPS, np.nan, 0.0)
+    for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
+        smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
+    return smallest
 
 
 def _draws_for(series: int, n_permutations: int, alpha: float) -> int:
