@@ -12,7 +12,7 @@ from .half_change import half_change_interval, half_change_step
 from .multiple import holm
 from .order import PAGE, smallest_p, step_order_test
 from .series import checked_steps, checked_values, floors, resolution
-from .trend_test import trend_test
+from .trend_test import trend_p_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,9 @@ class Development:
     changed
         (...,): it moved, and ``p_value <= alpha``.
     judgeable
-        (...,): the noise is known, and with this number of steps ``p_value`` could reach alpha.
-        Where it is False, `changed` is False because nothing can be said.
+        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and the
+        series does not move just as the memory of its reference alone would let it. Where it is
+        False, `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.
     """
@@ -132,7 +133,7 @@ def development(
     n_tests
         Number of tests that `p_uncorrected` will be corrected for together, if more than the series
         given. `judgeable` and the number of random orders are made for it. Default: the series
-        given, and random orders for at least 100 tests.
+        given, and random orders for at least 50 tests.
 
     Returns
     -------
@@ -175,8 +176,10 @@ def development(
     in_order = step_order_test(
         rows, n_permutations, random_state, alpha, n_tests=max(n_tests or PAGE, len(rows))
     )
-    p_uncorrected = np.maximum(in_order, trend_test(steps, values, reference_index).reshape(-1))
+    alone, trend = (p.reshape(-1) for p in trend_p_values(steps, values, reference_index))
+    p_uncorrected = np.maximum(in_order, trend)
     p_value = holm(p_uncorrected)
+    only_memory = (p_value > alpha) & (holm(np.maximum(in_order, alone)) <= alpha)
     final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
     known = np.isfinite(final_noise)
     moved = np.abs(change) > final_noise
@@ -202,7 +205,9 @@ def development(
         smallest_p=possible.reshape(batch),
         moved=moved.reshape(batch),
         changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= alpha)).reshape(batch),
-        judgeable=(known & (np.nan_to_num(possible, nan=1.0) * tests <= alpha)).reshape(batch),
+        judgeable=(
+            known & (np.nan_to_num(possible, nan=1.0) * tests <= alpha) & ~only_memory
+        ).reshape(batch),
         noise_known=known.reshape(batch),
     )
 

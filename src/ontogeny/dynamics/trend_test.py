@@ -1,4 +1,4 @@
-"""Does a series follow a trend or a shift of level, beyond stationary noise with memory?
+"""F-tests of trends and shifts of level, beyond stationary noise with memory.
 
 For each null model (`memory`) the series is whitened, the level projected out, and the share of the
 rest measured that a shape explains: an F-test of generalised least squares, exact for normal noise.
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .memory import NullModel, null_models
+from .memory import JITTER, NullModel, fitted_models, plain_models, reference_models
 from .order import FEWEST_STEPS
 from .series import checked_steps, checked_values
 
 DEGREES = (3, 5)
 SMALLEST_BAND = 8
-JITTER = 1e-10  # keeps nearly equal checkpoints apart in the covariance
+PROMISING = 0.05  # rows with a larger p-value need no fit of their own
 
 
 def trend_test(
@@ -68,19 +68,43 @@ def trend_test(
     >>> bool(p[0] < 1e-4), bool(p[1] > 0.05)
     (True, True)
     """
+    return trend_p_values(steps, values, reference_index)[1]
+
+
+def trend_p_values(
+    steps: ArrayLike, values: ArrayLike, reference_index: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p-values of `trend_test` without and with the memory of the reference.
+
+    A row whose first one alone is small moves as checkpoints do that are close to the reference
+    because they are near in time: it cannot be judged with this reference.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        (...,) each; equal where there is no reference.
+    """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
     rows = series.reshape(-1, len(steps))
     at = _at_reference(values, rows, reference_index)
-    p_values = np.full(len(rows), np.nan)
     usable = ~np.isnan(rows)
+    alone, both = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     alike = np.column_stack([usable, at != 0])
     for kind in np.unique(alike[usable.sum(axis=1) >= FEWEST_STEPS], axis=0):
         chosen = np.flatnonzero((alike == kind).all(axis=1))
         mask, similar = kind[:-1], bool(kind[-1])
         moved = rows[np.ix_(chosen, mask)] - at[chosen, None]
-        p_values[chosen] = _largest(moved, null_models(steps, mask, reference_index, similar))
-    return p_values.reshape(series.shape[:-1])
+        families = _shapes(int(mask.sum()))
+        alone[chosen] = found = _largest(moved, plain_models(steps, mask), families)
+        if reference_index is not None:
+            near = reference_models(steps, mask, reference_index, similar)
+            found = np.maximum(found, _largest(moved, near, families))
+            for i in np.flatnonzero(found <= PROMISING):
+                fitted = fitted_models(moved[i], steps, mask, reference_index, similar)
+                found[i] = max(found[i], *_largest(moved[[i]], fitted, families))
+        both[chosen] = found
+    return alone.reshape(series.shape[:-1]), both.reshape(series.shape[:-1])
 
 
 def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) -> np.ndarray:
@@ -95,9 +119,10 @@ def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) ->
     return np.where(np.abs(there) >= np.max(np.abs(given), axis=1) / 2, there, 0.0)
 
 
-def _largest(rows: np.ndarray, models: list[NullModel]) -> np.ndarray:
+def _largest(
+    rows: np.ndarray, models: list[NullModel], families: tuple[np.ndarray, ...]
+) -> np.ndarray:
     """Return the largest p-value of complete rows (n, T) over the null models."""
-    families = _shapes(rows.shape[1])
     spread = np.ptp(rows, axis=1, keepdims=True)
     rows = rows / np.where(spread > 0, spread, 1.0)
     worst = np.zeros(len(rows))
