@@ -3,8 +3,9 @@
     OMP_NUM_THREADS=1 python benchmarks/changes.py [memory] [power] [coverage] [--families 40]
 
 `memory`: share of families of 24 curves with a changed one, by the trend test alone, where all is
-stationary noise with memory. `power`: share of real developments that are found in such a family. `coverage`: share of
-half-change intervals that hold the step at which the continuous curve crosses half of its change.
+stationary noise with memory. `power`: share of real developments that are found in such a family.
+`coverage`: share of half-change intervals that hold the step at which the continuous curve crosses
+half of its change.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def fitted_models(
 ) -> list[NullModel]:
     """Return the most likely model of distances to a reference, for each clock and kind of value.
 
-    Where there is little noise, the models of `reference_models` are too far apart to hold the mean of
-    distances under any memory. These lie between them, up to a random walk.
+    Where there is little noise, the models of `reference_models` are too far apart to hold the mean
+    of distances under any memory. These lie between them, up to a random walk.
 
     Parameters
     ----------
