@@ -174,7 +174,8 @@ def test_a_row_that_only_the_memory_of_the_reference_explains_is_not_judged():
     points = np.random.default_rng(0).normal(size=(16, 2000)).cumsum(axis=0)
     walk = np.linalg.norm(points - points[-1], axis=1)
     found = development(np.arange(16), walk, 0.01, reference_index=15)
-    assert found.moved and not found.changed and not found.judgeable
+    assert found.moved and not found.changed
+    assert found.only_memory and not found.judgeable
     assert found.half_step_low < found.half_step < found.half_step_high
     plain = development(np.arange(15), walk[:-1], 0.01)
     assert plain.changed and plain.judgeable

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError
 from .half_change import half_change_interval, half_change_step
 from .multiple import holm
-from .order import PAGE, smallest_p, step_order_test
+from .order import PAGE, draws_for, smallest_p, step_order_test
 from .series import checked_steps, checked_values, floors, resolution
 from .trend_test import trend_p_values
 
@@ -44,16 +44,18 @@ class Development:
     p_uncorrected
         (...,): the larger p-value of `step_order_test` and `trend_test`.
     smallest_p
-        (...,): smallest p-value that the number of usable steps allows.
+        (...,): smallest p-value that the number of usable steps, and of random orders, allows.
     moved
         (...,): the change exceeds the floor of the last step; no test. False where that floor is
         unknown.
     changed
         (...,): it moved, and ``p_value <= alpha``.
+    only_memory
+        (...,): it would count as changed if its reference were not one of the checkpoints, but the
+        memory of the reference explains it as well. No verdict is possible with this reference.
     judgeable
-        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and the
-        series does not move just as the memory of its reference alone would let it. Where it is
-        False, `changed` is False because nothing can be said.
+        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and not
+        `only_memory`. Where it is False, `changed` is False because nothing can be said.
     noise_known
         (...,): the floor of the last usable step is known.
     """
@@ -72,6 +74,7 @@ class Development:
     smallest_p: np.ndarray
     moved: np.ndarray
     changed: np.ndarray
+    only_memory: np.ndarray
     judgeable: np.ndarray
     noise_known: np.ndarray
 
@@ -133,7 +136,7 @@ def development(
     n_tests
         Number of tests that `p_uncorrected` will be corrected for together, if more than the series
         given. `judgeable` and the number of random orders are made for it. Default: the series
-        given, and random orders for at least 50 tests.
+        given, and random orders for at least 100 tests.
 
     Returns
     -------
@@ -173,9 +176,8 @@ def development(
     measurable = np.abs(change) > resolution(scale, series).reshape(-1)
     progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
     distinct = np.abs(rows - first[:, None]) > noise
-    in_order = step_order_test(
-        rows, n_permutations, random_state, alpha, n_tests=max(n_tests or PAGE, len(rows))
-    )
+    page = max(n_tests or PAGE, len(rows))
+    in_order = step_order_test(rows, n_permutations, random_state, alpha, n_tests=page)
     alone, trend = (p.reshape(-1) for p in trend_p_values(steps, values, reference_index))
     p_uncorrected = np.maximum(in_order, trend)
     p_value = holm(p_uncorrected)
@@ -183,7 +185,9 @@ def development(
     final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
     known = np.isfinite(final_noise)
     moved = np.abs(change) > final_noise
-    possible = smallest_p(np.count_nonzero(~np.isnan(rows), axis=1))
+    possible = smallest_p(
+        np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_permutations, alpha)
+    )
     tests = max(n_tests or 1, int(np.sum(~np.isnan(p_uncorrected))))
     half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
     settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
@@ -205,6 +209,7 @@ def development(
         smallest_p=possible.reshape(batch),
         moved=moved.reshape(batch),
         changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= alpha)).reshape(batch),
+        only_memory=only_memory.reshape(batch),
         judgeable=(
             known & (np.nan_to_num(possible, nan=1.0) * tests <= alpha) & ~only_memory
         ).reshape(batch),

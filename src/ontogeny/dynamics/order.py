@@ -19,7 +19,7 @@ from ..errors import ArgumentError, NonFiniteError
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
-PAGE = 50  # tests that random orders are enough for, where nothing is known of others
+PAGE = 100  # tests that random orders are enough for, where nothing is known of others
 CHUNK = 2**22  # numbers held at a time: 32 MiB
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
@@ -92,7 +92,7 @@ def step_order_test(
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
     tests = int(np.sum(counts >= FEWEST_STEPS)) if n_tests is None else n_tests
-    needed = _draws_for(tests, n_permutations, alpha)
+    needed = draws_for(tests, n_permutations, alpha)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
         kept = rows[chosen]
@@ -101,7 +101,7 @@ def step_order_test(
     return p_values.reshape(series.shape[:-1])
 
 
-def smallest_p(n_usable: ArrayLike) -> np.ndarray:
+def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     """Return the smallest p-value that the order of so many steps can have.
 
     Multiplied by the number of tests that are corrected together, it must not exceed the level.
@@ -111,12 +111,14 @@ def smallest_p(n_usable: ArrayLike) -> np.ndarray:
     ----------
     n_usable
         Number of usable steps, any shape.
+    n_orders
+        Random orders that are drawn beyond 8 steps; default: as many as the tests need.
 
     Returns
     -------
     numpy.ndarray
-        The same shape: two of all orders (forwards and backwards), NaN below 6 steps. Beyond 8
-        steps it is 0, because as many orders are drawn as the number of tests needs.
+        The same shape: two of all orders (forwards and backwards) up to 8 steps, and beyond
+        ``1 / (1 + n_orders)``, or 0 by default. NaN below 6 steps.
 
     Raises
     ------
@@ -133,15 +135,16 @@ def smallest_p(n_usable: ArrayLike) -> np.ndarray:
     counts = np.asarray(n_usable)
     if np.any(counts < 0):
         raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
-    smallest = np.where(counts < FEWEST_STEPS, np.nan, 0.0)
+    drawn = 0.0 if n_orders is None else 1 / (1 + n_orders)
+    smallest = np.where(counts < FEWEST_STEPS, np.nan, drawn)
     for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
         smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
     return smallest
 
 
-def _draws_for(series: int, n_permutations: int, alpha: float) -> int:
+def draws_for(tests: int, n_permutations: int, alpha: float) -> int:
     """Return how many orders make the smallest corrected p-value comfortably less than alpha."""
-    needed = series / alpha
+    needed = tests / alpha
     return max(n_permutations, math.ceil(needed), min(math.ceil(5 * needed), 99_999))
 
 
