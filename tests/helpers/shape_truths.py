@@ -76,9 +76,8 @@ def bends(kind, count, rng, noise=0.01):
         u, place, width = number / count, rng.uniform(0.3, 0.7), rng.uniform(0.05, 0.2)
         curve = -0.3 * u - 2 * width * np.logaddexp(0, (u - place) / width)
     elif kind == "two soft bends":
-        place = rng.integers(count // 5, count * 3 // 5)
-        falls = [place + 0.5, place + 6.5]
-        curve = sum(0.5 / (1 + np.exp((number - at) / 0.6)) for at in falls)
+        place, width = rng.integers(count // 5, count * 3 // 5), rng.integers(2, 4)
+        curve = sum(0.5 * np.clip((at + width - number) / width, 0, 1) for at in (place, place + 6))
     else:
         size = {"two jumps": 2, "three jumps": 3}[kind]
         places = rng.choice(np.arange(3, count - 3), size, replace=False)

@@ -1,4 +1,4 @@
-"""Jumps of a trend between two checkpoints, and how much of the residuals they explain."""
+"""Jumps of a trend, over one to three checkpoints, and how much of the residuals they explain."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def jump_gains(
     for columns, rows, matrix in panel.groups:
         known = residuals[:, rows[HALF:-HALF]][:, :, np.searchsorted(used, columns)]
         each = np.moveaxis(known, 2, 1).reshape(-1, matrix.shape[0])  # (draws * columns, n)
-        jumps = matrix @ np.tri(len(rows))[:, 1:]  # column j: a jump before value j + 1
-        sizes = [np.abs(left).mean(axis=1) for left in _without_jumps(each, jumps)]
+        sizes = [np.abs(left).mean(axis=1) for left in _without_jumps(each, _patterns(matrix))]
         saved = np.log(np.maximum(sizes, np.finfo(float).tiny)) * matrix.shape[0]
         gains = (saved[granted] - saved[granted + 1 :]).T
         total += gains.reshape(len(residuals), len(columns), -1).sum(axis=1)
@@ -68,17 +67,22 @@ def without_bends(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.n
     """
     left = residuals.copy()
     for columns, rows, matrix in panel.groups:
-        number = np.arange(len(rows))
-        ramps = [
-            np.clip((number - start + 1) / width, 0, 1)
-            for width in WIDTHS
-            for start in range(1, len(rows) - width + 1)
-        ]
-        patterns = matrix @ np.stack(ramps, axis=1)
+        patterns = _patterns(matrix)
         inside = rows[HALF:-HALF]
         for k in np.searchsorted(used, columns):
             left[:, inside, k] = _without_jumps(residuals[:, inside, k], patterns)[BENDS]
     return left
+
+
+def _patterns(matrix: np.ndarray) -> np.ndarray:
+    """Return what a jump, or a rise over two or three values, leaves in residuals, (n, C)."""
+    number = np.arange(matrix.shape[1])
+    rises = [
+        np.clip((number - start + 1) / width, 0, 1)
+        for width in WIDTHS
+        for start in range(1, len(number) - width + 1)
+    ]
+    return matrix @ np.stack(rises, axis=1)
 
 
 def _without_jumps(residuals: np.ndarray, jumps: np.ndarray) -> list[np.ndarray]:
