@@ -1,6 +1,8 @@
 """How often verdicts on curves are wrong, and how often right, on curves of which all is known.
 
-    OMP_NUM_THREADS=1 python benchmarks/curve_verdicts.py [fits] [regimes] [signals] [walks] [--curves 100]
+    OMP_NUM_THREADS=1 python benchmarks/curve_verdicts.py [PART ...] [--curves 100]
+
+Parts: fits, regimes, signals, walks; default all.
 
 Prints one line for each truth: share of curves of which the sentence is said. The curves are those
 of the tests (`tests/helpers/shape_truths.py`), more of them.
@@ -18,7 +20,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers import shape_truths as truths
 from helpers.series_examples import EARLY, LATE, planted
-
 from ontogeny import dynamics
 
 GRADUAL = ("linear", "log-linear", "growing", "cosine", "warm-up and decay", "linear in log step")
@@ -40,9 +41,9 @@ def fits(n: int) -> None:
                     steps = spaced(count)
                     rates.append(
                         share(
-                            lambda rng, _, s=steps, k=kind, e=noise: dynamics.compare_fits(
-                                s, truths.decay(k, s, e, rng)
-                            ).exponential,
+                            lambda rng, _, s=steps, k=kind, e=noise: (
+                                dynamics.compare_fits(s, truths.decay(k, s, e, rng)).exponential
+                            ),
                             n // 2,
                         )
                     )
@@ -62,7 +63,9 @@ def regimes(n: int) -> None:
             for ratio in (6, 10):
                 rate = share(
                     lambda rng, i, r=ratio, k=layers, s=steps: dated(
-                        s, planted("exponential", "independent", s, k, 0.05, rng, len(s) // 2, r).T, i
+                        s,
+                        planted("exponential", "independent", s, k, 0.05, rng, len(s) // 2, r).T,
+                        i,
                     ),
                     n,
                 )
@@ -104,45 +107,31 @@ def signals(n: int) -> None:
                 print("related, false:", kind, noise, count, rate, flush=True)
 
 
+def sentences(steps: np.ndarray, y: np.ndarray, other: np.ndarray, last: int | None) -> dict:
+    """Return which sentences are said of a curve, beside another one."""
+    seen = dynamics.learning_progress(steps, y, 0.1 * np.std(y), reference_index=last)
+    mapped = dynamics.recurrence(y, steps, reference_index=last)
+    found = dynamics.regimes(steps, y, reference_index=last)
+    both = dynamics.compare_signals(y, other, steps, n_surrogates=199, reference_index=last)
+    return {
+        "exponential": dynamics.compare_fits(steps, y, reference_index=last).exponential,
+        "approach": seen.progressed,
+        "quiet": seen.converged,
+        "fixed point": np.isfinite(mapped.fixed_point),
+        "map no line": mapped.linear_p < 0.05,
+        "boundary": found.boundary is not None,
+        "related": both.pearson_p <= 0.05,
+    }
+
+
 def walks(n: int) -> None:
     for kind in truths.WALKS:
         for count in (12, 24, 50):
-            steps, last = truths.even(count), count - 1 if "last" in kind else None
+            last = count - 1 if "last" in kind else None
             rng = np.random.default_rng(1)
-            curves = [truths.walk(kind, count, rng) for _ in range(2 * n)]
-            said = {
-                "exponential": lambda y: dynamics.compare_fits(
-                    steps, y, reference_index=last
-                ).exponential,
-                "approach": lambda y: dynamics.learning_progress(
-                    steps, y, 0.1 * np.std(y), reference_index=last
-                ).progressed,
-                "quiet": lambda y: dynamics.learning_progress(
-                    steps, y, 0.1 * np.std(y), reference_index=last
-                ).converged,
-                "fixed point": lambda y: np.isfinite(
-                    dynamics.recurrence(y, steps, reference_index=last).fixed_point
-                ),
-                "map no line": lambda y: dynamics.recurrence(
-                    y, steps, reference_index=last
-                ).linear_p
-                < 0.05,
-                "boundary": lambda y: dynamics.regimes(
-                    steps, y, reference_index=last
-                ).boundary
-                is not None,
-            }
-            rates = {name: np.mean([rule(y) for y in curves[:n]]) for name, rule in said.items()}
-            if count >= 12:
-                rates["related"] = np.mean(
-                    [
-                        dynamics.compare_signals(
-                            x, y, steps, n_surrogates=199, reference_index=last
-                        ).pearson_p
-                        <= 0.05
-                        for x, y in zip(curves[:n], curves[n:], strict=True)
-                    ]
-                )
+            pairs = [[truths.walk(kind, count, rng) for _ in range(2)] for _ in range(n)]
+            said = [sentences(truths.even(count), x, y, last) for x, y in pairs]
+            rates = {name: np.mean([each[name] for each in said]) for name in said[0]}
             words = ", ".join(f"{name} {rate:.3f}" for name, rate in rates.items())
             print("walk:", kind, count, words, flush=True)
 

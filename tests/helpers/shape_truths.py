@@ -97,8 +97,8 @@ def scheduled_pair(kind, count, rng, *, noise=0.02, r=0.0):
     sizes = rng.uniform(0.05, 0.2, 2)
     shared = np.zeros(count)
     if kind.endswith("jumps") or kind.endswith("jump"):
-        places = rng.choice(np.arange(4, count - 3), {"one": 1, "two": 2, "three": 3}[kind.split()[0]],
-                            replace=False)  # fmt: skip
+        size = {"one": 1, "two": 2, "three": 3}[kind.split()[0]]
+        places = rng.choice(np.arange(4, count - 3), size, replace=False)
         shared = (number[:, None] >= places).sum(axis=1) * -1.0
     elif kind == "sine":
         shared = 0.5 * np.sin(2 * np.pi * (number / rng.uniform(4, count / 3) + rng.uniform()))

@@ -79,7 +79,7 @@ class RegimeSearch:
         return _rank(largest[1:], float(largest[0]))
 
     def p_gradual(self, places: tuple[int, ...]) -> tuple[float, np.ndarray]:
-        """Return the p-value of noise that changes gradually against boundaries, and its level (T,).
+        """Return the p-value of gradually changing noise against boundaries, and its level.
 
         The null draws noise of the gradual level that fits best. Beyond what a gradual change
         saves, the boundaries must save more than they do there; where jumps of the trends are

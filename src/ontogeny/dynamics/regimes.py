@@ -117,7 +117,10 @@ class Regimes:
 
     @property
     def order(self) -> str:
-        """``"smooth then noisy"``, ``"noisy then smooth"``, ``"three"``, ``"gradual"``, ``"one"``."""
+        """``"smooth then noisy"``, ``"noisy then smooth"``, ``"three"``, ``"gradual"``, ``"one"``.
+
+        Gradual: the noise changes, but there is no boundary.
+        """
         if self.boundary is None:
             return "gradual" if self.gradual else "one"
         if len(self.regimes) > 2:
@@ -241,7 +244,10 @@ def regimes(
     places = job.places(2 if p_third <= alpha else 1)
     p_gradual, level = job.p_gradual(places)
     one = dataclasses.replace(
-        one, p_jumps=job.p_jumps(places), p_gradual=p_gradual, gradual_ratio=float(level[-1] / level[0])
+        one,
+        p_jumps=job.p_jumps(places),
+        p_gradual=p_gradual,
+        gradual_ratio=float(level[-1] / level[0]),
     )
     if one.p_jumps <= max(JUMPS, 1 / (1 + n_draws)):
         return dataclasses.replace(one, reason="several jumps of the trend look like noise")

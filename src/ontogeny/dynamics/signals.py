@@ -173,8 +173,9 @@ def compare_signals(
     found = [fields for fields, _ in compared]
     columns = {name: np.array([each[name] for each in found]) for name in found[0]}
     single = np.ndim(x) == 1
-    values = {k: v[0].item() for k, v in columns.items()} if single else columns
-    return SignalComparison(**values, **_joint([each for _, each in compared if each is not None]))
+    values: dict[str, Any] = {k: v[0].item() for k, v in columns.items()} if single else columns
+    values |= _joint([each for _, each in compared if each is not None])
+    return SignalComparison(**values)
 
 
 @dataclass(frozen=True, eq=False)

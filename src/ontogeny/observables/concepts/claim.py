@@ -47,8 +47,10 @@ def _together(data: xr.Dataset) -> list[str]:
     if not known.size:
         return [
             line,
-            "No layer has noise around both trends that could be compared: there is none, or both "
-            "follow the same schedule.",
+            (
+                "No layer has noise around both trends that could be compared: there is none, or "
+                "both follow the same schedule."
+            ),
         ]
     shared = int((dynamics.holm(known) <= 0.05).sum())
     return [

@@ -48,9 +48,9 @@ class Fits(OfCurve):
         symbol="A·eᶜᵗ + b,  A·(1 + t/τ)⁻ᵖ + b,  A·exp(−(t/τ)ᵝ) + b",
         null="A curve is called exponential where the exponential has a weight of at least 0.9 "
         "(Schwarz's criterion) among shapes that differ from it materially (power law with an "
-        "exponent up to 3, stretched exponential with β up to 0.8 or from 1.25 on, two exponentials "
-        "threefold apart, straight line), its rate is determined and negative, and its residuals "
-        "are noise in any order (p ≥ 0.05).",
+        "exponent up to 3, stretched exponential with β up to 0.8 or from 1.25 on, two "
+        "exponentials threefold apart, straight line), its rate is determined and negative, and "
+        "its residuals are noise in any order (p ≥ 0.05).",
         care="A high R² says little: any falling curve has one. Standard errors take the noise as "
         "independent; where the residuals have an order they are too small. The shape of a curve "
         "says nothing about learning: a run that moved as far and learned nothing may look the "
@@ -179,7 +179,8 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
     left_open = [each for each in others if not each.ruled_out and each.remaining]
     if left_open:
         words.append(
-            f"An exponential is not distinguished in {len(left_open)} of {count} from: {_counted(left_open)}."
+            f"An exponential is not distinguished in {len(left_open)} of {count} from: "
+            f"{_counted(left_open)}."
         )
     strange = sum(each.fits[each.best].residual_p < 0.05 for each in fitted)
     if strange:

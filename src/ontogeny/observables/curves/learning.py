@@ -210,9 +210,11 @@ def _beside(
     fell = sum(v.progressed for v in judged)
     quiet = sum(v.converged for v in judged)
     return [
-        f"Of {len(controls)} controls, which moved as far and learned nothing, {fell} of "
-        f"{len(judged)} curves fell below their first value for good as well, and {quiet} came to "
-        "stay within the noise."
+        (
+            f"Of {len(controls)} controls, which moved as far and learned nothing, {fell} of "
+            f"{len(judged)} curves fell below their first value for good as well, and {quiet} came "
+            "to stay within the noise."
+        )
     ]
 
 

@@ -58,13 +58,13 @@ class Regimes(OfCurve):
         "part of training, found rather than set by hand.",
         symbol="mₜ = trend(t) + σ(t) εₜ",
         null="The same trends with noise of one level throughout; the boundary must save more "
-        "than 95 % of such series give. It must also save more beyond a gradual change of the noise "
-        "than 98 % of series give whose noise changes gradually. Intervals: bootstrap.",
+        "than 95 % of such series give. It must also save more beyond a gradual change of the "
+        "noise than 98 % of series give whose noise changes gradually. Intervals: bootstrap.",
         care="Noise is what neighbouring checkpoints do not predict: it depends on their "
         "spacing. The boundary is found about one checkpoint early. The curve of one layer says "
         "little with fewer than 30 checkpoints. Jumps of a curve are distinguished from noise; "
-        "several soft bends, over two or three checkpoints each, can still look like it. Noise that "
-        "falls with the learning rate changes gradually. A boundary says nothing about learning: a "
+        "soft bends over more than three checkpoints can still look like it. Noise that falls "
+        "with the learning rate changes gradually. A boundary says nothing about learning: a "
         "run that moved as far and learned nothing may have the same.",
         source="Bernas 2025, sec. 5.1 and 6",
     )

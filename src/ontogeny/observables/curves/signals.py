@@ -234,14 +234,14 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
     if tested:
         related = int((data.pearson_p <= 0.05).sum())
         words.append(
-            f"Around the trends they are related in {related} of {tested} layers judged (Holm, 5 %)."
+            f"Around the trends they are related in {related} of {tested} judged layers (Holm)."
         )
     if np.isfinite(found.joint_p):
         verdict = "more" if found.joint_p <= 0.05 else "no more"
         words.append(
             f"Over all layers the fluctuations correlate with r = {found.joint_pearson:.2f} "
-            f"(p = {found.joint_p:.3f}): {verdict} than the trends explain. A run that moved as far "
-            "and learned nothing may look the same."
+            f"(p = {found.joint_p:.3f}): {verdict} than the trends explain. A run that moved as "
+            "far and learned nothing may look the same."
         )
     elif np.isfinite(found.joint_structure_p):
         words.append("All layers together they follow the same schedule: no verdict.")
