@@ -28,9 +28,9 @@ class WeightRank(Observable):
 
     Beside it four nulls: random walks with the same step lengths, the path's directions in random
     order with step lengths at their place and a permutation p-value, walks with the same increment
-    cosine per lag, and a line with noise. And what distinguishes learning from a walk: net drift ratio, rank and participation
-    ratio of the increments, energy of later displacement inside the early components, and the rank
-    of what was learned, W_T − W_0, beside that of a Gaussian matrix.
+    cosine per lag, and a line with noise. And what distinguishes learning from a walk: net drift
+    ratio, rank and participation ratio of the increments, energy of later displacement inside the
+    early components, and the rank of what was learned, W_T − W_0, beside that of a Gaussian matrix.
 
     Parameters
     ----------
