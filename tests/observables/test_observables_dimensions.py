@@ -285,7 +285,15 @@ def test_checkpoints_of_one_dimension_neither_fall_nor_rise_whatever_their_avera
     assert "falls in 0 of 1 layers and rises in 0" in node.attrs["statements"]
     few = observed(reading, windows=((0, 2000), (10_000, 19_000)))
     node = observable.summarise(few.expand_dims(layer=["a"]), {})
-    assert "too few checkpoints to judge 1 layers" in node.attrs["statements"]
+    assert "cannot be judged in 1 layers" in node.attrs["statements"]
+
+
+def test_orthogonal_concepts_have_no_verdict():
+    reading = dictionaries(count=20)
+    spectra = np.abs(np.random.default_rng(0).normal(size=(20, 16))) + 0.1
+    reading.data.dictionary.values[:] = np.eye(24, 16) * spectra[:, None]
+    found = observed(reading)
+    assert np.isnan(found.p_change) and np.isfinite(found.early.item())
 
 
 def test_one_checkpoint_without_a_dimension_does_not_take_the_layer_with_it():

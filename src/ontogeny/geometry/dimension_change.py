@@ -13,7 +13,13 @@ from scipy import stats
 
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
-from .intrinsic import ROUNDING, check_estimator, dimension_of_ratios, standard_error
+from .intrinsic import (
+    ROUNDING,
+    check_estimator,
+    dimension_of_ratios,
+    orthogonal_rows,
+    standard_error,
+)
 from .neighbours import two_nearest
 
 BLOCKS = 4  # of consecutive checkpoints in each window
@@ -76,7 +82,8 @@ def dimension_change(
     Returns
     -------
     DimensionChange
-        Checkpoints whose estimate is undefined are left out.
+        Checkpoints whose estimate is undefined, or whose rows are orthogonal (as those of an SVD
+        are, so that the estimate describes a spectrum), are left out.
 
     Raises
     ------
@@ -103,7 +110,12 @@ def dimension_change(
     check_estimator(method, discard)
     windows = [_window(name, w, len(points)) for name, w in (("early", early), ("late", late))]
     logs = np.array([_log_ratios(cloud) for cloud in points])
-    dims = np.array([dimension_of_ratios(row, method, discard) for row in logs])
+    dims = np.array(
+        [
+            np.nan if orthogonal_rows(cloud) else dimension_of_ratios(row, method, discard)
+            for cloud, row in zip(points, logs, strict=True)
+        ]
+    )
     windows = [window & np.isfinite(dims) for window in windows]
     if not all(window.any() for window in windows):
         raise ArgumentError("no checkpoint of a window has an intrinsic dimension.")

@@ -340,14 +340,18 @@ def check_estimator(method: str, discard: float) -> None:
         raise ArgumentError(f"discard must be at least 0 and less than 0.5; got {discard!r}.")
 
 
-def _warn_if_orthogonal(X: np.ndarray) -> None:
-    """Warn where all rows are orthogonal: then their distances hold nothing but their norms."""
+def orthogonal_rows(X: np.ndarray) -> bool:
+    """Return whether all rows are orthogonal: then their distances hold nothing but their norms."""
     norms = np.linalg.norm(X, axis=1)
     if len(X) > X.shape[1] or not (norms > 0).all():
-        return
+        return False
     cosines = (X / norms[:, None]) @ (X / norms[:, None]).T
     np.fill_diagonal(cosines, 0.0)
-    if np.abs(cosines).max() < ORTHOGONAL:
+    return bool(np.abs(cosines).max() < ORTHOGONAL)
+
+
+def _warn_if_orthogonal(X: np.ndarray) -> None:
+    if orthogonal_rows(X):
         warnings.warn(
             "the rows of X are orthogonal (as one step's SVD dictionary is): their distances "
             "follow from their norms, so the estimate describes the spectrum and no manifold.",

@@ -231,7 +231,8 @@ class IntrinsicDimension(ConceptSeries):
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return in how many layers the checkpoints' dimensions fall or rise."""
         change, p = data.checkpoint_change.values, data.p_change.values
-        known, judged = np.isfinite(change), np.isfinite(p)
+        one = data.sel(average=self.averages[0], estimator=self.methods[0])
+        known, judged = np.isfinite(one.early.values), np.isfinite(p)
         if not known.any():
             return ["The intrinsic dimension is undefined in all layers."]
         lower, higher = (int((p[sign * change > 0] < 0.05).sum()) for sign in (-1, 1))
@@ -241,10 +242,10 @@ class IntrinsicDimension(ConceptSeries):
             f"concepts falls in {lower} of {count} layers and rises in {higher} (p < .05 each, so "
             f"chance alone gives at most about {0.025 * count:.1f} of each)."
             if count
-            else f"{self.of}: too few checkpoints to judge {int(known.sum())} layers, four are "
-            "needed in each window."
+            else f"{self.of}: whether the dimension changes cannot be judged in {int(known.sum())} "
+            "layers. Four checkpoints are needed in each window, with concepts that are not all "
+            "orthogonal."
         )
-        one = data.sel(average=self.averages[0], estimator=self.methods[0])
         like = int((one.early.values >= one.early_null.values * 0.75)[known].sum())
         text += (
             f" In {like} of {int(known.sum())} layers the early estimate of averaged dictionaries "
@@ -263,9 +264,12 @@ class IntrinsicDimension(ConceptSeries):
         """Return the mean dimension of each window's checkpoints, and whether they differ."""
         base = np.broadcast_to(reference, W.shape)
         clouds = align(base, W, under="signed-permutation").aligned.transpose(0, 2, 1)
-        found = geometry.dimension_change(
-            clouds, inside[0], inside[1], self.methods[0], discard=self.discard
-        )
+        try:
+            found = geometry.dimension_change(
+                clouds, inside[0], inside[1], self.methods[0], discard=self.discard
+            )
+        except ArgumentError:  # orthogonal at every checkpoint, as SVD is
+            found = geometry.DimensionChange(*[np.nan] * 6)
         values = {
             "early": (found.early, found.early_stderr),
             "late": (found.late, found.late_stderr),
