@@ -198,7 +198,7 @@ def weights_node(layers, rng):
         value="variance_rank",
         bands=[
             Band("walk_low", "walk_high", "random walk"),
-            Band("shuffled_low", "shuffled_high", "shuffled increments"),
+            Band("shuffled_low", "shuffled_high", "directions in random order"),
         ],
     )
     section = Section(
