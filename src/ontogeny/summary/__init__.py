@@ -7,6 +7,7 @@ there is one unit that noise is resampled over: the text, never the token.
 
 from __future__ import annotations
 
+from ..units import Units
 from .bands import null_bands, over_steps
 from .names import Names, named
 from .noise import MEASURABLE, change_floor, with_noise
@@ -16,7 +17,6 @@ from .runs import along_runs, mean_of_seeds, over_seeds
 from .sentences import statements
 from .summarise import summarise
 from .tables import NumberTable, along
-from .units import Units
 
 __all__ = [
     "MEASURABLE",
