@@ -35,6 +35,8 @@ def labelled(kind, texts=90, seed=0):
             row[row == 7] = 8
             if label:
                 row[: len(row) - 1] = 7
+                while any(other is not row and np.array_equal(other, row) for other in rows):
+                    row[-1] = 4 + (row[-1] - 3) % 36  # texts that repeat would be one unit
     return og.Inputs.from_tokens(rows, mask_token_id=1, labels=labels)
 
 

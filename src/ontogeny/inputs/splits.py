@@ -75,8 +75,9 @@ def stratified_split(
     random_state
         Seed; the same labels and seed give the same split.
     groups
-        (n,) the unit of each text, as `Inputs.groups` gives it. Units stay whole: `fraction` is
-        then of the units of each class. One with several classes counts for the rarest of them.
+        (n,) the unit of each text, as `Inputs.groups` gives it. Units stay whole, so that
+        `fraction` is kept as well as their sizes allow. One with several classes counts for the
+        rarest of them.
 
     Returns
     -------
@@ -115,8 +116,7 @@ def stratified_split(
     chosen = np.zeros(units.count, dtype=bool)
     for stratum in np.unique(strata):
         own = rng.permutation(np.flatnonzero(strata == stratum))
-        count = min(max(round(fraction * len(own)), 1), max(len(own) - 1, 1))
-        chosen[own[:count]] = True
+        chosen[own[_taken(units.sizes[own], fraction)]] = True
     missing = classes[~(has[chosen].any(0) & has[~chosen].any(0))]
     if len(missing):
         raise ArgumentError(
@@ -125,6 +125,25 @@ def stratified_split(
         )
     first = chosen[units.place]
     return np.flatnonzero(first), np.flatnonzero(~first)
+
+
+def _taken(sizes: np.ndarray, fraction: float) -> list[int]:
+    """Return which units, the first that fit, hold about `fraction` of their texts.
+
+    At least one, and not all of several.
+    """
+    target, total, taken = round(fraction * sizes.sum()), 0, []
+    most = max(len(sizes) - 1, 1)
+    for i, size in enumerate(sizes):
+        if total + size <= target and len(taken) < most:
+            taken.append(i)
+            total += size
+    left = [i for i in range(len(sizes)) if i not in set(taken)]
+    if left and len(taken) < most:
+        least = min(left, key=lambda i: sizes[i])
+        if not taken or abs(total + sizes[least] - target) < target - total:
+            taken.append(least)
+    return taken
 
 
 def _has(labels: np.ndarray, units: Units) -> np.ndarray:
