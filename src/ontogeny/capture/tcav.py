@@ -161,7 +161,7 @@ def concept_scores(
     ``against_random_derivative(draw)`` of the random concepts.
     """
     check_choice("evaluate", evaluate, EVALUATED)
-    held = rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
+    held = evaluated(rows, evaluate)
     texts = inputs.subset(rows.text[held])
     stacked = {path: direction.stacked() for path, direction in directions.items()}
     data = directional_derivatives(
@@ -171,6 +171,11 @@ def concept_scores(
         path: _scores(data.derivative.sel(layer=path).values, direction, rows.units(held))
         for path, direction in directions.items()
     }
+
+
+def evaluated(rows: LabelledRows, evaluate: str) -> np.ndarray:
+    """Return the held-out rows that are counted: all, or those with the concept."""
+    return rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
 
 
 def check_influence(path: str, scores: xr.Dataset) -> None:

@@ -42,14 +42,26 @@ def document_array(documents: Any, count: int) -> np.ndarray:
 
 
 def normalised(text: str) -> str:
-    """Return a text by which repeats are found: without case, width and kind of white space.
+    r"""Return a text by which repeats are found: without case, width and kind of white space.
 
     Examples
     --------
-    >>> normalised(" The  End\\n") == normalised("the end")
+    >>> normalised(" The  End\n") == normalised("the end")
     True
     """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def text_groups(texts: Sequence[str], documents: np.ndarray | None = None) -> np.ndarray:
+    """Return (n,) the number of the first text of each text's unit, before tokens are known.
+
+    Examples
+    --------
+    >>> text_groups(["The end", "Once", "the end"]).tolist()
+    [0, 1, 0]
+    """
+    named = [] if documents is None else [documents.tolist()]
+    return joined([[normalised(text) for text in texts], *named], len(texts))
 
 
 def token_keys(ids: np.ndarray, mask: np.ndarray) -> list[bytes]:

@@ -58,7 +58,8 @@ class EncoderDynamics(FromExtractor):
     temperature
         Divides the codes before the softmax, see `ontogeny.dynamics.compare_logits`.
     test_fraction
-        Share of the rows that is held out: the last ones, so that hardly a text is on both sides.
+        Share of the rows that is held out, about: those of the last texts. No text, and no text
+        that repeats or shares a document with another, is on both sides.
     test_on
         Input set of the test rows instead; all rows of `on` then serve to train.
     on, tokens, max_tokens, random_state
@@ -86,7 +87,7 @@ class EncoderDynamics(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = "encoder-dynamics"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
         "share": ("mean share of a concept", "1"),
@@ -249,24 +250,30 @@ class EncoderDynamics(FromExtractor):
     def _rows(self, reading: Reading) -> dict[str, _Split]:
         """Return train and test activations of every layer."""
         values = [reading[need] for need in self.needs()]
+        if self.test_on is not None:
+            return {path: _Split(A, values[1][path]) for path, A in values[0].items()}
+        held = torch.from_numpy(self._held_out(reading))
         return {
-            path: self._split(A, *(other[path] for other in values[1:]))
+            path: _Split(A[~held.to(A.device)], A[held.to(A.device)])
             for path, A in values[0].items()
         }
 
     def _units(self, reading: Reading) -> _Split:
         """Return which texts the train and the test rows come from."""
-        split = self._split(*(reading.units(need) for need in self.needs()))
-        return _Split(Units(split.train), Units(split.test))
+        units = [reading.units(need) for need in self.needs()]
+        if self.test_on is not None:
+            return _Split(*(Units(each) for each in units))
+        held = self._held_out(reading)
+        return _Split(Units(units[0][~held]), Units(units[0][held]))
 
-    def _split(self, rows: Any, held_out: Any = None) -> _Split:
-        """Return rows and those that are held out: the last ones, unless there are others."""
-        if held_out is not None:
-            return _Split(rows, held_out)
-        count = max(1, round(self.test_fraction * len(rows)))
-        if count >= len(rows):
-            raise ArgumentError(f"{len(rows)} rows are too few to hold {count} of them out")
-        return _Split(rows[:-count], rows[-count:])
+    def _held_out(self, reading: Reading) -> np.ndarray:
+        """Return which rows (n,) are held out: those of the last texts, about `test_fraction`."""
+        units = Units(reading.units(self.needs()[0]))
+        if units.count < 2:
+            raise ArgumentError("its rows are of one text (or document), so that none is held out")
+        from_end = np.cumsum(units.sizes[::-1])[:-1]
+        count = 1 + np.abs(from_end - self.test_fraction * len(units.place)).argmin()
+        return np.asarray(units.place >= units.count - count)
 
     def _draws(self, A: _Split, U: _Split, units: _Split) -> dict[str, dict[str, Any]]:
         """Return comparisons on resampled texts, and what train codes out of order give."""

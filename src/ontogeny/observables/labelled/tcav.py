@@ -13,14 +13,14 @@ from ...capture import Target
 from ...capture.concept_directions import ConceptDirection, LabelledRows
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES
-from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
+from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
 from ...errors import ArgumentError, check_choice, check_whole
 from ...figures import Figure, Section, extend
 from ...needs import Gradients, Need
 from ...quantities import Quantity
 from ...summary import Names, Units
 from ..base import Reading, by_layer
-from .base import JUDGED, LabelledConcepts, chance_band, judged, texts_of
+from .base import JUDGED, LabelledConcepts, chance_band, judged, text_units, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
@@ -90,6 +90,7 @@ class TCAV(LabelledConcepts):
         "examples": ("texts evaluated", "texts"),
         "zeros": ("share of zero derivatives", "1"),
         "positive": ("texts with a positive derivative (-1: no text)", ""),
+        "text_unit": ("unit of each text (-1: no text)", ""),
         "random_score": ("score of shuffled labels", "share of texts"),
         "refit_score": ("score of bootstrap refits", "share of texts"),
         "random_derivative": ("mean derivative of shuffled labels", "as derivative"),
@@ -202,7 +203,9 @@ class TCAV(LabelledConcepts):
                     piece["against_texts"] = fit.against_texts
             return self._stacked(pieces)
 
-        return by_layer(values[0], one).assign_coords(concept=self.concepts)
+        found = by_layer(values[0], one).assign_coords(concept=self.concepts)
+        units = [each.units(evaluated(each, self.evaluate)) for each in rows]
+        return found.assign(text_units(units))
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]

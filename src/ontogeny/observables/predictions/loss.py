@@ -73,6 +73,5 @@ class Loss(Observable):
         counted = weights > 0
         mean = float(np.average(of_text[counted], weights=weights[counted]))
         of_text = np.where(counted, of_text, 0.0)
-        return dataset(
-            {"loss": Measured(mean, of_text=("text", of_text), weights=("text", weights))}
-        )
+        units = reading.units(self.needs()[0])
+        return dataset({"loss": Measured.over_texts(mean, of_text, weights, units)})
