@@ -23,7 +23,7 @@ STEPS = (0, 10, 40, 50)
 LAYERS = "model.layers.*.mlp"
 
 
-def labelled(kind, texts=90, seed=0):
+def labelled(kind, texts=90, seed=5):
     """Texts whose label is whether a certain token stands in them, or a coin."""
     plain = tiny_inputs(texts, seed)
     rng = np.random.default_rng(seed)
