@@ -128,9 +128,7 @@ def load_texts(
     return found.sample(max_texts, random_state)
 
 
-def _check_fields(
-    name: str, rows: Any, text: str, label: str | None, document: str | None
-) -> None:
+def _check_fields(name: str, rows: Any, text: str, label: str | None, document: str | None) -> None:
     fields = getattr(rows, "column_names", None)
     if isinstance(fields, Mapping):
         raise ArgumentError(f"the data set {name!r} needs a split, one of {', '.join(fields)}.")
