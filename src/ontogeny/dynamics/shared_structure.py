@@ -13,8 +13,6 @@ PERIODS = 24
 SHORTEST = 3.5  # checkpoints; shorter cycles are noise
 FREE = 0.2
 """Level at which jumps or cycles in common are believed: a shared schedule is easily missed."""
-FREE_JOINTLY = 0.05
-"""The same for several pairs together, in which it is missed less easily."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from ..errors import ArgumentError
 from .mutual_information import mutual_information
 from .series import RESOLUTION, checked_steps, checked_table, checked_values, numbers
-from .shared_structure import FREE, FREE_JOINTLY, shared_structure, structure_p
+from .shared_structure import FREE, shared_structure, structure_p
 from .smoothing import rolling_mean
 from .surrogates import random_factors
 from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend, neighbour_residuals
@@ -56,7 +56,7 @@ class SignalComparison:
         Mean of `fluctuation_pearson` over the pairs, and its p-value; noise that pairs share at a
         step is counted once. NaN where all pairs together have jumps or a cycle in common.
     joint_structure_p
-        As `structure_p`, of all pairs together; up to 0.05 they are not judged together.
+        As `structure_p`, of all pairs together; up to 0.2 they are not judged together.
     n
         Steps that both have.
     reason
@@ -214,7 +214,7 @@ def _joint(tested: list[_Tested]) -> dict[str, float]:
     structure = structure_p(every.structure)
     return {
         "joint_pearson": float(every.trends[0]),
-        "joint_p": every.p_value if structure > FREE_JOINTLY else NAN,
+        "joint_p": every.p_value if structure > FREE else NAN,
         "joint_structure_p": structure,
     }
 
