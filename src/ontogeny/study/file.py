@@ -11,14 +11,15 @@ from .. import observables
 from ..errors import ArgumentError, OntogenyError, suggestion
 from ..inputs import Inputs
 from ..observables.arguments import check_kind
-from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
+from ..tasks import LabelledTexts, document_files, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
 
 T = TypeVar("T")
 
 _TEXTS = str | tuple[str, ...]
-_TOP = {"title": str, "trajectory": Any, "inputs": Any, "observables": Any, "options": Any}
+_TABLES = ("trajectory", "inputs", "observables", "controls", "options")
+_TOP = {"title": str, **dict.fromkeys(_TABLES, Any)}
 _HUB = {
     "revisions": str | tuple[str | int, ...],
     "pattern": str,
@@ -43,6 +44,7 @@ _INPUTS = {
     **_SOURCES,
     "labels": tuple[str | float | bool, ...],
     "unit": str,
+    "documents": str | int | tuple[str | int, ...],
     "max_texts": int,
     "max_length": int,
     "padding_side": str,
@@ -56,6 +58,7 @@ _OPTIONS = {
     "threads": int,
     "noise": int,
 }
+_CONTROLS = {"kind": str, "count": int, "steps": int, "folders": Any}
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
 
@@ -107,6 +110,7 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
             raise ArgumentError(f"[{required}] is missing.")
     # Before texts are fetched and tokenised, and before a run that cannot be is prefetched.
     _check_keys("[options]", _table("options", content.get("options", {})), _OPTIONS)
+    _check_keys("[controls]", _table("controls", content.get("controls", {})), _CONTROLS)
     _observables(content)
     trajectory = _trajectory(_table("trajectory", content["trajectory"]), base)
     return trajectory, _input_sets(_table("inputs", content["inputs"]), base, trajectory)
@@ -115,8 +119,21 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
 def _study(content: Mapping[str, Any], base: Path) -> Study:
     trajectory, inputs = _sources(content, base)
     options = _table("options", content.get("options", {}))
+    controls = _controls(_table("controls", content.get("controls", {})), base)
     title = content.get("title")
-    return Study(trajectory, inputs, _observables(content), title=title, **options)
+    return Study(trajectory, inputs, _observables(content), title=title, **options, **controls)
+
+
+def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return the control runs: how many are made and how, and folders of trained ones by name."""
+    _check_keys("[controls]", table, _CONTROLS)
+    folders = _table("controls.folders", table.get("folders", {}))
+    names = {"count": "controls", "kind": "control_kind", "steps": "control_steps"}
+    found: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}
+    if table and not folders:
+        found.setdefault("controls", 3)
+    given = {name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()}
+    return {**found, "control_runs": given} if given else found
 
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
@@ -171,25 +188,48 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         raise ArgumentError(
             f"{where} holds texts, but the checkpoints have no tokenizer to read them with."
         )
-    labels: Any = None
+    labels, documents = table.get("labels"), table.get("documents")
+    _check_documents(where, given[0], documents)
     source = where
     if given == ["dataset"]:
         data = _dataset(where, table, base)
         texts, labels, source = list(data.texts), data.labels, data.source
+        documents = data.documents
     elif given == ["files"]:
         paths = [str(base / str(f)) for f in _list(table["files"])]
-        texts = text_files(paths, unit=table.get("unit", "paragraph"))[:limit]
+        unit = table.get("unit", "paragraph")
+        if documents is None:
+            texts = text_files(paths, unit=unit)[:limit]
+        else:
+            found = document_files(paths, unit=unit, documents=documents)
+            texts, documents = list(found.texts[:limit]), found.documents
     else:
         texts = _list(table["texts"])[:limit]
-        labels = None if "labels" not in table else table["labels"][:limit]
+        labels = None if labels is None else labels[:limit]
+    documents = None if documents is None else documents[: len(texts)]
     options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
-    return Inputs.from_texts(texts, tokenizer, labels=labels, source=source, **options)
+    return Inputs.from_texts(
+        texts, tokenizer, labels=labels, source=source, documents=documents, **options
+    )
+
+
+def _check_documents(where: str, source: str, documents: Any) -> None:
+    """Refuse `documents` of another kind than where the texts come from allows."""
+    kinds = {
+        "dataset": ((str, int), "the name or number of a column"),
+        "files": ((str,), '"file" or "article"'),
+        "texts": ((list, tuple), "a list with one document for each text"),
+    }
+    allowed, words = kinds[source]
+    if documents is not None and not isinstance(documents, allowed):
+        raise ArgumentError(f"{where} documents must be {words} with {source}; got {documents!r}.")
 
 
 def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     """Return a labelled data set: a local file, one local file a class, or one of the Hub."""
     name = table["dataset"]
-    columns: dict[str, Any] = {"text": table.get("field"), "label": table.get("label")}
+    keys = {"text": "field", "label": "label", "document": "documents"}
+    columns: dict[str, Any] = {argument: table.get(key) for argument, key in keys.items()}
     seed, limit = table.get("random_state", 0), table.get("max_texts")
     local: Any = None
     if isinstance(name, Mapping):
