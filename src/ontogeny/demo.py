@@ -59,6 +59,11 @@ max_tokens = {tokens}
 [[observables]]
 kind = "attention-entropy"
 
+[controls]
+kind = "turned"
+count = {controls}
+steps = {control_steps}
+
 [[observables]]
 kind = "weight-rank"
 blocks = ["model.layers.*.self_attn.*.weight", "model.layers.*.mlp.*.weight"]
@@ -90,8 +95,9 @@ def run_demo(
     else:
         _train(root, quick, progress, training)
     sizes: dict[str, Any] = {"texts": 150, "tokens": 3000, "concepts": 20}
+    sizes |= {"controls": 3, "control_steps": 6}
     if quick:
-        sizes = {"texts": 60, "tokens": 600, "concepts": 8}
+        sizes |= {"texts": 60, "tokens": 600, "concepts": 8, "controls": 2, "control_steps": 4}
     study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"

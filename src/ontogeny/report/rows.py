@@ -210,7 +210,7 @@ def _last(data: xr.Dataset, name: str, layer: str) -> float:
         return math.nan
     array = data[name]
     if "layer" in array.dims:
-        array = array.isel(layer=array["layer"].values.astype(str) == layer)
+        array = array.isel(layer=[str(path) == layer for path in array["layer"].values])
     known = np.asarray(array.values, dtype=float).ravel()
     known = known[np.isfinite(known)]
     return float(known[-1]) if len(known) else math.nan

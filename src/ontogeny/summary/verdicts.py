@@ -19,10 +19,14 @@ from ..quantities import Quantity
 from .sentences import statements
 
 ALPHA = 0.01
-"""Level of "changed" and of "learned", over a page."""
+"""Level of "changed", over a page."""
 
 ALPHA_CONTROL = 0.05
-"""Level of "beyond its motion", over a page."""
+"""Level of "beyond its motion" and of "learned", each over a page.
+
+What is learned must also be better than at first and than in every control, which controls that do
+not train are not.
+"""
 
 _MOTION = "motion"
 
@@ -153,7 +157,7 @@ def _verdicts(
     moved, known = node["moved"].values, node["noise_known"].values
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= ALPHA
-    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA)
+    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA_CONTROL)
     beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= ALPHA_CONTROL))
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
     found = {

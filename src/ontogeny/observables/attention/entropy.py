@@ -43,7 +43,7 @@ class AttentionEntropy(Observable):
             "attention entropy, mean over heads",
             units="nats",
             rows="{layer} · attention entropy",
-            subject="Attention in {layer}",
+            subject="The attention entropy of {layer}",
             nulls={"uniform": "uniform attention"},
             caption="One line per layer. Low: each token attends to few others.",
         ),

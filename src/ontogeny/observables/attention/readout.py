@@ -51,7 +51,7 @@ class ReadoutAttention(Observable):
             "attention entropy at the last token, mean over heads",
             units="nats",
             rows="{layer} · {set} · read-out entropy",
-            subject="Read-out attention in {layer}",
+            subject="The read-out entropy of {layer} on {set}",
             nulls={"uniform": "equal attention"},
             caption="One panel per set, one line per layer. Low: each token attends to few others.",
         ),

@@ -54,7 +54,7 @@ class ReadoutAccuracy(Observable):
             "accuracy",
             units="share of answers",
             rows="{set} · accuracy",
-            subject="Accuracy",
+            subject="The accuracy on {set}",
             better="higher",
             nulls={"majority": "most frequent label"},
             heading="accuracy on each set",
