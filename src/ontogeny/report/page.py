@@ -26,7 +26,7 @@ from .thinning import BUDGET, thinned
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "regimes", "curves", "heatmap", "nulls", "turning", "scatter", "figure", "words", "download",
+    "regimes", "curves", "heatmap", "nulls", "marks", "turning", "scatter", "figure", "words", "download",
     "slider", "layers", "chart", "links", "tables", "page",
 )  # fmt: skip
 

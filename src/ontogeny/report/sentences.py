@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, plain_text, plural, step_text, with_interval
@@ -35,6 +36,8 @@ class Verdict:
 
 def verdict(content: Content) -> Verdict:
     """Say what developed, when, and how sure that is; or plainly that nothing did."""
+    if content.headline:  # a comparison of runs says itself what they show together
+        return _own(content.headline)
     rows = judged(content.rows)
     developed = [row for row in rows if row.developed]
     claims = [node for node in content.nodes if node.role == "claims"]
@@ -58,6 +61,13 @@ def verdict(content: Content) -> Verdict:
     return Verdict(heading, lead, details, len(developed), len(rows))
 
 
+def _own(headline: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that a result brings along."""
+    words = (str(headline.get(name) or "") for name in ("heading", "lead"))
+    counts = (int(headline.get(name) or 0) for name in ("learned", "judged"))
+    return Verdict(*words, tuple(map(str, headline.get("details") or ())), *counts)
+
+
 def claims_sentence(node: Node) -> str:
     """Say how many of a paper's claims a node of role ``claims`` finds again."""
     given = [str(answer) for answer in node.dataset["answer"].values]
@@ -68,6 +78,8 @@ def claims_sentence(node: Node) -> str:
 
 def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
+    if own := node.dataset.attrs.get("mark"):
+        return "untested", plain_text(own)
     rows = judged(node.rows)
     if node.role == "motion":
         return "motion", "weight change"
@@ -216,7 +228,8 @@ def studied(content: Content) -> str:
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
     first, last = content.steps[0], content.steps[-1]
-    reach = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+    unit = content.clock.removeprefix("training ").removesuffix("s")
+    reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]

@@ -133,7 +133,7 @@ function dimensionAxis(axis, palette, length, labelled) {
 }
 
 function dimensionWords(axis, name) {
-  return axis.kind === "step" ? "training step" : name;
+  return axis.kind === "step" ? DATA.clock : name;
 }
 
 function dimensionPlaces(axis) {
