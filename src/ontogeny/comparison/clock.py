@@ -14,22 +14,22 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
-from .sources import Run
+from .sources import Run, joined
 
 CLOCKS = ("step", "tokens", "loss")
+
+_LARGE = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
 
 
 @dataclass(frozen=True)
 class Clock:
     """Runs aligned by their steps: the steps stay as they are.
 
-    ``dimension`` is that of aligned curves, ``words`` the title of their axis, ``noun`` how a
-    sentence names one place on it.
+    ``dimension`` is that of aligned curves, ``words`` the title of their axis.
     """
 
     dimension = "step"
     words = "training step"
-    noun = "step"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node of a run along this clock."""
@@ -39,9 +39,29 @@ class Clock:
         """Return where steps of a run lie; NaN stays."""
         return steps
 
-    def text(self, value: float) -> str:
-        """Return a place as sentences write it."""
+    def say(
+        self,
+        values: Sequence[float],
+        last: str = " and ",
+        intervals: Sequence[tuple[float, float]] = (),
+    ) -> str:
+        """Return places as a sentence names them: ``step 51 (44–58), 60 and 58``."""
+        unit = self._unit(max(values))
+        written = [self._number(value / unit) for value in values]
+        for i, ends in enumerate(intervals):
+            if np.isfinite(ends).all():
+                low, high = (self._number(end / unit) for end in ends)
+                written[i] += f" ({low}–{high})"
+        return self._named(joined(written, last), unit)
+
+    def _unit(self, largest: float) -> float:
+        return 1.0
+
+    def _number(self, value: float) -> str:
         return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return f"step {numbers}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +71,6 @@ class TokenClock(Clock):
     tokens: Mapping[str, np.ndarray]
 
     words = "training tokens"
-    noun = "token"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with tokens as labels of its steps."""
@@ -64,12 +83,14 @@ class TokenClock(Clock):
         """Return the tokens seen at steps; between checkpoints on the line between them."""
         return np.interp(steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan)
 
-    def text(self, value: float) -> str:
-        """Return tokens with three digits: ``1.31 billion``."""
-        for size, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-            if value >= size:
-                return f"{value / size:.3g} {name}"
-        return f"{value:,.0f}"
+    def _unit(self, largest: float) -> float:
+        return next((unit for unit in _LARGE if largest >= unit), 1.0)
+
+    def _number(self, value: float) -> str:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return " ".join(filter(None, [numbers, _LARGE.get(unit, ""), "tokens"]))
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,6 @@ class LossClock(Clock):
 
     dimension = "loss_level"
     words = "loss level"
-    noun = "loss"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
@@ -126,9 +146,11 @@ class LossClock(Clock):
         lowest = np.minimum.accumulate(self.losses[run.name])
         return np.interp(steps, self.steps[run.name], lowest, left=np.nan, right=np.nan)
 
-    def text(self, value: float) -> str:
-        """Return a loss with three digits."""
+    def _number(self, value: float) -> str:
         return f"{value:.3g}"
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return f"loss {numbers}"
 
 
 def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -136,12 +136,13 @@ def _attached(
     section = Section(**{"title": name, "definition": "", **words})
     if "marked" in data:
         data["marked"].attrs.update(long_name=marked_words(runs))
-    dimension = clock.dimension if clock.dimension in data.dims else "step"
+    stays = isinstance(clock, LossClock) and clock.node == name
+    dimension = "step" if stays else clock.dimension
     drawn = figures_of_runs(data, figures, clock, dimension)
     told = [text for group in groups_of(data, role) for text in sentences(group, data, clock)]
     own = {run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs}
     data = attach(data, section, drawn, told, role)
-    if isinstance(clock, LossClock) and clock.node == name:
+    if stays:
         data = extend(data, [_steps_at_loss()])
     found = [line(group) for group in groups_of(data, role)]
     mark = found[0] if len(found) == 1 else f"{len(runs)} runs"
@@ -165,7 +166,7 @@ def _steps_at_loss() -> Any:
         x="loss_level",
         series="run",
         x_scale="linear",
-        caption="The loss falls from right to left. Between checkpoints it is taken as straight.",
+        caption="Between checkpoints it is taken as straight.",
     )
 
 

@@ -61,19 +61,20 @@ def marks(data: xr.Dataset, clock: Clock, title: str = "Half-change step of ever
     if by_loss:
         title = title.replace("step", "loss")
     firm = str(data["marked"].attrs.get("long_name", ""))
+    judged = firm != "changed"
+    meaning = f" Filled: {firm}; open: changed only." if judged else ""
     return Marks(
         "runs",
         title,
         value=name,
         interval=(f"{name}_low", f"{name}_high"),
-        filled="marked",
-        filled_label=firm,
+        filled="marked" if judged else None,
+        open_label="changed only",
         rows="row",
         series="run",
         x_scale="linear" if by_loss else "step",
-        caption="A mark stands where half of the change was done in one run, with its 95 % interval. "
-        f"Filled: {firm}; open: changed only. A run without a mark did not change, or was not "
-        "judged.",
+        caption="A mark stands where half of the change was done in one run, with its 95 % "
+        f"interval.{meaning} A run without a mark did not change, or could not be judged.",
     )
 
 

@@ -48,6 +48,8 @@ def node_of_runs(
         data = data.assign(step_at_loss=_step_at_loss(runs, clock))
         data["step_at_loss"].attrs.update(long_name="first step at this loss", units="steps")
     data = data.merge(rows, compat="override", combine_attrs="override") if rows.sizes else data
+    if clock.dimension in data.coords:
+        data[clock.dimension].attrs.update(long_name=clock.words)
     data = data.assign(means(data, [f for f in figures if isinstance(f, Curves)]))
     return _short(data), figures, words
 

@@ -18,6 +18,7 @@ VERDICTS = ("changed", "beyond", "learned")
 TIMES = ("half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step")
 """Variables of rows that hold training steps."""
 
+_NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
 _KEY = "\x1f"
 
 
@@ -51,6 +52,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     quantities, layers, labels = zip(*(str(key).split(_KEY)[:3] for key in data.row.values), strict=True)
     texts = {"row_quantity": quantities, "row_layer": layers}
     data = data.assign({name: ("row", _texts(values)) for name, values in texts.items()})
+    for name, words in _NAMES.items():
+        if name in data:
+            data[name].attrs.update(long_name=words)
     return data.assign_coords(row=("row", _texts(_told_apart(labels))))
 
 

@@ -112,3 +112,14 @@ def _tree(name: str, value: Any) -> xr.DataTree:
         f"run {name!r} must be a result of Study.run, a folder of a study, or what open_study "
         f"returns; got {type(value).__name__}."
     )
+
+
+def joined(words: Sequence[str], last: str = " and ") -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> joined(["51", "60", "58"]), joined(["51"])
+    ('51, 60 and 58', '51')
+    """
+    return last.join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""

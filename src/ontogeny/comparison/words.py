@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from .clock import Clock
+from .sources import joined
 
 _WORDS = {"learned": "learned", "beyond": "changed beyond its motion", "changed": "changed"}
 MIN_ROWS = 4
@@ -65,17 +66,7 @@ def line(group: Group) -> str:
     'loss: learned in 3 of 3 runs'
     """
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
-    said = ""
-    for verdict, words in _WORDS.items():
-        found = group.counts(verdict)
-        if not found.any():
-            continue
-        if count == 1:
-            said += f"{', ' if said else ''}{words} in {int(found.sum())} of {total} runs"
-        elif not said:
-            said = f"{words} in {_of_rows(found, group)}"
-        if count > 1 or int(found.sum()) == total:
-            break
+    said = _said(group)
     if not said:
         said = f"no change in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
@@ -89,6 +80,21 @@ def line(group: Group) -> str:
         runs = [str(r) for r, n in zip(group.rows.run.values, absent, strict=True) if n == count]
         said += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
     return f"{group.name}: {said}"
+
+
+def _said(group: Group) -> str:
+    """Return the strongest verdict of a quantity; of one row also what holds in more runs."""
+    total, single = group.rows.sizes["run"], group.rows.sizes["row"] == 1
+    said: list[str] = []
+    most = 0
+    for verdict, words in _WORDS.items():
+        found = group.counts(verdict)
+        if single and found.sum() > most:
+            most = int(found.sum())
+            said.append(f"{words} in {most} of {total} runs")
+        elif not single and found.any():
+            return f"{words} in {_of_rows(found, group)}"
+    return ", ".join(said)
 
 
 def _of_rows(found: np.ndarray, group: Group) -> str:
@@ -132,27 +138,20 @@ def _values(group: Group) -> list[str]:
 
 def _half(group: Group, clock: Clock) -> list[str]:
     """Say when half of the change was done in each run."""
-    half = group.rows[_time(clock)].transpose("row", "run").values[0]
+    name = _time(clock)
+    half, low, high = (
+        group.rows[n].transpose("row", "run").values[0] for n in (name, f"{name}_low", f"{name}_high")
+    )
     known = np.flatnonzero(np.isfinite(half))
     if not len(known):
         return []
     if len(known) > MANY:
-        low, high = (clock.text(float(f(half[known]))) for f in (np.min, np.max))
-        middle = clock.text(float(np.median(half[known])))
-        return [f"Half of the change was done by {clock.noun} {low} to {high}, median {middle}."]
-    parts = [_interval(group, i, clock) for i in known]
-    runs = [_names(group)[i] for i in known]
-    return [f"Half of the change was done by {clock.noun} {joined(parts)} ({joined(runs)})."]
-
-
-def _interval(group: Group, run: int, clock: Clock) -> str:
-    name = _time(clock)
-    value, low, high = (
-        float(group.rows[n].transpose("row", "run").values[0, run])
-        for n in (name, f"{name}_low", f"{name}_high")
-    )
-    ends = f" ({clock.text(low)}–{clock.text(high)})" if np.isfinite([low, high]).all() else ""
-    return f"{clock.text(value)}{ends}"
+        ends = clock.say([f(half[known]) for f in (np.min, np.max)], " to ")
+        middle = clock.say([np.median(half[known])])
+        return [f"Half of the change was done by {ends}, at the median by {middle}."]
+    intervals = [(low[i], high[i]) for i in known]
+    runs = joined([_names(group)[i] for i in known])
+    return [f"Half of the change was done by {clock.say(half[known], intervals=intervals)} ({runs})."]
 
 
 def _time(clock: Clock) -> str:
@@ -212,11 +211,10 @@ def _order(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
     if not pairs:
         return []
     i, j = max(pairs, key=lambda pair: float(np.min(low[pair[1]] - high[pair[0]])))
-    names = [str(group.rows.row.values[k]) for k in (i, j)]
+    first, last = (str(group.rows.row.values[k]).replace(group.name, "").strip(" ·") for k in (i, j))
     total = group.rows.sizes["run"]
     return [
-        f"In {total} of {total} runs half of the change of {names[0]} was done before that of "
-        f"{names[1]}."
+        f"In {total} of {total} runs half of the change was done in {first} before it was in {last}."
     ]
 
 
@@ -233,17 +231,6 @@ def _is_distance(data: xr.Dataset, quantity: str) -> bool:
 
 def _names(group: Group) -> list[str]:
     return [str(run) for run in group.rows.run.values]
-
-
-def joined(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence.
-
-    Examples
-    --------
-    >>> joined(["51", "60", "58"]), joined(["51"])
-    ('51, 60 and 58', '51')
-    """
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
 
 
 def control_words(controlled: Mapping[str, bool]) -> str:

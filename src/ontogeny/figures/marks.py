@@ -24,8 +24,8 @@ class Marks(Figure):
     filled
         A variable of truth values: marks are filled where it holds, else open. All are filled if
         ``None``.
-    filled_label
-        What a filled mark means, for the legend.
+    open_label
+        What an open mark means, for the legend.
     x_scale
         ``"step"``: values are training steps, on the page's step axis. ``"linear"``: any number.
 
@@ -39,7 +39,7 @@ class Marks(Figure):
     series: str | None = "run"
     interval: tuple[str, str] | None = None
     filled: str | None = None
-    filled_label: str = ""
+    open_label: str = ""
     x_scale: str = "step"
 
     kind = "marks"

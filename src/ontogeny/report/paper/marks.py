@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ..labels import truncate
 from ..scales import pick_ticks
-from .frame import FONT, TALLEST, Frame, set_dimension_axis
+from .frame import FONT, TALLEST, Frame
 from .view import FigureView, span_of
 
 SYMBOLS = ("o", "s", "D", "^", "P", "*")
@@ -38,7 +39,7 @@ def draw_marks(view: FigureView) -> Figure:
             _draw(axes, view, values[:, k], ys[:, k], filled[:, k], k)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        set_dimension_axis(axes, view, "rows", frame.panel_height, "y")
+        axes.set_yticks(range(rows), [truncate(name, 32) for name in view.labels("rows")])
         everything += [values, *ends]
     on_steps = view.figure.x_scale == "step"
     for axes in frame.axes:
@@ -84,6 +85,6 @@ def _legend(view: FigureView, series: list[str]) -> list[Line2D]:
         if name
     ]
     if view.figure.filled:
-        words = f"open: not {view.figure.filled_label}"
+        words = f"open: {view.figure.open_label}"
         found.append(Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style))
     return found

@@ -95,7 +95,7 @@ class MarksPicture extends Picture {
   headWords() {
     const names = range(this.spread.length).map((k) => `${this.sign(k)} ${shortened(this.runName(k), 18)}`);
     const named = this.seriesAxis ? names : [];
-    const open = this.figure.filled && this.view.width >= 500 ? [`open: not ${this.figure.filled_label}`] : [];
+    const open = this.figure.filled && this.view.width >= 500 ? [`open: ${this.figure.open_label}`] : [];
     const words = [...named, ...open].join("   ");
     return textWidth(words) < this.view.width ? words : named.join("  ");
   }
