@@ -151,7 +151,7 @@ def _attached(
 
 def marked_words(runs: Sequence[Run]) -> str:
     """Return what a filled mark means."""
-    controlled = [bool(run.attribute("controls", [])) for run in runs]
+    controlled = [run.controlled for run in runs]
     beyond = "changed beyond its motion, or learned"
     if all(controlled):
         return beyond

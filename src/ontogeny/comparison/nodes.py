@@ -50,18 +50,18 @@ def node_of_runs(
     data = data.merge(rows, compat="override", combine_attrs="override") if rows.sizes else data
     if clock.dimension in data.coords:
         data[clock.dimension].attrs.update(long_name=clock.words)
-    data = data.assign(means(data, [f for f in figures if isinstance(f, Curves)]))
+    data = data.assign(means(data, _averaged(data, figures)))
     return _short(data), figures, words
 
 
-def means(data: xr.Dataset, figures: Iterable[Curves]) -> dict[str, xr.DataArray]:
-    """Return the mean over runs of what curves draw, with ``_sd``, and ``_low`` and ``_high``.
+def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
+    """Return the mean over runs of variables by name, with ``_sd``, and ``_low`` and ``_high``.
 
     ``x_mean`` and ``x_sd`` (n − 1 in the denominator) are NaN where a run has no value;
     ``x_mean_low`` and ``x_mean_high`` are mean ∓ SD.
     """
     found: dict[str, xr.DataArray] = {}
-    for name in dict.fromkeys(n for f in figures for n in (f.value, f.relative) if n):
+    for name in dict.fromkeys(names):
         if name not in data or "run" not in data[name].dims or data[name].dtype.kind not in "fiu":
             continue
         values = data[name].astype(float)
@@ -78,15 +78,22 @@ def means(data: xr.Dataset, figures: Iterable[Curves]) -> dict[str, xr.DataArray
     return found
 
 
+def _averaged(data: xr.Dataset, figures: Sequence[Figure]) -> list[str]:
+    """Return what is averaged: what curves draw and rows follow; without figures, all numbers."""
+    curves = [figure for figure in figures if isinstance(figure, Curves)]
+    names = [n for figure in curves for n in (figure.value, figure.relative) if n]
+    names += list(map(str, data["row_quantity"].values)) if "row_quantity" in data else []
+    if not figures:
+        names += [str(n) for n, values in data.data_vars.items() if "row" not in values.dims]
+    return names
+
+
 def _with_controls(run: Run, node: xr.Dataset, name: str) -> xr.Dataset:
     """Return a node whose controls lie along ``control``; ``run`` is for the runs."""
     if "run" not in node.dims:
         return node
-    other = [v for v in node.data_vars if "run" in node[v].dims and "control" not in str(v)]
-    if other:
-        raise ArgumentError(
-            f"node {name!r} of run {run.name!r} holds several runs already ({other[0]!r})."
-        )
+    if not any("control" in str(variable) for variable in node.data_vars):
+        raise ArgumentError(f"node {name!r} of run {run.name!r} holds several runs already.")
     return node.rename(run="control")
 
 

@@ -42,7 +42,7 @@ def runs_node(
         care=_alignment(clock),
     )
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
-    controlled = {run.name: bool(run.attribute("controls", [])) for run in runs}
+    controlled = {run.name: run.controlled for run in runs}
     words = [*said, *order, *filter(None, [control_words(controlled)])]
     data = attach(data, section, figures, words, role="runs")
     return data.assign_attrs(mark=f"{len(runs)} runs")
@@ -58,7 +58,7 @@ def headline(
         for group in groups_of(node, str(node.attrs.get("role", "")))
         if group.role != "motion"
     ]
-    controlled = {run.name: bool(run.attribute("controls", [])) for run in runs}
+    controlled = {run.name: run.controlled for run in runs}
     first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
     lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
     rows, _ = _rows(nodes, thin=False)
@@ -105,7 +105,7 @@ def _node_of(group: Group, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
 def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock) -> xr.Dataset:
     """Return what is known of each run as variables over ``run``."""
     models = [run.attribute("model", {}) for run in runs]
-    controls = [len(run.attribute("controls", [])) for run in runs]
+    controls = [len(run.attribute("controls", [])) or int(run.controlled) for run in runs]
     parts: dict[str, tuple[Any, str, str]] = {
         "model": ([str(m.get("class", "")) for m in models], "model", ""),
         "parameters": ([float(m.get("parameters", np.nan)) for m in models], "parameters", "1"),

@@ -15,7 +15,7 @@ from .sources import Run
 VERDICTS = ("changed", "beyond", "learned")
 """What a study says of each row: more than noise, more than its motion, better than controls."""
 
-TIMES = ("half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step")
+TIMES = ("half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step", "run_half_step")
 """Variables of rows that hold training steps."""
 
 _NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
@@ -36,14 +36,15 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     -------
     xarray.Dataset
         ``row``, ``row_layer`` and ``row_quantity``; over (row, run) the verdicts `VERDICTS`,
-        ``judgeable``, ``marked``, the half-change steps with their intervals on the clock, and what
-        else each study says of its rows; ``progress`` over (row, run, step). Empty without rows.
+        ``judgeable``, ``marked``, the half-change steps with their intervals on the clock (NaN where
+        a row did not change), and what else each study says of its rows; ``progress`` over
+        (row, run, step). Empty without rows.
     """
     pieces = {}
     for run in runs:
         node = nodes[run.name]
         if node.sizes.get("row", 0):
-            pieces[run.name] = _keyed(_verdicts(_own_rows(node, run, clock), _controlled(run)))
+            pieces[run.name] = _keyed(_verdicts(_own_rows(node, run, clock), run.controlled))
     if not pieces:
         return xr.Dataset()
     for run in runs:
@@ -75,10 +76,6 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
     return clock.place(rows, run)
 
 
-def _controlled(run: Run) -> bool:
-    return bool(run.attribute("controls", []))
-
-
 def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
     """Return rows with all verdicts; those of earlier versions only say what changed."""
     nothing = xr.zeros_like(rows.row, dtype=bool).drop_attrs()
@@ -90,6 +87,9 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
     if judgeable is None:
         known = rows.get("noise_known", nothing | True).astype(bool)
         judgeable = known & np.isfinite(rows.p_value) if "p_value" in rows else known
+    for name in ("half", "settled"):
+        times = [str(n) for n in rows.data_vars if str(n).startswith(f"{name}_")]
+        rows = rows.assign({time: rows[time].where(changed) for time in times})
     return rows.assign(
         changed=changed,
         beyond=beyond,

@@ -41,6 +41,12 @@ class Run:
                 steps.update(map(int, np.atleast_1d(node["step"].values)))
         return np.array(sorted(steps))
 
+    @cached_property
+    def controlled(self) -> bool:
+        """Whether control runs were studied beside it."""
+        found = any("p_control" in node for node in self.nodes.values())
+        return found or bool(self.attribute("controls", []))
+
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute of the result that holds JSON."""
         value = self.tree.attrs.get(name, default)

@@ -112,28 +112,42 @@ def sentences(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
     """Return what a section says of one quantity over the runs."""
     words = line(group)
     found = [f"{words[:1].upper()}{words[1:]}."]
+    found += _values(group, data)
     if group.rows.sizes["row"] == 1:
-        found += _values(group)
-        found += _half(group, clock)
-    else:
-        found += _agreement(group, clock)
-        found += _order(group, data, clock)
-    return found
+        return found + _half(group, clock)
+    return found + _agreement(group, clock) + _order(group, data, clock)
 
 
-def _values(group: Group) -> list[str]:
-    """Say from what to what the quantity went in each run."""
+def _values(group: Group, data: xr.Dataset) -> list[str]:
+    """Say in which direction the rows that changed went, and from what to what."""
     if not {"first_value", "last_value"} <= set(group.rows.data_vars):
         return []
-    first, last = (group.rows[n].values[0] for n in ("first_value", "last_value"))
-    known = [
-        f"from {a:.3g} to {b:.3g} in {run}"
-        for run, a, b in zip(_names(group), first, last, strict=True)
-        if np.isfinite([a, b]).all()
-    ]
-    if not known or len(known) > MANY:
+    first, last, changed = (
+        group.rows[n].transpose("row", "run").values for n in ("first_value", "last_value", "changed")
+    )
+    known = changed & np.isfinite(first) & np.isfinite(last)
+    if not known.any():
         return []
-    return [f"It went {joined(known)}."]
+    rises = (last > first)[known]
+    quantity = str(group.rows.row_quantity.values[0])
+    units = data[quantity].attrs.get("units", "1") if quantity in data else "1"
+    ends = f"from {_range(first[known])} to {_range(last[known])}" + f" {units}" * (units != "1")
+    if rises.all() or not rises.any():
+        return [f"It {'rose' if rises.all() else 'fell'} {ends}."]
+    up, down = int(rises.sum()), int((~rises).sum())
+    return [f"It rose in {up} and fell in {down} of {known.size}, {ends}."]
+
+
+def _range(values: np.ndarray) -> str:
+    """Return a value, or the range of several.
+
+    Examples
+    --------
+    >>> _range(np.array([8.34, 8.31])), _range(np.array([1200.0]))
+    ('8.31–8.34', '1,200')
+    """
+    ends = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in (values.min(), values.max())]
+    return "–".join(dict.fromkeys(ends))
 
 
 def _half(group: Group, clock: Clock) -> list[str]:
