@@ -47,13 +47,19 @@ def with_controls(
     found = {}
     for quantity in quantities:
         name = quantity.name
-        known = {run: node[name] for run, node in controls.items() if name in node}
-        if name not in data or "step" not in data[name].dims or not known:
+        known = {
+            run: node[name]
+            for run, node in controls.items()
+            if name in node and "step" in node[name].dims
+        }
+        if not known:
             continue
         pieces = [value.drop_attrs().reindex(step=data.step) for value in known.values()]
         stacked = xr.concat(pieces, dim="run", join="outer", coords="minimal")
         stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
-        found[f"{name}_{CONTROL}"] = stacked.reindex_like(data[name].isel(step=0, drop=True))
+        if name in data:  # and not only after what follows from several steps
+            stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
+        found[f"{name}_{CONTROL}"] = stacked
     return data.assign(found) if found else data
 
 

@@ -45,11 +45,8 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     [True]
     """
     with_rows = [q for q in quantities if has_rows(data, q)]
-    groups = [
-        _measured(data, [q for q in with_rows if q.relative_to == to])
-        for to in ("", "reference", "last")
-    ]
-    groups = [group for group in groups if group]
+    alike = ([q for q in with_rows if q.relative_to == to] for to in ("", "reference", "last"))
+    groups = [group for each in alike if (group := _measured(data, each)) is not None]
     if not groups:
         return {}
     rows = xr.concat(groups, dim="row", join="outer", data_vars="all", coords="minimal")

@@ -15,7 +15,7 @@ NO_CONTROL = "No control was run: one that moved as far and learned nothing may 
 
 
 def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
-    """Return what the rows of every quantity show; rows that its subject names by themselves.
+    r"""Return what the rows of every quantity show; rows that its subject names by themselves.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     >>> loss = Quantity("x", "loss", "nats", rows="loss", subject="The loss")
     >>> data = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.036})
     >>> data = data.assign_coords(step=np.arange(10))
-    >>> print(*statements(data.assign(chart_rows(data, [loss])), [loss]), sep="\\n")
+    >>> print(*statements(data.assign(chart_rows(data, [loss])), [loss]), sep="\n")
     The loss fell from 8 to 4 nats; half of the change was over by step 4.5 (4.3–4.7).
     No control was run: one that moved as far and learned nothing may look the same.
     """
