@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from .errors import ArgumentError, check_choice
 
 CONTROL = "control"
-"""The null that every quantity of a study with control runs has, along ``run``."""
+"""The null that every quantity of a study with control runs has, along ``run``; not declared."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,6 @@ class Quantity:
         check_choice("noise", self.noise, ("measured", "exact"))
         check_choice("relative_to", self.relative_to, ("", "reference", "last"))
         check_choice("better", self.better, ("", "lower", "higher"))
-        if CONTROL in self.nulls:
-            raise ArgumentError(
-                f"{self.name!r} must not declare a null {CONTROL!r}: it stands for control runs."
-            )
         check_choice("y_scale", self.y_scale, ("linear", "log"))
         if self.settled_by and self.settled_by not in self.nulls:
             raise ArgumentError(

@@ -142,7 +142,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        Over rows: ``p_change`` and ``p_half``, two-sided.
+        Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
     change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
@@ -153,7 +153,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     for rows in rows_of_quantities(data):
         p_change[rows] = _predicted(run_change[rows], change[rows], kinds)
         p_half[rows] = _predicted(run_half[rows], half[rows], kinds)
-    return {"p_change": p_change, "p_half": p_half}
+    return {"change": p_change, "half": p_half}
 
 
 def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
