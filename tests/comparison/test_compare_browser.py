@@ -1,4 +1,4 @@
-"""The page of a comparison in a browser: runs over one another, side by side, and a mark for each."""
+"""The page of a comparison in a browser: runs over one another, and a mark for each."""
 
 import pytest
 

@@ -150,8 +150,7 @@ def test_models_of_other_depths_are_compared_at_the_same_relative_depth(folders,
         data.layer_entropy.sel(run="four").transpose("step", "layer"),
         own.layer_entropy.isel(layer=[0, 2]).transpose("step", "layer"),
     )
-    rows = [label for label in data.row_layer.values]
-    assert rows == data.layer.values.tolist()
+    assert data.row_layer.values.tolist() == data.layer.values.tolist()
     assert "2, 4 layers; those at the same relative depth" in tree.attrs["problems"]
 
 

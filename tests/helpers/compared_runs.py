@@ -1,4 +1,4 @@
-"""Results of studied runs made up for tests of comparisons, judged by the summary as studies are."""
+"""Results of studied runs made up for tests, judged by the summary as studies are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ontogeny.summary import summarise
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
-LOSS = Quantity("loss", "loss on fixed texts", units="nats per token", rows="loss", subject="The loss")
+LOSS = Quantity(
+    "loss", "loss on fixed texts", units="nats per token", rows="loss", subject="The loss"
+)
 ENTROPY = Quantity(
     "entropy",
     "attention entropy",

@@ -248,7 +248,10 @@ def _loss_clock(runs: Sequence[Run]) -> LossClock:
     steps = {name: steps for name, (steps, _) in found.items()}
     first = nodes[0]
     return LossClock(
-        levels, steps, {name: losses for name, (_, losses) in found.items()}, first[0] if first else ""
+        levels,
+        steps,
+        {name: losses for name, (_, losses) in found.items()},
+        first[0] if first else "",
     )
 
 

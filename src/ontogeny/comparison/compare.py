@@ -170,15 +170,15 @@ def _steps_at_loss() -> Any:
     )
 
 
-def _attributes(
-    runs: Sequence[Run], clock: Clock, align: str, title: str | None
-) -> dict[str, Any]:
+def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None) -> dict[str, Any]:
     """Return what the result says of itself, from what the runs say."""
     models = [str(run.attribute("model", {}).get("class", "")) for run in runs]
     kinds = ", ".join(dict.fromkeys(filter(None, models)))
     by_loss = isinstance(clock, LossClock)
     steps = {
-        round(float(v)) for run in runs for v in (run.steps if by_loss else clock.at(run.steps, run))
+        round(float(v))
+        for run in runs
+        for v in (run.steps if by_loss else clock.at(run.steps, run))
     }
     settings = dict(runs[0].attribute("settings", {}))
     attributes: dict[str, Any] = {
@@ -241,4 +241,3 @@ def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
 
 def _problems(runs: Sequence[Run]) -> list[str]:
     return [f"{run.name}: {text}" for run in runs for text in run.attribute("problems", [])]
-

@@ -8,7 +8,7 @@ import xarray as xr
 
 from ..errors import ArgumentError, StoreError
 from ..store import write_json
-from ..study.layout import comparison_path, result_path, settings_path
+from ..study.layout import comparison_path, settings_path
 from ..study.merge import write_result
 
 

@@ -94,7 +94,9 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
         kept = [i for i, layer in enumerate(layers) if not layer or layer in names]
         renamed = [names.get(layers[i], "") for i in kept]
         rows = [
-            str(node["row"].values[i]).replace(layers[i], new) if new else str(node["row"].values[i])
+            str(node["row"].values[i]).replace(layers[i], new)
+            if new
+            else str(node["row"].values[i])
             for i, new in zip(kept, renamed, strict=True)
         ]
         node = node.isel(row=kept).assign_coords(row=np.array(rows, dtype=object))

@@ -42,7 +42,10 @@ def node_of_runs(
     rows = rows_of_runs(named, list(runs), clock)
     stays = isinstance(clock, LossClock) and clock.node == name
     along = Clock() if stays else clock
-    curves = {run.name: along.place(named[run.name].drop_dims("row", errors="ignore"), run) for run in runs}
+    curves = {
+        run.name: along.place(named[run.name].drop_dims("row", errors="ignore"), run)
+        for run in runs
+    }
     data = stack_runs(curves)
     if stays:
         data = data.assign(step_at_loss=_step_at_loss(runs, clock))

@@ -1,4 +1,4 @@
-"""The first section of a comparison: what the runs are, and the rows of all nodes with a mark each."""
+"""The first section of a comparison: what the runs are, and the rows of all nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def runs_node(
 ) -> xr.Dataset:
     """Return the node ``runs``: a table of the runs, and the chart of all rows."""
     data = _table_of(runs, nodes, clock)
-    columns = [Column(name) for name in data.data_vars if str(name) != "controls"]
+    columns = [Column(str(name)) for name in data.data_vars if str(name) != "controls"]
     figures: list[Any] = [
         Table("table", "The runs", columns=[*columns, Column("controls")], rows="run")
     ]
@@ -81,7 +81,9 @@ def _heading(groups: Sequence[Group], total: int, controlled: Mapping[str, bool]
         words = line(everywhere[0])
         return words[:1].upper() + words[1:]
     if everywhere:
-        return f"{len(everywhere)} of {len(groups)} quantities were learned in {total} of {total} runs"
+        return (
+            f"{len(everywhere)} of {len(groups)} quantities were learned in {total} of {total} runs"
+        )
     somewhere = [g for g in groups if g.counts("learned").any()]
     if somewhere:
         words = line(max(somewhere, key=lambda g: int((g.counts("learned") > 0).sum())))
@@ -126,8 +128,14 @@ def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Datase
     pieces = []
     for name, node in nodes.items():
         if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
-            kept = [n for n, v in node.data_vars.items() if set(v.dims) <= {"row", "run"} and "row" in v.dims]
-            own = node[kept].assign(row_node=("row", np.full(node.sizes["row"], name, dtype=object)))
+            kept = [
+                n
+                for n, v in node.data_vars.items()
+                if set(v.dims) <= {"row", "run"} and "row" in v.dims
+            ]
+            own = node[kept].assign(
+                row_node=("row", np.full(node.sizes["row"], name, dtype=object))
+            )
             pieces.append(own.drop_attrs(deep=False))
     if not pieces:
         return None, False
@@ -151,7 +159,9 @@ def _thinned(rows: xr.Dataset, share: float) -> xr.Dataset:
     for name in dict.fromkeys(map(str, rows.row_name.values)):
         own = np.flatnonzero(rows.row_name.values == name)
         count = min(max(int(len(own) * share), 2), len(own))
-        kept += [int(own[i]) for i in np.unique(np.linspace(0, len(own) - 1, count).round().astype(int))]
+        kept += [
+            int(own[i]) for i in np.unique(np.linspace(0, len(own) - 1, count).round().astype(int))
+        ]
     return rows.isel(row=sorted(kept))
 
 

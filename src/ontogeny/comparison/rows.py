@@ -15,7 +15,14 @@ from .sources import Run
 VERDICTS = ("changed", "beyond", "learned")
 """What a study says of each row: more than noise, more than its motion, better than controls."""
 
-TIMES = ("half_step", "half_step_low", "half_step_high", "settled_step", "control_half_step", "run_half_step")
+TIMES = (
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "settled_step",
+    "control_half_step",
+    "run_half_step",
+)
 """Variables of rows that hold training steps."""
 
 _NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
@@ -36,9 +43,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     -------
     xarray.Dataset
         ``row``, ``row_layer`` and ``row_quantity``; over (row, run) the verdicts `VERDICTS`,
-        ``judgeable``, ``marked``, the half-change steps with their intervals on the clock (NaN where
-        a row did not change), and what else each study says of its rows; ``progress`` over
-        (row, run, step). Empty without rows.
+        ``judgeable``, ``marked``, the half-change steps with their intervals on the clock (NaN
+        where a row did not change), and what else each study says of its rows; ``progress``
+        over (row, run, step). Empty without rows.
     """
     pieces = {}
     for run in runs:
@@ -50,7 +57,9 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     for run in runs:
         pieces.setdefault(run.name, next(iter(pieces.values())).isel(row=[]))
     data = stack_runs({run.name: pieces[run.name] for run in runs})
-    quantities, layers, labels = zip(*(str(key).split(_KEY)[:3] for key in data.row.values), strict=True)
+    quantities, layers, labels = zip(
+        *(str(key).split(_KEY)[:3] for key in data.row.values), strict=True
+    )
     texts = {"row_quantity": quantities, "row_layer": layers}
     data = data.assign({name: ("row", _texts(values)) for name, values in texts.items()})
     for name, words in _NAMES.items():
@@ -105,7 +114,10 @@ def _keyed(rows: xr.Dataset) -> xr.Dataset:
     count: Counter[str] = Counter()
     keys = []
     for i in range(rows.sizes["row"]):
-        parts = [str(rows[name].values[i]) if name in rows else "" for name in ("row_quantity", "row_layer", "row")]
+        parts = [
+            str(rows[name].values[i]) if name in rows else ""
+            for name in ("row_quantity", "row_layer", "row")
+        ]
         key = _KEY.join(parts)
         keys.append(f"{key}{_KEY}{count[key]}")
         count[key] += 1
@@ -114,7 +126,7 @@ def _keyed(rows: xr.Dataset) -> xr.Dataset:
 
 
 def _told_apart(labels: tuple[str, ...]) -> list[str]:
-    """Number labels that several rows share."""
+    """Return labels, numbered where several rows share one."""
     count = Counter(labels)
     seen: Counter[str] = Counter()
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +19,7 @@ MIN_ROWS = 4
 MANY = 6
 """More runs are summed up instead of listed."""
 
-NO_CONTROL = (
-    "No control was run: a run that moved as far and learned nothing may look the same."
-)
+NO_CONTROL = "No control was run: a run that moved as far and learned nothing may look the same."
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +58,15 @@ def line(group: Group) -> str:
     Examples
     --------
     >>> truth = {v: (("row", "run"), [[True, True, True]]) for v in _WORDS}
-    >>> rows = xr.Dataset({**truth, "judgeable": truth["changed"], "present": truth["changed"],
-    ...                    "row_layer": ("row", [""])}, {"run": ["a", "b", "c"]})
+    >>> rows = xr.Dataset(
+    ...     {
+    ...         **truth,
+    ...         "judgeable": truth["changed"],
+    ...         "present": truth["changed"],
+    ...         "row_layer": ("row", [""]),
+    ...     },
+    ...     {"run": ["a", "b", "c"]},
+    ... )
     >>> line(Group("loss", rows))
     'loss: learned in 3 of 3 runs'
     """
@@ -123,7 +128,8 @@ def _values(group: Group, data: xr.Dataset) -> list[str]:
     if not {"first_value", "last_value"} <= set(group.rows.data_vars):
         return []
     first, last, changed = (
-        group.rows[n].transpose("row", "run").values for n in ("first_value", "last_value", "changed")
+        group.rows[n].transpose("row", "run").values
+        for n in ("first_value", "last_value", "changed")
     )
     known = changed & np.isfinite(first) & np.isfinite(last)
     if not known.any():
@@ -154,7 +160,8 @@ def _half(group: Group, clock: Clock) -> list[str]:
     """Say when half of the change was done in each run."""
     name = _time(clock)
     half, low, high = (
-        group.rows[n].transpose("row", "run").values[0] for n in (name, f"{name}_low", f"{name}_high")
+        group.rows[n].transpose("row", "run").values[0]
+        for n in (name, f"{name}_low", f"{name}_high")
     )
     known = np.flatnonzero(np.isfinite(half))
     if not len(known):
@@ -165,7 +172,9 @@ def _half(group: Group, clock: Clock) -> list[str]:
         return [f"Half of the change was done by {ends}, at the median by {middle}."]
     intervals = [(low[i], high[i]) for i in known]
     runs = joined([_names(group)[i] for i in known])
-    return [f"Half of the change was done by {clock.say(half[known], intervals=intervals)} ({runs})."]
+    return [
+        f"Half of the change was done by {clock.say(half[known], intervals=intervals)} ({runs})."
+    ]
 
 
 def _time(clock: Clock) -> str:
@@ -225,11 +234,12 @@ def _order(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
     if not pairs:
         return []
     i, j = max(pairs, key=lambda pair: float(np.min(low[pair[1]] - high[pair[0]])))
-    first, last = (str(group.rows.row.values[k]).replace(group.name, "").strip(" ·") for k in (i, j))
+    first, last = (
+        str(group.rows.row.values[k]).replace(group.name, "").strip(" ·") for k in (i, j)
+    )
     total = group.rows.sizes["run"]
-    return [
-        f"In {total} of {total} runs half of the change was done in {first} before it was in {last}."
-    ]
+    before = f"half of the change was done in {first} before it was in {last}"
+    return [f"In {total} of {total} runs {before}."]
 
 
 def _is_distance(data: xr.Dataset, quantity: str) -> bool:

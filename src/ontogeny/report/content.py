@@ -18,6 +18,7 @@ from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
 
 LAYER_DIMENSIONS = ("layer", "block")
+_PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
 NOTES = ("definition", "symbol", "null", "care", "source")
 
 
@@ -181,7 +182,7 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
-    return sorted(nodes, key=lambda node: {"runs": -2, "claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
+    return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:

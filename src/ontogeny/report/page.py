@@ -26,8 +26,8 @@ from .thinning import BUDGET, thinned
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "regimes", "curves", "heatmap", "nulls", "marks", "turning", "scatter", "figure", "words", "download",
-    "slider", "layers", "chart", "links", "tables", "page",
+    "regimes", "curves", "heatmap", "nulls", "marks", "turning", "scatter", "figure", "words",
+    "download", "slider", "layers", "chart", "links", "tables", "page",
 )  # fmt: skip
 
 

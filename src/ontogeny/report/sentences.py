@@ -63,9 +63,10 @@ def verdict(content: Content) -> Verdict:
 
 def _own(headline: Mapping[str, Any]) -> Verdict:
     """Return the verdict that a result brings along."""
-    words = (str(headline.get(name) or "") for name in ("heading", "lead"))
-    counts = (int(headline.get(name) or 0) for name in ("learned", "judged"))
-    return Verdict(*words, tuple(map(str, headline.get("details") or ())), *counts)
+    heading, lead = (str(headline.get(name) or "") for name in ("heading", "lead"))
+    learned, judged = (int(headline.get(name) or 0) for name in ("learned", "judged"))
+    details = tuple(map(str, headline.get("details") or ()))
+    return Verdict(heading, lead, details, learned, judged)
 
 
 def claims_sentence(node: Node) -> str:

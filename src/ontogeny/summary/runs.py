@@ -47,9 +47,7 @@ def along_runs(
     (['loss (real)', 'loss (control)'], {'run': 2, 'step': 2})
     """
     own = [name for quantity in quantities for name in quantity.stored()]
-    data = stack_runs(
-        {label: node[[n for n in own if n in node]] for label, node in nodes.items()}
-    )
+    data = stack_runs({label: node[[n for n in own if n in node]] for label, node in nodes.items()})
     return summarise(data, [_of_runs(quantity) for quantity in quantities], section)
 
 
@@ -71,8 +69,10 @@ def stack_runs(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
     Examples
     --------
-    >>> runs = {"a": xr.Dataset({"x": ("step", [4.0, 2.0])}, {"step": [0, 2]}),
-    ...         "b": xr.Dataset({"x": ("step", [4.0, 3.0])}, {"step": [0, 1]})}
+    >>> runs = {
+    ...     "a": xr.Dataset({"x": ("step", [4.0, 2.0])}, {"step": [0, 2]}),
+    ...     "b": xr.Dataset({"x": ("step", [4.0, 3.0])}, {"step": [0, 1]}),
+    ... }
     >>> stack_runs(runs).x.values.tolist()
     [[4.0, nan, 2.0], [4.0, 3.0, nan]]
     """
@@ -87,7 +87,9 @@ def stack_runs(nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         fill_value=_fills(pieces),
     )
     order = {
-        dim: list(dict.fromkeys(v for piece in pieces if dim in piece.coords for v in _of(piece, dim)))
+        dim: list(
+            dict.fromkeys(v for piece in pieces if dim in piece.coords for v in _of(piece, dim))
+        )
         for dim in map(str, data.dims)
         if dim != "run" and dim.rstrip("_") != "step"
     }

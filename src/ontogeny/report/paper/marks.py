@@ -34,7 +34,8 @@ def draw_marks(view: FigureView) -> Figure:
             filled = view.companion(view.figure.filled, panel, "rows", "series") > 0
         ys = np.arange(rows)[:, None] + spread
         if ends:
-            axes.hlines(ys, *ends, colors=view.base["ink-3"], linewidth=0.7, zorder=2)
+            low, high = ends
+            axes.hlines(ys, low, high, colors=view.base["ink-3"], linewidth=0.7, zorder=2)
         for k in range(len(series)):
             _draw(axes, view, values[:, k], ys[:, k], filled[:, k], k)
         axes.tick_params(axis="y", length=0)
