@@ -13,6 +13,7 @@ from ..figures import Section, attach
 from ..figures.tables import Column, Table
 from .clock import Clock, LossClock
 from .figures import marks
+from .rows import VERDICTS
 from .sources import Run
 from .words import Group, agreement_sentence, control_words, groups_of, line, sentences
 
@@ -51,7 +52,7 @@ def runs_node(
 def headline(
     runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, said: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the first screen says: ``heading``, ``lead``, ``details``, and two counts."""
+    """Return what the first screen says: ``heading``, ``lead``, ``details``, and counts of rows."""
     groups = [
         group
         for node in nodes.values()
@@ -67,7 +68,7 @@ def headline(
         "heading": _heading(groups, len(runs), controlled),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
         "details": [*order, *filter(None, [control_words(controlled)]), *said],
-        "learned": sum(int(g.rows.learned.all("run").sum()) for g in groups),
+        **{name: sum(int(g.rows[name].all("run").sum()) for g in groups) for name in VERDICTS},
         "judged": sum(g.rows.sizes["row"] for g in groups),
     }
 

@@ -45,7 +45,7 @@ class AttentionEntropy(Observable):
             rows="{layer} · attention entropy",
             subject="Attention in {layer}",
             nulls={"uniform": "uniform attention"},
-            caption="One line a layer; low is sharp.",
+            caption="One line per layer. Low: each token attends to few others.",
         ),
         Quantity(
             "entropy",

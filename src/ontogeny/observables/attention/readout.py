@@ -52,7 +52,7 @@ class ReadoutAttention(Observable):
             rows="{layer} · {set} · read-out entropy",
             subject="Read-out attention in {layer}",
             nulls={"uniform": "equal attention"},
-            caption="One panel a set, one line a layer; low is sharp.",
+            caption="One panel per set, one line per layer. Low: each token attends to few others.",
         ),
         Quantity(
             "head_entropy",

@@ -64,6 +64,7 @@ class ConceptDirections(LabelledConcepts):
                 "balanced accuracy on held-out texts",
                 "concept",
                 "The accuracy",
+                better="higher",
                 nulls={"chance": "shuffled labels"},
                 caption="Grey: 95 % of the directions for shuffled labels.",
             ),

@@ -54,6 +54,7 @@ class ReadoutAccuracy(Observable):
             units="share of answers",
             rows="{set} · accuracy",
             subject="Accuracy",
+            better="higher",
             nulls={"majority": "most frequent label"},
             heading="accuracy on each set",
             caption="Line: share of right answers.",
