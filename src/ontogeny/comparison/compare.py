@@ -165,7 +165,6 @@ def _steps_at_loss() -> Any:
         value="step_at_loss",
         x="loss_level",
         series="run",
-        x_scale="linear",
         caption="Between checkpoints it is taken as straight.",
     )
 

@@ -88,7 +88,7 @@ def _along(figure: Figure, dimension: str) -> Iterator[Any]:
         return
     changes: dict[str, Any] = dict.fromkeys(uses, dimension)
     if isinstance(figure, Curves):
-        changes |= {"boundaries": (), "x_scale": "linear"}
+        changes |= {"boundaries": ()}
     yield dataclasses.replace(figure, **changes)
 
 

@@ -72,14 +72,16 @@ def verdict(content: Content) -> Verdict:
 
 def _own(headline: Mapping[str, Any]) -> Verdict:
     """Return the verdict that a result brings along."""
-    counts = {
-        name: int(headline.get(name) or 0) for name in ("learned", "beyond", "changed", "judged")
-    }
+    names = ("learned", "beyond", "changed", "judged")
+    learned, beyond, changed, judged_rows = (int(headline.get(name) or 0) for name in names)
     return Verdict(
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
-        **counts,
+        learned=learned,
+        beyond=beyond,
+        changed=changed,
+        judged=judged_rows,
     )
 
 
