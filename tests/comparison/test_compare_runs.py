@@ -133,12 +133,13 @@ def test_words_count_runs_and_name_their_steps():
 
 
 def test_an_order_is_said_only_where_every_run_has_it():
-    agreeing = seeds(3, controls=True)
+    dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))  # intervals reach to neighbours
+    agreeing = seeds(3, controls=True, steps=dense)
     assert any(
         "in layer 0 before it was in layer 2" in text
         for text in told(og.compare(agreeing), "attention-entropy")
     )
-    turned = run(20, 7, controls=True)
+    turned = run(20, 7, controls=True, steps=dense)
     node = turned["attention-entropy"].to_dataset()
     names = ("half_step", "half_step_low", "half_step_high")
     turned["attention-entropy"] = xr.DataTree(
