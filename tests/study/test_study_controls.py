@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from ontogeny.errors import OntogenyError
 from helpers.study_examples import (
     LAYERS,
     STEPS,
@@ -16,6 +15,7 @@ from helpers.study_examples import (
     observables,
     tiny_inputs,
 )
+from ontogeny.errors import OntogenyError
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """What frequencies alone predict: the lines that a loss is read against.
 
 A model's loss says little without what a guess of each kind would cost on the same tokens. Each
-text is predicted from the counts of all other texts, so that no line has seen what it predicts.
-The one number of each estimate, its smoothing, is the one with which the texts left out cost
+text is predicted from the counts of all other texts, those of its own unit (copies of it, the rest
+of its document) left out, so that no line has seen what it predicts. The one number of each estimate, its smoothing, is the one with which the texts left out cost
 least: a weaker smoothing would make the line easier to pass.
 """
 
@@ -52,7 +52,7 @@ def word_frequencies(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> 
 
     Examples
     --------
-    >>> inputs = Inputs.from_tokens([[1, 1, 1, 2], [1, 1, 1, 2]])
+    >>> inputs = Inputs.from_tokens([[1, 1, 1, 2], [1, 1, 2, 1]])
     >>> of_text = word_frequencies(inputs, inputs.ordinary, 1000)
     >>> bool((of_text < blind_guess(1000)).all())
     True
@@ -91,8 +91,9 @@ def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarra
     frequency = _best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)
     before, token = inputs.ids[text, column - 1], inputs.ids[text, column]
     size = int(inputs.ids.max()) + 1
-    pairs = _elsewhere(before * size + token, text)
-    after = _elsewhere(before, text)
+    unit = inputs.groups[text]
+    pairs = _elsewhere(before * size + token, unit)
+    after = _elsewhere(before, unit)
 
     def probability(strength: float) -> np.ndarray:
         return (pairs + strength * frequency) / (after + strength)
@@ -105,11 +106,12 @@ def _unigram(
 ) -> Callable[[float], np.ndarray]:
     """Return the probability of each token at (text, column) in the other texts, by smoothing."""
     rows, columns = np.nonzero(inputs.ordinary)
+    unit, of_text = inputs.groups[rows], inputs.groups[text]
     size = int(inputs.ids.max()) + 1
     wanted, given = inputs.ids[text, column], inputs.ids[rows, columns]
     total = np.bincount(given, minlength=size)[wanted]
-    own = _counts(rows * size + given, text * size + wanted)
-    number = len(given) - np.bincount(rows, minlength=len(inputs))[text]
+    own = _counts(unit * size + given, of_text * size + wanted)
+    number = len(given) - np.bincount(unit, minlength=len(inputs))[of_text]
 
     def probability(smoothing: float) -> np.ndarray:
         return (total - own + smoothing) / (number + smoothing * vocabulary)
@@ -117,10 +119,10 @@ def _unigram(
     return probability
 
 
-def _elsewhere(keys: np.ndarray, text: np.ndarray) -> np.ndarray:
-    """Return how often the key of each row occurs in rows of other texts."""
+def _elsewhere(keys: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return how often the key of each row occurs in rows of other units."""
     _, place, total = np.unique(keys, return_inverse=True, return_counts=True)
-    own = place * (text.max(initial=0) + 1) + text
+    own = place * (unit.max(initial=0) + 1) + unit
     return total[place] - _counts(own, own)
 
 

@@ -98,15 +98,15 @@ class Loss(Observable):
         of_text, weights = losses.loss.values.astype(np.float64), losses.tokens.values
         counted = weights > 0
         of_text = np.where(counted, of_text, 0.0)
-        found = {"loss": Measured(_mean(of_text, weights), of_text=("text", of_text),
-                                  weights=("text", weights))}  # fmt: skip
-        return dataset({**found, **self._lines(inputs, losses)})
+        units = reading.units(self.needs()[0])
+        mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+        return dataset({"loss": mean, **self._lines(inputs, losses, units)})
 
-    def _lines(self, inputs: Inputs, losses: xr.Dataset) -> dict[str, Any]:
-        """Return what guesses cost on the predicted tokens, over all and of every text."""
+    def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
+        """Return what guesses cost on the predicted tokens, over all and of every unit."""
         vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
         found: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
-        if inputs.ordinary.any(axis=1).sum() < 2:
+        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
             return found
         if masked:
             predicted = inputs.corrupt(self.mask_fraction, self.random_state)[1]
@@ -117,9 +117,11 @@ class Loss(Observable):
                 "unigram": word_frequencies(inputs, predicted, vocabulary),
                 "bigram": bigrams(inputs, predicted, vocabulary),
             }
+        weights = losses.tokens.values
         for line, of_text in costs.items():
-            found[f"loss_{line}"] = _mean(of_text, losses.tokens.values)
-            found[f"loss_{line}_of_text"] = ("text", of_text)
+            mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+            found[f"loss_{line}"] = mean.value
+            found[f"loss_{line}_of_text"] = mean.of_text
         return found
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
