@@ -68,9 +68,8 @@ def _of_inputs(runs: Sequence[Run]) -> Iterator[Difference]:
         known = None not in sizes
         if _alike(own, "texts_digest") and own[0].get("texts_digest"):
             if _alike(own, "tokens") and _alike(own, "vocabulary"):
-                words = (
-                    f"The runs read the same texts {name!r} with other labels, documents or ids."
-                )
+                other = "labels, documents or ids"
+                words = f"The runs read the same texts {name!r} with other {other}."
                 yield Difference("inputs", words)
                 continue
             what = _listed(runs, lambda i, own=own: f"{own[i].get('tokens', 0):,} tokens")
