@@ -124,11 +124,15 @@ class Units:
         return rows
 
     @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """The rows of every unit."""
+        return np.split(np.argsort(self.place, kind="stable"), np.cumsum(self.sizes)[:-1])
+
+    @cached_property
     def _tables(self) -> list[np.ndarray]:
         """Rows of the units, (units, size), one table for each size."""
-        by_unit = np.split(np.argsort(self.place, kind="stable"), np.cumsum(self.sizes)[:-1])
         return [
-            np.stack([by_unit[unit] for unit in np.flatnonzero(self.sizes == size)])
+            np.stack([self.rows[unit] for unit in np.flatnonzero(self.sizes == size)])
             for size in np.unique(self.sizes)
         ]
 

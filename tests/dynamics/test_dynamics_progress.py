@@ -85,7 +85,7 @@ def test_progress_is_below_the_first_value_for_good():
     assert found.progressed and found.since == 30
     back = learning_progress(steps, [1, 0.5, 0.4, 0.3, 0.2, 1.1])
     assert not back.progressed and np.isnan(back.since)
-    assert back.sentences[0] == "No lasting learning progress was observed up to step 50."
+    assert back.sentences[0] == "Not for good below its first value up to step 50."
 
 
 def test_progress_within_the_noise_is_none():

@@ -17,7 +17,7 @@ from ontogeny.dynamics import compare_signals, regimes
 GUIDE = GUIDES / "dynamics.md"
 SCHEDULES = {24: EARLY, 50: LATE}
 TRENDS = ("exponential", "two exponentials", "power law", "sigmoid", "flat")
-TABLE_SERIES = 400  # behind each number of the guide
+TABLE_SERIES = 60  # at least, behind each number of the guide
 
 
 def false_boundaries(noise: str, count: int, trials: int, seed: int = 0) -> float:
@@ -81,9 +81,9 @@ def test_the_guide_runs_as_printed():
 def test_boundaries_where_there_are_none_are_as_rare_as_the_guide_says():
     rows = table("false boundaries")
     assert len(rows) == 6
-    for noise, (rate, later) in rows:
-        assert max(rate, later) <= 0.07
-        assert abs(false_boundaries(noise, 24, 60, seed=1) - rate) <= tolerance(rate, 60)
+    for noise, (rate,) in rows:
+        assert rate <= 0.07
+        assert abs(false_boundaries(noise, 50, 15, seed=1) - rate) <= tolerance(rate, 15)
 
 
 def test_relations_where_there_are_none_are_as_rare_as_the_guide_says():
@@ -91,17 +91,17 @@ def test_relations_where_there_are_none_are_as_rare_as_the_guide_says():
     assert len(rows) == 7
     for noise, (rate, later) in rows:
         assert max(rate, later) <= 0.08
-        assert abs(relations(noise, 0.0, 24, 100, seed=1) - rate) <= tolerance(rate, 100)
+        assert abs(relations(noise, 0.0, 24, 40, seed=1) - rate) <= tolerance(rate, 40)
 
 
 def test_planted_boundaries_are_found_as_often_as_the_guide_says():
     for label, (rate, _) in table("found boundaries"):
         ratio, layers = (int(word) for word in label.split(" × in "))
-        found = found_boundaries(ratio, layers, 24, 40, seed=1)
-        assert found == pytest.approx(rate, abs=tolerance(rate, 40))
+        found = found_boundaries(ratio, layers, 24, 15, seed=1)
+        assert found == pytest.approx(rate, abs=tolerance(rate, 15))
 
 
 def test_planted_relations_are_found_as_often_as_the_guide_says():
     for label, (rate, _) in table("found relations"):
-        found = relations("independent", float(label), 24, 80, seed=1)
-        assert found == pytest.approx(rate, abs=tolerance(rate, 80))
+        found = relations("independent", float(label), 24, 30, seed=1)
+        assert found == pytest.approx(rate, abs=tolerance(rate, 30))

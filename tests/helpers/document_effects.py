@@ -5,7 +5,9 @@ Run in `tests`: python -m helpers.document_effects [repeats]
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -86,21 +88,25 @@ def rate(p_values: list[float]) -> str:
     return f"{100 * np.mean(np.array(p_values) <= 0.05):.1f} %"
 
 
-def main(repeats: int) -> None:
-    """Print the rates with and without documents."""
-    seeds = range(repeats)
+def main(repeats: int) -> dict[str, list[str]]:
+    """Return the rates without and with documents."""
+    seeds, found = range(repeats), {}
+
+    def both(name: str, one: Any) -> None:
+        found[name] = [rate([one(seed, grouped) for seed in seeds]) for grouped in (False, True)]
+
     for share in (0.1, 0.2, 0.4):
         for sizes in ((10, 10), (4, 16)):
-            both = [[labels_at_random(s, share, sizes, grouped=g) for s in seeds] for g in (0, 1)]
-            print(f"documents, {share}, sizes {sizes}:", *map(rate, both), flush=True)
-    both = [[labels_at_random(s, 1.0, (5, 5), 40, bool(g)) for s in seeds] for g in (0, 1)]
-    print("five copies of 40 texts:", *map(rate, both), flush=True)
-    both = [[labels_at_random(s, 0.4, (10, 10), 24, bool(g), False) for s in seeds] for g in (0, 1)]
-    print("labels that vary within documents:", *map(rate, both), flush=True)
+            both(
+                f"documents, {share}, {sizes}",
+                lambda s, g, share=share, sizes=sizes: labels_at_random(s, share, sizes, grouped=g),
+            )
+    both("five copies of 40 texts", lambda s, g: labels_at_random(s, 1.0, (5, 5), 40, g))
+    both("varying", lambda s, g: labels_at_random(s, 0.4, (10, 10), 24, g, False))
     for pool in (16, 40):
-        both = [[against_random(s, bool(g), 0, pool) for s in seeds] for g in (0, 1)]
-        print(f"random concepts, {pool} documents:", *map(rate, both), flush=True)
+        both(f"random concepts, {pool}", lambda s, g, pool=pool: against_random(s, g, 0, pool))
+    return found
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    json.dump(main(int(sys.argv[1]) if len(sys.argv) > 1 else 400), sys.stdout, indent=1)

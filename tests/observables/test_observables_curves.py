@@ -57,7 +57,7 @@ def test_regimes_of_layers_and_of_all(two_regimes):
     assert float(found.joint_noise_ratio) > 4
     assert found.attrs["role"] == "regimes" and "smooth then noisy" in words(found)
     assert (found.noise_after > 3 * found.noise_before)[found.boundary.notnull()].all()
-    assert (found.boundary.notnull() == (found.boundary_p <= 0.05)).all()
+    assert (found.boundary_p <= 0.05)[found.boundary.notnull()].all()
     marks = json.loads(found.attrs["figures"])[0]["boundaries"]
     assert marks[0]["step"] == "joint_boundary" and marks[0]["low"] == "joint_boundary_low"
     assert np.isnan(found.residual.sel(step=int(LATE[-1]))).all()  # the reference
@@ -88,7 +88,7 @@ def test_fits_are_those_of_the_plain_function():
     assert found.half_time.values == pytest.approx(np.log(2) * rates, rel=0.15)
     assert found.weight.sum("model").values == pytest.approx(np.ones(4))
     assert found.fitted.sel(model="exponential").shape == (50, 4)
-    assert "Best fit: exponential in" in words(found)
+    assert "Exponential: 3 of 4 curves" in words(found)
 
 
 def test_fits_of_a_window_see_nothing_else():
@@ -103,7 +103,8 @@ def test_no_exponential_is_said():
     values = (1 + LATE / 2e4) ** -np.linspace(0.5, 1.5, 4)[:, None]
     values += 0.004 * np.random.default_rng(0).normal(size=values.shape)
     found = judged(Fits("x"), node(values), {})
-    assert "exponential in none of 4 curves of x" in words(found)
+    assert "Exponential: none of 4 curves of x" in words(found)
+    assert "at least nine times as likely: a power law 4" in words(found)
 
 
 def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
@@ -156,8 +157,9 @@ def test_learning_dynamics_use_the_other_nodes_noise_floor():
     alone = learning_progress(LATE, values[1], found.noise[1].item(), reference_index=49)
     assert (float(found.since[1]), float(found.bound[1])) == (alone.since, alone.bound)
     assert float(found.slope[1]) == recurrence(values[1], LATE, reference_index=49).slope
-    assert "observed up to step 490,000 in 3 of 4 layers" in words(found)
-    assert "Learning progress in x (relative distance)" in words(found)
+    assert "fell for good in 3 of 4 layers, as seen up to step 490,000" in words(found)
+    assert "X (relative distance) fell" in words(found)
+    assert "learned nothing may look the same" in words(found)
     own = judged(LearningDynamics("x", noise=0.95), node(values), {"x": floor})
     assert not own.progressed.any()
 
@@ -205,7 +207,7 @@ def test_the_noise_of_one_variable_is_not_taken_for_another():
 def test_one_step_of_progress_is_no_range_of_steps():
     values = np.tile(np.exp(-LATE / 1e5), (4, 1))
     found = judged(LearningDynamics("x", noise=0.01), node(values), {})
-    assert "below their first value from step 20,000 on." in words(found)
+    assert "below the first value from step 20,000 on." in words(found)
 
 
 def test_curves_that_never_moved_do_not_read_as_restless():
@@ -240,6 +242,7 @@ def test_of_three_regimes_the_table_compares_the_two_beside_the_boundary():
         boundary=10.0, interval=(9.0, 11.0), smooth=low, noisy=high, noise_ratio=40.0,
         noise_ratio_interval=(20.0, 80.0), spacing_ratio=1.0, regimes=(low, middle, high),
         boundaries=(10.0, 20.0), p_value=0.01, p_third=0.01, p_jumps=0.5,
+        p_gradual=0.01, gradual_ratio=2.0,
         trend=np.ones(30), residuals=np.ones(30),
     )  # fmt: skip
     row = _row(found)
@@ -439,3 +442,17 @@ def test_what_is_no_number_at_every_step_is_no_curve():
     for name in data:
         with pytest.raises(ArgumentError, match="must be a number at every step"):
             curves_of(data, "x", str(name), {})
+
+
+def test_controls_that_fall_as_well_are_counted():
+    values = np.tile(np.exp(-LATE / 1e5), (4, 1))
+    controls = np.stack([node(values).curve.values] * 2)
+    controls[1] = 1.0  # this one stays
+    controls[:, 1::2] = np.nan  # not read at every step
+    beside = xr.Dataset(
+        {"relative_distance_control": (("run", "step", "layer"), controls)},
+        coords={"run": ["turned 0", "turned 1"], "step": LATE.astype(np.int64), "layer": PATHS},
+    )
+    found = judged(LearningDynamics("x", noise=0.01), node(values), {"x": beside})
+    assert "Of 2 controls" in words(found) and "4 of 8 curves fell" in words(found)
+    assert "may look the same" not in words(found)

@@ -89,8 +89,8 @@ def test_regimes_approach_smoothly_and_then_only_fluctuate():
 
 
 @pytest.mark.parametrize("kind", ["noise", "memory", "walk", "rotation", "drift"])
-def test_concepts_and_activations_are_called_developed_where_they_are(kind, tmp_path):
-    run = tasks.planted(kind, random_state=5)
+def test_concepts_and_activations_are_called_changed_where_they_are(kind, tmp_path):
+    run = tasks.planted(kind, steps=range(0, 4000, 100), random_state=5)
     observables = [Concepts("svd", n_concepts=6, layers="layers.*"), ActivationDecay("layers.*")]
     result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
     for node in ("concepts-svd", "activation-decay"):

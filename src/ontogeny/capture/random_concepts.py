@@ -126,8 +126,8 @@ def tcav_against_random(
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
-    units = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
-    drawn = RandomConcepts.of_units(*units, n_runs, size, random_state)
+    own, others = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
+    drawn = RandomConcepts.of_units(own, others, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
     directions = {
         path: drawn.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T

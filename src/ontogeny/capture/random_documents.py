@@ -84,5 +84,5 @@ def _run(pool: Units, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray
 
 
 def _rows(units: Units, unit: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    rows = np.flatnonzero(units.place == unit)
+    rows = units.rows[unit]
     return rows if len(rows) == count else np.sort(rng.choice(rows, count, replace=False))

@@ -291,19 +291,17 @@ def _units(groups: Any, count: int) -> Units:
 
 def _bootstrap_weights(signs: np.ndarray, units: Units, rng: np.random.Generator) -> np.ndarray:
     """Return how often a bootstrap over units draws each row (n,); no class is lost."""
-    if not units.constant(signs):
-        while True:
-            times = rng.multinomial(units.count, np.full(units.count, 1 / units.count))
-            weights = times[units.place]
-            if all(weights[signs == sign].any() for sign in (-1, 1)):
-                return weights
-    weights, kinds = np.zeros(len(signs)), signs[units.first_rows]
-    for sign in (-1, 1):
-        own = np.flatnonzero(kinds == sign)
+    kinds = signs[units.first_rows]
+    one_kind = [np.arange(units.count)]
+    strata = [kinds == sign for sign in (-1, 1)] if units.constant(signs) else one_kind
+    while True:
         times = np.zeros(units.count)
-        times[own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)))
-        weights += times[units.place]
-    return weights
+        for own in strata:
+            count = len(times[own])
+            times[own] = rng.multinomial(count, np.full(count, 1 / count))
+        weights = np.asarray(times[units.place])
+        if all(weights[signs == sign].any() for sign in (-1, 1)):
+            return weights
 
 
 def _plain(value: Any) -> Any:

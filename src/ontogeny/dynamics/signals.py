@@ -56,7 +56,7 @@ class SignalComparison:
         Mean of `fluctuation_pearson` over the pairs, and its p-value; noise that pairs share at a
         step is counted once. NaN where all pairs together have jumps or a cycle in common.
     joint_structure_p
-        As `structure_p`, of all pairs together.
+        As `structure_p`, of all pairs together; up to 0.2 they are not judged together.
     n
         Steps that both have.
     reason

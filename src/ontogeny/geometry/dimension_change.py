@@ -121,13 +121,14 @@ def dimension_change(
         raise ArgumentError("no checkpoint of a window has an intrinsic dimension.")
     shares = [window / window.sum() for window in windows]
     error = _errors(logs, dims, method, discard)
-    means = [float(dims[window].mean()) for window in windows]
+    before, after = (float(dims[window].mean()) for window in windows)
     own = [float(np.sqrt(max(share @ error @ share, 0.0))) for share in shares]
     between = shares[1] - shares[0]
     stderr = float(np.sqrt(max(between @ error @ between, 0.0)))
     blocks, p_blocks = _between_blocks([dims[window] for window in windows])
-    p_value = float(np.maximum(_normal(means[1] - means[0], stderr), p_blocks))
-    return DimensionChange(*means, *own, float(np.fmax(stderr, blocks)), p_value)
+    p_value = float(np.maximum(_normal(after - before, stderr), p_blocks))
+    whole = float(np.fmax(stderr, blocks))
+    return DimensionChange(before, after, own[0], own[1], whole, p_value)
 
 
 def _window(name: str, window: np.ndarray, count: int) -> np.ndarray:

@@ -132,7 +132,8 @@ def _taken(sizes: np.ndarray, fraction: float) -> list[int]:
 
     At least one, and not all of several.
     """
-    target, total, taken = round(fraction * sizes.sum()), 0, []
+    target, total = round(fraction * sizes.sum()), 0
+    taken: list[int] = []
     most = max(len(sizes) - 1, 1)
     for i, size in enumerate(sizes):
         if total + size <= target and len(taken) < most:

@@ -29,6 +29,8 @@ _SHARED: Names = {
     "first_value": ("first value", ""),
     "last_value": ("last value", ""),
     "moved": ("changed by more than its noise", ""),
+    "only_memory": ("explained by the memory of the reference step as well", ""),
+    "own_value": ("a value of its own, no distance to another step", ""),
     "p_uncorrected": ("p-value against chance", "1"),
     "smallest_p": ("smallest p-value that so many steps could give", "1"),
     "p_value": ("p-value against chance, corrected over the page", "1"),

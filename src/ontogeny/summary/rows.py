@@ -20,6 +20,8 @@ from .noise import change_floor
 from .reference import reference_index
 from .verdicts import judged
 
+_PAGE = 500  # rows of a large page: random orders are drawn for a correction over so many
+
 
 def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
     """Measure all series of the quantities that make rows, and judge them among each other.
@@ -30,7 +32,8 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         Ready for ``assign``, empty where no quantity makes rows. Over rows: ``row``, ``row_layer``
         and ``row_quantity`` (words); ``progress`` and ``distinct``, over steps as well;
         ``first_value``, ``last_value``; ``half_step`` with its interval and ``settled_step``;
-        ``noise_known``, ``moved`` (the change exceeds its noise), ``can_learn`` and
+        ``noise_known``, ``moved`` (the change exceeds its noise), ``only_memory`` (the memory of
+        the reference step explains it as well), ``can_learn`` and
         ``better_sign`` (+1 or -1 where higher or lower is better performance), ``own_value`` (no
         distance to a reference step);
         ``p_uncorrected``; the verdicts of `ontogeny.summary.judged`. With control runs:
@@ -71,7 +74,9 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     labels, layers, names, values, floors, settled, controls = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
-    found = development(steps, np.stack(values), np.stack(floors), reference)
+    found = development(
+        steps, np.stack(values), np.stack(floors), reference, n_tests=max(_PAGE, len(values))
+    )
     settled_step = np.array(
         [
             own if below is None else _settled_below(steps, row, below, reference)
@@ -97,6 +102,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "smallest_p": ("row", found.smallest_p),
             "noise_known": ("row", found.noise_known),
             "moved": ("row", found.moved),
+            "only_memory": ("row", found.only_memory),
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),

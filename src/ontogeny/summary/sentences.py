@@ -31,7 +31,7 @@ def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
     >>> data = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.036})
     >>> data = data.assign_coords(step=np.arange(10))
     >>> print(*statements(data.assign(chart_rows(data, [loss])), [loss]), sep="\n")
-    The loss fell from 8 to 4 nats; half of the change was over by step 4.5 (4.3–4.7).
+    The loss fell from 8 to 4 nats; half of the change was over by step 4.5 (4–5).
     No control was run: one that moved as far and learned nothing may look the same.
     """
     words: list[str] = []
@@ -92,11 +92,18 @@ def _of_rows(
     if not rows.noise_known.values.any():
         return [f"{what}: its noise was not measured, so that no verdict is given."]
     changed = np.flatnonzero(rows.changed.values)
-    few = int((rows.noise_known.values & ~rows.judgeable.values).sum())
+    unjudged = rows.noise_known.values & ~rows.judgeable.values
+    memory = unjudged & rows.only_memory.values
+    few = int((unjudged & ~memory).sum())
     words = [_change(rows.isel(row=changed), count, what, quantity)] if len(changed) else []
     if few:
         words.append(f"{what}: too few checkpoints to judge {_some(few, rows)}.")
-    elif not len(changed):
+    if memory.any():
+        words.append(
+            f"{what}: jitter with memory would give the same curve in "
+            f"{_share(int(memory.sum()), count, rows)}, so that no verdict is given."
+        )
+    if not unjudged.any() and not len(changed):
         words.append(f"{what}: no change above noise and chance in {_any(rows)}.")
     if len(changed):
         words += [*_order(rows.isel(row=changed), quantity), *_control(rows, changed)]

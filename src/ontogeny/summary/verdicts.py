@@ -137,6 +137,12 @@ def _improved(node: xr.Dataset) -> np.ndarray:
     return ((sign * (node["last_value"] - node["first_value"]) > 0) & more.all("run")).values
 
 
+def _only_memory(node: xr.Dataset) -> np.ndarray:
+    if "only_memory" not in node:
+        return np.zeros(node.sizes["row"], dtype=bool)
+    return node["only_memory"].values
+
+
 def _verdicts(
     node: xr.Dataset,
     p_value: np.ndarray,
@@ -152,7 +158,7 @@ def _verdicts(
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
     found = {
         "p_value": p_value,
-        "judgeable": (known & tested & reachable) | changed,
+        "judgeable": (known & tested & reachable & ~_only_memory(node)) | changed,
         "changed": changed,
         "beyond": beyond,
         "learned": learned,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import ArgumentError, OntogenyError
-from ..inputs import text_groups
+from ..inputs.groups import joined
 from ..units import Units
 
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux
@@ -95,8 +95,8 @@ def split_texts(
     Returns
     -------
     kept, heldout
-        Every text is in exactly one of them. Texts that repeat are in the same: otherwise training
-        would have seen what is held out.
+        Every text is in exactly one of them. Texts that are the same, character by character, are
+        in the same: otherwise training would have seen what is held out.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def split_texts(
         raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction}.")
     if len(texts) < 2:
         raise ArgumentError(f"texts must hold at least 2 texts to split; got {len(texts)}.")
-    units = Units(text_groups(texts))
+    units = Units(joined([texts], len(texts)))
     if units.count < 2:
         raise ArgumentError(f"texts must differ to be split; all {len(texts)} are the same.")
     order = np.random.default_rng(random_state).permutation(units.count)

@@ -115,11 +115,11 @@ def load_texts(
         if known.unit == "piece":
             whole = ["\n\n".join(whole)]
         pieces = ((p, number) for number, each in enumerate(whole) for p in paragraphs(each))
-        found = list(itertools.islice(pieces, max_texts))
+        numbered = list(itertools.islice(pieces, max_texts))
         articles = None
         if known.unit == "paragraph":
-            articles = np.array([number for _, number in found], dtype=np.int64)
-        return LabelledTexts(tuple(p for p, _ in found), None, source, documents=articles)
+            articles = np.array([number for _, number in numbered], dtype=np.int64)
+        return LabelledTexts(tuple(p for p, _ in numbered), None, source, documents=articles)
     fields = _wanted_fields(rows, text, label, document)
     fields = itertools.islice(fields, max_texts) if known.stream else fields
     found = LabelledTexts.from_rows(fields, text, label, source, document)

@@ -282,7 +282,7 @@ class EncoderDynamics(FromExtractor):
         if units.count < 2:
             raise ArgumentError("all rows are of texts that repeat or of one document")
         from_end = np.cumsum(units.sizes[::-1])[:-1]
-        count = 1 + np.abs(from_end - self.test_fraction * len(units.place)).argmin()
+        count = 1 + int(np.abs(from_end - self.test_fraction * len(units.place)).argmin())
         return np.asarray(units.place >= units.count - count)
 
     def _draws(self, A: _Split, U: _Split, units: _Split) -> dict[str, dict[str, Any]]:

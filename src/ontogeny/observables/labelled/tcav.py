@@ -203,9 +203,9 @@ class TCAV(LabelledConcepts):
                     piece["against_texts"] = fit.against_texts
             return self._stacked(pieces)
 
-        found = by_layer(values[0], one).assign_coords(concept=self.concepts)
+        data = by_layer(values[0], one).assign_coords(concept=self.concepts)
         units = [each.units(evaluated(each, self.evaluate)) for each in rows]
-        return found.assign(text_units(units))
+        return data.assign(text_units(units))
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]

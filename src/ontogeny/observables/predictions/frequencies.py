@@ -2,8 +2,9 @@
 
 A model's loss says little without what a guess of each kind would cost on the same tokens. Each
 text is predicted from the counts of all other texts, those of its own unit (copies of it, the rest
-of its document) left out, so that no line has seen what it predicts. The one number of each estimate, its smoothing, is the one with which the texts left out cost
-least: a weaker smoothing would make the line easier to pass.
+of its document) left out, so that no line has seen what it predicts. The one number of each
+estimate, its smoothing, is the one with which the texts left out cost least: a weaker smoothing
+would make the line easier to pass.
 """
 
 from __future__ import annotations
