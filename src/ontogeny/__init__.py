@@ -20,9 +20,11 @@ _ATTRIBUTES = {
     "Observable": "observables",
     "Study": "study",
     "open_study": "study",
+    "compare": "comparison",
 }
 _MODULES = (
     "capture",
+    "comparison",
     "concepts",
     "distances",
     "dynamics",

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
+from .comparing import compare
 
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
@@ -153,6 +154,9 @@ def report(
     if figures is not None:
         written = reports.write_figures(study.result, figures, kinds)
         typer.echo(f"figures: {len(written)} files in {figures}")
+
+
+app.command()(compare)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .attach import attach, extend
 from .base import Figure, Section
+from .marks import Marks
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
 from .tables import Column, Footer, Pair, Table
@@ -22,6 +23,7 @@ __all__ = [
     "Figure",
     "Footer",
     "Heatmap",
+    "Marks",
     "NullComparison",
     "Pair",
     "Scatter",

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, check_choice
 from .base import Figure, Section
 from .tables import Table
 
-ROLES = ("development", "motion", "track", "regimes", "claims")
+ROLES = ("development", "motion", "track", "regimes", "claims", "runs")
 
 
 def attach(
@@ -27,8 +27,9 @@ def attach(
     `role` says what the rows of the node mean in the developmental chart: ``"development"`` (they
     count in the page's verdict), ``"motion"`` (weight change; says nothing of function by itself),
     ``"track"`` (also the loss curve under the step slider), ``"regimes"`` (as development; the
-    shared boundaries of its curves are drawn through the chart and all figures over steps) or
-    ``"claims"`` (no rows: its variable ``answer`` over claims is what the page's heading counts).
+    shared boundaries of its curves are drawn through the chart and all figures over steps),
+    ``"claims"`` (no rows: its variable ``answer`` over claims is what the page's heading counts) or
+    ``"runs"`` (what a comparison says of its runs; stands first).
 
     Raises
     ------

@@ -89,6 +89,10 @@ class Figure:
         """Give the variables that are drawn beside the value, in its unit."""
         yield from ()
 
+    def in_steps(self) -> Iterator[str]:
+        """Give the variables that hold training steps and are drawn on the step axis."""
+        yield from ()
+
     def names(self) -> Iterator[str | None]:
         """Give every variable and dimension that the figure names, ``None`` for none."""
         yield from self.variables()

@@ -98,6 +98,11 @@ class Curves(Figure):
         for each in self.boundaries:
             yield from each.variables
 
+    def in_steps(self) -> Iterator[str]:
+        """Give the boundaries and the ends of their intervals."""
+        for each in self.boundaries:
+            yield from (name for name in (each.step, each.low, each.high) if name)
+
 
 @dataclass(frozen=True)
 class Heatmap(Figure):

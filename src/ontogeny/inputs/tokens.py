@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -332,6 +333,25 @@ class Inputs:
             f"{count} of {len(self)} texts {words}; texts that repeat count as one, which leaves "
             f"{counts['units']} units"
         )
+
+    @property
+    def source_of_tokens(self) -> dict[str, Any]:
+        """What tells other texts from another tokenizer, as far as it is known.
+
+        ``texts_digest``, a hex digest of the texts, and ``vocabulary``, the number of ids.
+
+        Examples
+        --------
+        >>> Inputs.from_tokens([[5, 6, 7]], vocab_size=10).source_of_tokens
+        {'vocabulary': 10}
+        """
+        known: dict[str, Any] = {}
+        if self.texts is not None:
+            text = json.dumps(self.texts).encode()
+            known["texts_digest"] = hashlib.blake2b(text, digest_size=16).hexdigest()
+        if self.vocab_size is not None:
+            known["vocabulary"] = self.vocab_size
+        return known
 
     @property
     def lengths(self) -> np.ndarray:

@@ -69,7 +69,7 @@ def lay_chart(
     if content.track is not None:
         _track(canvas, content.track)
     bottom = canvas.y + 8
-    _axis(canvas)
+    _axis(canvas, content.clock)
     _findings(canvas, content.findings)
     if links:
         canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
@@ -263,7 +263,7 @@ def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
     return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
 
 
-def _axis(canvas: Canvas) -> None:
+def _axis(canvas: Canvas, clock: str) -> None:
     """Draw the step axis with its ticks and the break after step 0."""
     layout, y = canvas.layout, canvas.y + 8
     ticks = canvas.scale.ticks()
@@ -283,7 +283,7 @@ def _axis(canvas: Canvas) -> None:
         left, right = [(x - 4, y + 4), (x, y - 4)], [(x, y + 4), (x + 4, y - 4)]
         canvas.areas("break", [[*left, *right[::-1]]])
         canvas.lines("axis", [left, right])
-    name = "step" if layout.narrow else "training step"
+    name = clock.removeprefix("training ") if layout.narrow else clock
     canvas.text(layout.left - 10, base, name, "tick end")
     canvas.y = y + 10 + layout.font
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
 
 LAYER_DIMENSIONS = ("layer", "block")
+_PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
 NOTES = ("definition", "symbol", "null", "care", "source")
 
 
@@ -85,6 +86,8 @@ class Content:
     nodes: Sequence[Node]
     groups: LayerGroups
     track: Track | None
+    clock: str = "training step"
+    headline: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[Row]:
@@ -134,6 +137,8 @@ def read_content(tree: xr.DataTree) -> Content:
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
         track=_track(nodes),
+        clock=plain_text(attrs.get("clock") or "training step"),
+        headline=_attribute(attrs, "headline", {}, "the root"),
     )
 
 
@@ -182,7 +187,7 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
         raise ArgumentError("tree must hold at least one node with data; it holds none.")
     # A reopened store gives its nodes by alphabet: what a paper claims and the loss come first,
     # weight change last.
-    return sorted(nodes, key=lambda node: {"claims": -1, "track": 0, "motion": 2}.get(node.role, 1))
+    return sorted(nodes, key=lambda node: _PLACES.get(node.role, 1))
 
 
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:

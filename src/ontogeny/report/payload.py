@@ -52,6 +52,7 @@ def build_payload(
             figures.append(_figure(each, nodes[each.node.id]))
     return {
         "title": content.title,
+        "clock": content.clock,
         "steps": list(content.steps),
         "scales": {kind: _scale(scale) for kind, scale in scales.items()},
         "layers": list(content.groups.labels),
@@ -131,7 +132,6 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         for name in drawable.variables
         for relative in [drawable.relative_name(name)]
     }
-    steps = [n for b in getattr(figure, "boundaries", ()) for n in (b.step, b.low, b.high) if n]
     bands = [asdict(band) | {"control": band.control} for band in getattr(figure, "bands", ())]
     return figure.to_dict() | {
         "bands": bands,
@@ -140,7 +140,7 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         "file": drawable.file_stem,
         "relative_label": figure.relative_label or "relative",
         "arrays": arrays,
-        "placed": {name: node.place(name, drawable) for name in steps},
+        "placed": {name: node.place(name, drawable) for name in figure.in_steps()},
         "value_label": drawable.label(figure.value),
         "units": drawable.units(figure.value),
         "named": {name: drawable.words(name) for name in drawable.stored},

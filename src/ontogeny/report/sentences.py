@@ -25,6 +25,8 @@ def claims_sentence(node: Node) -> str:
 
 def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
+    if own := node.dataset.attrs.get("mark"):
+        return "untested", plain_text(own)
     rows = judged(node.rows)
     if node.role == "motion":
         return "motion", "weight change"
@@ -93,7 +95,8 @@ def studied(content: Content) -> str:
     if isinstance(parameters, int | float):
         model = ", ".join(filter(None, [model, f"{count(parameters)} parameters"]))
     first, last = content.steps[0], content.steps[-1]
-    reach = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+    unit = content.clock.removeprefix("training ").removesuffix("s")
+    reach = f"{unit} {first:,}" if first == last else f"{unit}s {first:,} to {last:,}"
     steps = f"{plural(len(content.steps), 'checkpoint')}, {reach}"
     version = f"ontogeny {content.version}" if content.version else ""
     day = content.created.split("T")[0]

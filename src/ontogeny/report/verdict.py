@@ -8,8 +8,9 @@ can be learned. Without controls the page says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .content import Content
 from .formats import plural, step_text
@@ -51,6 +52,8 @@ class Verdict:
 
 def verdict(content: Content) -> Verdict:
     """Say what was learned and what changed, from what to what, and how sure that is."""
+    if content.headline:  # a comparison of runs says itself what they show together
+        return _own(content.headline)
     rows = judged(content.rows)
     enough = len(content.steps) >= MIN_STEPS
     fair = [row for row in rows if row.judgeable and enough]
@@ -64,6 +67,21 @@ def verdict(content: Content) -> Verdict:
         changed=sum(row.changed for row in fair),
         judged=len(rows),
         named=tuple(named),
+    )
+
+
+def _own(headline: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that a result brings along."""
+    names = ("learned", "beyond", "changed", "judged")
+    learned, beyond, changed, judged_rows = (int(headline.get(name) or 0) for name in names)
+    return Verdict(
+        str(headline.get("heading") or ""),
+        str(headline.get("lead") or ""),
+        tuple(map(str, headline.get("details") or ())),
+        learned=learned,
+        beyond=beyond,
+        changed=changed,
+        judged=judged_rows,
     )
 
 

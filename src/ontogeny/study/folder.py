@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..errors import StoreError
 from .checksums import identity
-from .layout import result_path, settings_path
+from .layout import comparison_path, result_path, settings_path
 
 _TRIES = 50
 
@@ -59,7 +59,7 @@ class StudyFolder:
 
 
 def open_study(folder: str | Path) -> StudyFolder:
-    """Open the result of a study.
+    """Open the result of a study, or a comparison that was written.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def open_study(folder: str | Path) -> StudyFolder:
     """
     folder = Path(folder)
     settings = settings_path(folder)
-    if not settings.exists():
+    if not settings.exists() and not comparison_path(folder).exists():
         raise StoreError(f"{folder} is no study folder (it has no {settings.name}).")
     _wait_for_result(folder)
     if not result_path(folder).is_dir():

@@ -76,6 +76,11 @@ def settings_path(folder: Path) -> Path:
     return folder / "study.json"
 
 
+def comparison_path(folder: Path) -> Path:
+    """Return the file that marks the folder of a comparison."""
+    return folder / "comparison.json"
+
+
 def result_path(folder: Path) -> Path:
     """Return the merged result, an xarray DataTree on Zarr."""
     return folder / "result.zarr"

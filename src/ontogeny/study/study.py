@@ -274,7 +274,7 @@ class Study:
             "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in self.observables},
         }
         inputs = [
-            {"name": name, "fingerprint": i.fingerprint, **i.counts}
+            {"name": name, "fingerprint": i.fingerprint, **i.source_of_tokens, **i.counts}
             for name, i in self.inputs.items()
         ]
         return {

@@ -14,7 +14,7 @@ from .names import Names, named
 from .noise import MEASURABLE, change_floor, with_noise
 from .reference import reference_index
 from .rows import chart_rows
-from .runs import along_runs, mean_of_seeds, over_seeds
+from .runs import along_runs, mean_of_seeds, over_seeds, stack_runs
 from .sentences import statements
 from .summarise import summarise
 from .tables import NumberTable, along
@@ -37,6 +37,7 @@ __all__ = [
     "over_steps",
     "reference_index",
     "said",
+    "stack_runs",
     "statements",
     "summarise",
     "with_controls",

@@ -8,6 +8,7 @@ from ..content import Content
 from ..drawable import Drawable
 from .curves import draw_curves
 from .heatmap import draw_heatmap
+from .marks import draw_marks
 from .nulls import draw_nulls
 from .scatter import draw_scatter
 from .view import FigureView
@@ -17,6 +18,7 @@ _KINDS = {
     "curves": draw_curves,
     "heatmap": draw_heatmap,
     "null": draw_nulls,
+    "marks": draw_marks,
     "scatter": draw_scatter,
     "words": draw_words,
 }

@@ -95,6 +95,8 @@ def set_dimension_axis(
     target = axes.xaxis if letter == "x" else axes.yaxis
     if axis.kind == "number" and not cells:
         target.set_major_locator(MaxNLocator(max(int(length * 2), 2)))
+        if letter == "x" and axis.values[0] > axis.values[-1]:
+            axes.xaxis.set_inverted(True)  # a loss falls while time goes on
         return
     if axis.kind == "step":
         ticks = view.scale.ticks()

@@ -73,7 +73,11 @@ class FigureView:
 
     def axis_words(self, use: str) -> str:
         """Name of the dimension used as `use`."""
-        return "training step" if self.axis(use).kind == "step" else self.drawable.axes[use]
+        return (
+            self.content.clock
+            if self.axis(use).kind == "step"
+            else self.drawable.axes[use].replace("_", " ")
+        )
 
     def labels(self, use: str) -> list[str]:
         """Names of all places along the dimension used as `use`, one empty name without it."""

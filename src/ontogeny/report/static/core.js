@@ -1,6 +1,8 @@
 // The page's data, and small helpers for elements.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
+// What one place of the step axis is called: a step, or a token where runs are aligned by tokens.
+const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
 
 function find(selector, root = document) {

@@ -4,6 +4,7 @@ const PICTURES = {
   curves: CurvesPicture,
   heatmap: HeatmapPicture,
   null: NullPicture,
+  marks: MarksPicture,
   scatter: ScatterPicture,
 };
 const figures = new Map();

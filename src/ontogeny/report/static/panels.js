@@ -120,7 +120,12 @@ function dimensionAxis(axis, palette, length, labelled) {
     };
   }
   if (axis.kind === "number")
-    return { ...shared, nticks: Math.max(2, Math.floor(length / 60)), separatethousands: true };
+    return {
+      ...shared,
+      nticks: Math.max(2, Math.floor(length / 60)),
+      separatethousands: true,
+      autorange: falls(axis) ? "reversed" : true, // a loss falls while time goes on
+    };
   const names = axis.short.map((name) => shortened(name, 14));
   const every = Math.ceil((axis.values.length * (widest(names) + 10)) / length);
   const shown = range(axis.values.length).filter((i) => i % every === 0);
@@ -132,8 +137,12 @@ function dimensionAxis(axis, palette, length, labelled) {
   };
 }
 
+function falls(axis) {
+  return axis.values.length > 1 && axis.values[0] > axis.values[axis.values.length - 1];
+}
+
 function dimensionWords(axis, name) {
-  return axis.kind === "step" ? "training step" : name;
+  return axis.kind === "step" ? DATA.clock : name.replaceAll("_", " ");
 }
 
 function dimensionPlaces(axis) {

@@ -79,9 +79,9 @@ class View {
     const used = [...figure.choose, ...Object.values(figure.axes), ...figure.points];
     const dimension = used.find((d) => node.axes[d]?.kind === "step");
     const step = dimension === undefined ? null : node.axes[dimension].values[index[dimension]];
-    const known = step === null ? [] : [`step ${formatStep(step)}`];
+    const known = step === null ? [] : [`${CLOCK} ${formatStep(step)}`];
     const others = names.filter((name) => name && !known.includes(name));
-    const head = [...known.map((name) => `S${name.slice(1)}`), ...others].join(" · ");
+    const head = [...known.map((name) => name[0].toUpperCase() + name.slice(1)), ...others].join(" · ");
     const rest = [...this.more(index, ends), ...(findingsByStep.get(step) ?? []).map((m) => `Audit: ${m}`)];
     return { head, value: this.say(index, value, ends), rest, index };
   }

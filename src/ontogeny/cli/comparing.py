@@ -1,0 +1,105 @@
+"""The command that compares studied runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Folders = Annotated[list[Path], typer.Argument(metavar="DIR DIR ...", help="Folders of studies.")]
+Page = Annotated[
+    Path, typer.Option("--output", "-o", metavar="PAGE", help="The page, one HTML file.")
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Also keep the result, for `ontogeny report DIR`."),
+]
+Align = Annotated[str, typer.Option(help="step, tokens or loss.")]
+Names = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Names of the runs; those of their folders by default."),
+]
+Allow = Annotated[
+    str,
+    typer.Option(
+        metavar="LIST",
+        help="What may differ, said on the page: inputs, tokenizers, arguments, settings, "
+        "checkpoints.",
+    ),
+]
+PerStep = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Tokens of a training step: one number, or one for each."),
+]
+
+
+def compare(
+    folders: Folders,
+    output: Page = Path("comparison.html"),
+    folder: Folder = None,
+    align: Align = "step",
+    names: Names = None,
+    allow: Allow = "",
+    tokens_per_step: PerStep = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+) -> None:
+    """Compare several studied runs: one page, and a line for each quantity."""
+    from .. import comparison, report
+
+    labels = _labels(folders, names)
+    tree = comparison.compare(
+        dict(zip(labels, folders, strict=True)),
+        align=align,
+        allow=_parts(allow),
+        tokens_per_step=_rates(tokens_per_step, labels),
+        title=title,
+    )
+    if folder is not None:
+        comparison.write_comparison(tree, folder)
+    typer.echo(f"page: {report.write(tree, output)}")
+    for line in comparison.summary_lines(tree):
+        typer.echo(line)
+
+
+def _labels(folders: list[Path], names: str | None) -> list[str]:
+    """Return the names of the runs, as given or as their folders are called."""
+    from ..errors import ArgumentError
+
+    if names is not None:
+        labels = _parts(names)
+        if len(labels) != len(folders) or len(set(labels)) < len(labels):
+            raise ArgumentError(
+                f"--names must hold {len(folders)} different names, with commas between them; "
+                f"got {names!r}."
+            )
+        return labels
+    labels = [folder.resolve().name for folder in folders]
+    if len(set(labels)) == len(labels):
+        return labels
+    labels = [str(folder) for folder in folders]
+    if len(set(labels)) < len(labels):
+        raise ArgumentError(f"every folder must be given once; got {', '.join(labels)}.")
+    return labels
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _rates(text: str | None, labels: list[str]) -> float | dict[str, float] | None:
+    """Return tokens per step, one number or one for each run."""
+    from ..errors import ArgumentError
+
+    if text is None:
+        return None
+    try:
+        rates = [float(part) for part in _parts(text)]
+    except ValueError:
+        rates = []
+    if len(rates) not in (1, len(labels)):
+        raise ArgumentError(
+            f"--tokens-per-step must hold one number, or {len(labels)} with commas between them; "
+            f"got {text!r}."
+        )
+    return rates[0] if len(rates) == 1 else dict(zip(labels, rates, strict=True))

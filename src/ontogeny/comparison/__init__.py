@@ -1,0 +1,13 @@
+"""Several studied runs as one result along ``run``: seeds, sizes, recipes side by side.
+
+Every run keeps its own noise, verdicts and controls; nothing is measured or judged again. What the
+runs do not share is refused or marked, so that a difference between curves is one between runs.
+"""
+
+from __future__ import annotations
+
+from .compare import compare
+from .folder import write_comparison
+from .words import summary_lines
+
+__all__ = ["compare", "summary_lines", "write_comparison"]

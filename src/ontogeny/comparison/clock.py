@@ -1,0 +1,281 @@
+"""Along what runs are compared: their steps, the tokens that they have seen, or their loss.
+
+A clock changes the labels of ``step``, never a value; only the loss needs values between two
+checkpoints, and there they are on the straight line between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError, check_choice
+from .sources import Run, joined
+
+CLOCKS = ("step", "tokens", "loss")
+
+_LARGE = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Runs aligned by their steps: the steps stay as they are.
+
+    ``dimension`` is that of aligned curves, ``words`` the title of their axis.
+    """
+
+    dimension = "step"
+    words = "training step"
+
+    def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
+        """Return a node of a run along this clock."""
+        return node
+
+    def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
+        """Return where steps of a run lie; NaN stays."""
+        return steps
+
+    def say(
+        self,
+        values: Sequence[float],
+        last: str = " and ",
+        intervals: Sequence[tuple[float, float]] = (),
+    ) -> str:
+        """Return places as a sentence names them: ``step 51 (44–58), 60 and 58``."""
+        unit = self._unit(max(values))
+        written = [self._number(value / unit) for value in values]
+        for i, ends in enumerate(intervals):
+            if np.isfinite(ends).all():
+                low, high = (self._number(end / unit) for end in ends)
+                written[i] += f" ({low}–{high})"
+        return self._named(joined(written, last), unit)
+
+    def _unit(self, largest: float) -> float:
+        return 1.0
+
+    def _number(self, value: float) -> str:
+        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return f"step {numbers}"
+
+
+@dataclass(frozen=True)
+class TokenClock(Clock):
+    """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
+
+    tokens: Mapping[str, np.ndarray]
+
+    words = "training tokens"
+
+    def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
+        """Return a node with tokens as labels of its steps."""
+        for dim in [str(d) for d in node.dims if str(d).rstrip("_") == "step"]:
+            seen = np.round(self.at(node[dim].values.astype(float), run)).astype(np.int64)
+            node = node.assign_coords({dim: (dim, seen, node[dim].attrs)})
+        return node
+
+    def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
+        """Return the tokens seen at steps; between checkpoints on the line between them."""
+        return np.interp(steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan)
+
+    def _unit(self, largest: float) -> float:
+        return next((unit for unit in _LARGE if largest >= unit), 1.0)
+
+    def _number(self, value: float) -> str:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return " ".join(filter(None, [numbers, _LARGE.get(unit, ""), "tokens"]))
+
+
+@dataclass(frozen=True)
+class LossClock(Clock):
+    """Runs aligned by their own loss: each curve at the first time that the loss fell to a level.
+
+    Parameters
+    ----------
+    levels
+        (n,) losses from the highest to the lowest that every run passes.
+    steps, losses
+        By the name of the run: its steps with a known loss (T,), and that loss (T,).
+    node
+        The node that holds the loss; it keeps its steps.
+    """
+
+    levels: np.ndarray
+    steps: Mapping[str, np.ndarray]
+    losses: Mapping[str, np.ndarray]
+    node: str
+
+    dimension = "loss_level"
+    words = "loss level"
+
+    def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
+        """Return a node with its curves over ``loss_level``; what else has steps is left out."""
+        if "step" not in node.dims:
+            return node.drop_vars([v for v in node.variables if "step_" in node[v].dims])
+        known = node.reindex(step=self.steps[run.name])
+        places = first_crossings(self.losses[run.name], self.levels)
+        before = np.minimum(np.floor(places).astype(int), len(known.step) - 1)
+        after = np.minimum(before + 1, len(known.step) - 1)
+        share = xr.DataArray(places - before, dims=self.dimension)
+        aligned: dict[Any, xr.DataArray] = {}
+        for name, values in known.data_vars.items():
+            if "step_" in values.dims:
+                continue
+            if "step" in values.dims and values.dtype.kind in "fiu":
+                one, two = (
+                    values.isel(step=xr.DataArray(i, dims=self.dimension)).drop_vars("step")
+                    for i in (before, after)
+                )
+                # Exactly at a checkpoint its neighbour has no say, not even where it is missing.
+                between = one.where(share == 0, one * (1 - share) + two * share)
+                aligned[name] = between.assign_attrs(values.attrs)
+            elif "step" not in values.dims:
+                aligned[name] = values
+        result = xr.Dataset(aligned, attrs=node.attrs)
+        return result.assign_coords({self.dimension: self.levels})
+
+    def at(self, steps: np.ndarray, run: Run) -> np.ndarray:
+        """Return the lowest loss that a run had reached by a step."""
+        lowest = np.minimum.accumulate(self.losses[run.name])
+        return np.interp(steps, self.steps[run.name], lowest, left=np.nan, right=np.nan)
+
+    def _number(self, value: float) -> str:
+        return f"{value:.3g}"
+
+    def _named(self, numbers: str, unit: float) -> str:
+        return f"loss {numbers}"
+
+
+def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return where a loss first falls to each level, in places between its values.
+
+    Parameters
+    ----------
+    losses
+        (T,) finite, in the order of the steps; straight between them.
+    levels
+        (n,) not above the first loss.
+
+    Returns
+    -------
+    numpy.ndarray
+        (n,) from 0 to T − 1; NaN where the loss never falls so far.
+
+    Examples
+    --------
+    >>> first_crossings(np.array([8.0, 6.0, 7.0, 4.0]), np.array([8.0, 7.0, 5.0])).round(3)
+    array([0.   , 0.5  , 2.667])
+    """
+    losses = np.asarray(losses, dtype=float)
+    found = np.full(len(levels), np.nan)
+    for k, level in enumerate(levels):
+        reached = np.flatnonzero(losses <= level)
+        if len(reached):
+            i = int(reached[0])
+            found[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
+    return found
+
+
+def make_clock(
+    align: str, runs: Sequence[Run], tokens_per_step: float | Mapping[str, float] | None
+) -> Clock:
+    """Return the clock that `align` names.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of `CLOCKS`, or a run does not tell what it needs.
+    """
+    check_choice("align", align, CLOCKS)
+    if tokens_per_step is not None and align != "tokens":
+        raise ArgumentError(f'tokens_per_step is used with align="tokens"; got align={align!r}.')
+    if align == "tokens":
+        return TokenClock({run.name: _tokens(run, tokens_per_step) for run in runs})
+    return _loss_clock(runs) if align == "loss" else Clock()
+
+
+def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
+    """Return the tokens seen at the steps of a run, as given or as its checkpoints tell."""
+    rate = given.get(run.name) if isinstance(given, Mapping) else given
+    if rate is not None:
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < np.inf:
+            raise ArgumentError(
+                f"tokens_per_step of {run.name!r} must be a number above 0; got {rate!r}."
+            )
+        return run.steps * float(rate)
+    revisions = run.attribute("trajectory", {}).get("revisions", {})
+    seen = [revisions.get(str(step), {}).get("tokens") for step in run.steps.tolist()]
+    seen = [0 if s is None and step == 0 else s for s, step in zip(seen, run.steps, strict=True)]
+    if None in seen:
+        raise ArgumentError(
+            f"the checkpoints of run {run.name!r} do not tell how many tokens they have seen; "
+            'give tokens_per_step, a number or {"run": number}, to align by tokens.'
+        )
+    tokens = np.asarray(seen, dtype=float)
+    if (np.diff(tokens) <= 0).any():
+        raise ArgumentError(
+            f"the tokens of run {run.name!r} do not increase with its steps; give tokens_per_step."
+        )
+    return tokens
+
+
+def _loss_clock(runs: Sequence[Run]) -> LossClock:
+    nodes = [track_node(run) for run in runs]
+    for run, node in zip(runs, nodes, strict=True):
+        if node is None:
+            raise ArgumentError(
+                f"run {run.name!r} has no loss; study it with the observable 'loss' to align by "
+                "loss."
+            )
+    found = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True) if node}
+    top = min(losses[0] for _, losses in found.values())
+    bottom = max(losses.min() for _, losses in found.values())
+    if not bottom < top:
+        ranges = "; ".join(
+            f"{losses[0]:.3g} to {losses.min():.3g} in {name!r}"
+            for name, (_, losses) in found.items()
+        )
+        raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
+    count = max(len(losses) for _, losses in found.values())
+    levels = np.linspace(top, bottom, count)
+    steps = {name: steps for name, (steps, _) in found.items()}
+    first = nodes[0]
+    return LossClock(
+        levels,
+        steps,
+        {name: losses for name, (_, losses) in found.items()},
+        first[0] if first else "",
+    )
+
+
+def track_node(run: Run) -> tuple[str, str] | None:
+    """Return the node and the variable of a run's loss curve, if it has one."""
+    for name, node in run.nodes.items():
+        if node.attrs.get("role") == "track":
+            for variable, values in node.data_vars.items():
+                if values.dims == ("step",) and values.dtype.kind == "f":
+                    return name, str(variable)
+    return None
+
+
+def _falling(run: Run, node: str, variable: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps and loss of a run, which must fall by more than its noise."""
+    data = run.nodes[node]
+    known = np.isfinite(data[variable].values)
+    steps, losses = data["step"].values[known], data[variable].values[known].astype(float)
+    floor = data.get(f"{variable}_floor")
+    noise = 0.0 if floor is None else float(np.nanmax(np.nan_to_num(floor.values), initial=0.0))
+    if len(losses) < 2 or not losses[0] - losses.min() > noise:
+        start = f"from {losses[0]:.3g} to {losses.min():.3g} at best" if len(losses) else "unknown"
+        raise ArgumentError(
+            f"the loss of run {run.name!r} does not fall by more than its noise ({start}), so that "
+            'it cannot be aligned by loss; use align="step".'
+        )
+    return steps, losses

@@ -1,0 +1,149 @@
+"""The figures of several runs: overlay, small multiples, mean and spread, and marks of each run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..figures import Curves, Figure, Heatmap, Marks, NullComparison, Table, attach
+from ..figures import Section as SectionWords
+from ..summary.figures import figure_of_runs
+from .clock import Clock
+
+NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank")
+"""Dimensions whose labels mean something else in every run: never drawn over one another."""
+
+MOST_PANELS = 12
+"""More small multiples become a menu."""
+
+MOST_ROWS = 12
+"""More dots beside nulls get a panel for each run instead of a panel each."""
+
+SPREAD_FROM = 3
+"""Runs from which on a mean with its spread is drawn."""
+
+
+def figures_of_runs(
+    data: xr.Dataset, figures: Sequence[Figure], clock: Clock, dimension: str
+) -> list[Figure]:
+    """Return what the page draws of one node.
+
+    Parameters
+    ----------
+    data
+        The node along ``run``.
+    figures
+        As one run has them.
+    clock
+        Along what the runs are compared.
+    dimension
+        Dimension of the curves of this node: ``step``, or that of the clock.
+    """
+    found: list[Figure] = []
+    for figure in figures:
+        for each in _along(figure, dimension):
+            found += _of_runs(each, data)
+            found += _mean(each, data)
+    if data.sizes.get("row", 0) > 1:
+        found.append(marks(data, clock))
+    return [figure for figure in found if _fits(figure, data)]
+
+
+def marks(data: xr.Dataset, clock: Clock, title: str = "Half-change step of every run") -> Marks:
+    """Return the chart of rows with a mark for each run."""
+    by_loss = clock.dimension == "loss_level"
+    name = "half_loss" if by_loss else "half_step"
+    if by_loss:
+        title = title.replace("step", "loss")
+    firm = str(data["marked"].attrs.get("long_name", ""))
+    judged = firm != "changed"
+    meaning = f" Filled: {firm}; open: changed only." if judged else ""
+    return Marks(
+        "runs",
+        title,
+        value=name,
+        interval=(f"{name}_low", f"{name}_high"),
+        filled="marked" if judged else None,
+        open_label="changed only",
+        rows="row",
+        series="run",
+        x_scale="linear" if by_loss else "step",
+        caption="A mark stands where half of the change was done in one run, with its 95 % "
+        f"interval.{meaning} A run without a mark did not change, or could not be judged.",
+    )
+
+
+def _along(figure: Figure, dimension: str) -> Iterator[Any]:
+    """Give a figure over steps along another dimension, if it can be drawn there."""
+    uses = [use for use in figure.dimensions if getattr(figure, use, None) in ("step", "step_")]
+    if dimension == "step" or not uses:
+        yield figure
+        return
+    if any(getattr(figure, use) == "step_" for use in uses):
+        return
+    changes: dict[str, Any] = dict.fromkeys(uses, dimension)
+    if isinstance(figure, Curves):
+        changes |= {"boundaries": ()}
+    yield dataclasses.replace(figure, **changes)
+
+
+def _of_runs(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
+    """Give a figure with the runs over one another, or side by side where that means nothing."""
+    if isinstance(figure, Table) and figure.group:
+        for run in map(str, data["run"].values):
+            yield dataclasses.replace(
+                figure,
+                id=f"{figure.id}-{run}",
+                title=f"{figure.title} ({run})",
+                select={**figure.select, "run": run},
+            )
+        return
+    labels = {use: getattr(figure, use, None) for use in ("series", "facet", "rows", "y")}
+    apart = any(name in NUMBERED for name in labels.values())
+    crowded = isinstance(figure, NullComparison) and data.sizes.get(figure.rows, 0) > MOST_ROWS
+    if isinstance(figure, Curves | NullComparison | Heatmap) and (apart or crowded):
+        yield dataclasses.replace(figure, facet="run")
+        return
+    drawn = figure_of_runs(figure)
+    if isinstance(figure, Curves) and data.sizes.get(drawn.facet, 0) > MOST_PANELS:
+        drawn = dataclasses.replace(drawn, facet=None)  # what no use names becomes a menu
+    yield drawn
+
+
+def _mean(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
+    """Give curves as their mean over runs with its spread."""
+    enough = data.sizes["run"] >= SPREAD_FROM
+    if not isinstance(figure, Curves) or not enough or f"{figure.value}_mean" not in data:
+        return
+    if not np.isfinite(data[f"{figure.value}_mean"].values).any():
+        return
+    if any(name in NUMBERED for name in (figure.series, figure.facet)):
+        return
+    name = f"{figure.relative or figure.value}_mean"
+    yield dataclasses.replace(
+        figure,
+        id=f"{figure.id}-mean",
+        title=f"{figure.title}: mean and spread",
+        value=name,
+        relative=None,
+        interval=(f"{name}_low", f"{name}_high"),
+        bands=(),
+        boundaries=(),
+        reference=None,
+        caption=f"Mean over {data.sizes['run']} runs. Shade: mean ± SD over runs, not an interval "
+        "of the mean. Nothing is drawn where a run has no value.",
+    )
+
+
+def _fits(figure: Figure, data: xr.Dataset) -> bool:
+    """Return whether everything that a figure names is in the node."""
+    try:
+        attach(data, SectionWords("", ""), [figure])
+    except ArgumentError:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""One node of several runs: its curves along ``run``, mean and spread, and its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ArgumentError
+from ..figures import Curves, Figure
+from ..summary import stack_runs
+from .clock import Clock, LossClock
+from .layers import match_layers, short_layers, with_layers
+from .rows import rows_of_runs
+from .sources import Run
+
+SINGLE = ("text", "refit", "draw", "feature", "coordinate")
+"""Dimensions of single texts, fits and neurons: left out unless a figure draws them."""
+
+
+def node_of_runs(
+    name: str, runs: Sequence[Run], clock: Clock
+) -> tuple[xr.Dataset, list[Figure], str] | str:
+    """Return a node of all runs, the figures that one run has of it, and how layers were matched.
+
+    A text instead says why the node cannot be compared.
+    """
+    own = [_with_controls(run, run.nodes[name], name) for run in runs]
+    words = ""
+    if any("layer" in node.coords for node in own):
+        match = match_layers([_layers(node) for node in own])
+        if match is None:
+            return f"{name!r} is left out: the layers of the runs could not be matched."
+        own = [with_layers(node, match, i) for i, node in enumerate(own)]
+        words = match.words
+    figures = _figures(own)
+    drawn = {str(n) for figure in figures for n in figure.variables() if n}
+    named = {run.name: _lean(node, drawn) for run, node in zip(runs, own, strict=True)}
+    rows = rows_of_runs(named, list(runs), clock)
+    stays = isinstance(clock, LossClock) and clock.node == name
+    along = Clock() if stays else clock
+    curves = {
+        run.name: along.place(named[run.name].drop_dims("row", errors="ignore"), run)
+        for run in runs
+    }
+    data = stack_runs(curves)
+    if stays:
+        data = data.assign(step_at_loss=_step_at_loss(runs, clock))
+        data["step_at_loss"].attrs.update(long_name="first step at this loss", units="steps")
+    data = data.merge(rows, compat="override", combine_attrs="override") if rows.sizes else data
+    if clock.dimension in data.coords:
+        data[clock.dimension].attrs.update(long_name=clock.words)
+    data = data.assign(means(data, _averaged(data, figures)))
+    return _short(data), figures, words
+
+
+def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
+    """Return the mean over runs of variables by name, with ``_sd``, and ``_low`` and ``_high``.
+
+    ``x_mean`` and ``x_sd`` (n − 1 in the denominator) are NaN where a run has no value;
+    ``x_mean_low`` and ``x_mean_high`` are mean ∓ SD.
+    """
+    found: dict[str, xr.DataArray] = {}
+    for name in dict.fromkeys(names):
+        if name not in data or "run" not in data[name].dims or data[name].dtype.kind not in "fiu":
+            continue
+        values = data[name].astype(float)
+        mean, sd = values.mean("run", skipna=False), values.std("run", ddof=1, skipna=False)
+        words = values.attrs.get("long_name", name)
+        units = {"units": values.attrs.get("units", "")}
+        for end, each, what in (
+            ("mean", mean, f"{words}, mean over runs"),
+            ("sd", sd, f"{words}, SD over runs"),
+            ("mean_low", mean - sd, f"{words}, mean − SD over runs"),
+            ("mean_high", mean + sd, f"{words}, mean + SD over runs"),
+        ):
+            found[f"{name}_{end}"] = each.assign_attrs(long_name=what, **units)
+    return found
+
+
+def _averaged(data: xr.Dataset, figures: Sequence[Figure]) -> list[str]:
+    """Return what is averaged: what curves draw and rows follow; without figures, all numbers."""
+    curves = [figure for figure in figures if isinstance(figure, Curves)]
+    names = [n for figure in curves for n in (figure.value, figure.relative) if n]
+    names += list(map(str, data["row_quantity"].values)) if "row_quantity" in data else []
+    if not figures:
+        names += [str(n) for n, values in data.data_vars.items() if "row" not in values.dims]
+    return names
+
+
+def _with_controls(run: Run, node: xr.Dataset, name: str) -> xr.Dataset:
+    """Return a node whose controls lie along ``control``; ``run`` is for the runs."""
+    if "run" not in node.dims:
+        return node
+    if not any("control" in str(variable) for variable in node.data_vars):
+        raise ArgumentError(f"node {name!r} of run {run.name!r} holds several runs already.")
+    return node.rename(run="control")
+
+
+def _layers(node: xr.Dataset) -> list[str]:
+    return list(map(str, np.atleast_1d(node["layer"].values))) if "layer" in node.coords else []
+
+
+def _figures(nodes: Sequence[xr.Dataset]) -> list[Figure]:
+    """Return the figures of the node as one run has it, each once; unknown kinds are left out."""
+    found: dict[str, Figure] = {}
+    for node in nodes:
+        for spec in json.loads(node.attrs.get("figures") or "[]"):
+            try:
+                found.setdefault(str(spec.get("id")), Figure.from_dict(spec))
+            except ArgumentError:
+                continue
+    return list(found.values())
+
+
+def _lean(node: xr.Dataset, drawn: set[str]) -> xr.Dataset:
+    """Return a node without single texts, refits and neurons, and without the status of cells."""
+    dropped = [
+        name
+        for name, values in node.data_vars.items()
+        if name == "status" or (set(values.dims) & set(SINGLE) and str(name) not in drawn)
+    ]
+    kept = node.drop_vars(dropped)
+    used = {dim for values in kept.data_vars.values() for dim in values.dims}
+    return kept.drop_dims([dim for dim in kept.dims if dim not in used])
+
+
+def _step_at_loss(runs: Sequence[Run], clock: Clock) -> xr.DataArray:
+    found: Mapping[str, Any] = {
+        run.name: clock.place(
+            xr.Dataset({"step_at": ("step", run.steps.astype(float))}, {"step": run.steps}), run
+        )
+        for run in runs
+    }
+    return stack_runs(found)["step_at"]
+
+
+def _short(data: xr.Dataset) -> xr.Dataset:
+    """Return a node whose rows name layers in short; ``row_name`` is their label without layer."""
+    if "row_layer" not in data:
+        return data
+    layers = [str(layer) for layer in data.row_layer.values]
+    short = short_layers([layer for layer in dict.fromkeys(layers) if layer]) | {"": ""}
+    pairs = list(zip(map(str, data.row.values), layers, strict=True))
+    labels = [label.replace(layer, short[layer]) if layer else label for label, layer in pairs]
+    if len(set(labels)) < len(labels):
+        labels = [label for label, _ in pairs]
+    names = [_without(label, layer) for label, layer in pairs]
+    return data.assign(row_name=("row", np.array(names, dtype=object))).assign_coords(
+        row=("row", np.array(labels, dtype=object))
+    )
+
+
+def _without(label: str, layer: str) -> str:
+    """Return a row's label without its layer, which dots set apart.
+
+    Examples
+    --------
+    >>> _without("h.0.mlp · dimensions", "h.0.mlp")
+    'dimensions'
+    """
+    parts = [part.strip() for part in label.split("·")]
+    return " · ".join(part for part in parts if part and part != layer) or label

@@ -1,0 +1,195 @@
+"""The first section of a comparison: what the runs are, and the rows of all nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..figures import Section, attach
+from ..figures.tables import Column, Table
+from .clock import Clock, LossClock
+from .figures import marks
+from .rows import VERDICTS
+from .sources import Run
+from .words import Group, agreement_sentence, control_words, groups_of, line, sentences
+
+MOST_ROWS = 60
+"""Rows that the first section shows; above, layers are thinned evenly within each quantity."""
+
+_KEPT = ("half_step", "half_loss")
+
+
+def runs_node(
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, said: Sequence[str]
+) -> xr.Dataset:
+    """Return the node ``runs``: a table of the runs, and the chart of all rows."""
+    data = _table_of(runs, nodes, clock)
+    columns = [Column(str(name)) for name in data.data_vars if str(name) != "controls"]
+    figures: list[Any] = [
+        Table("table", "The runs", columns=[*columns, Column("controls")], rows="run")
+    ]
+    rows, thinned = _rows(nodes)
+    if rows is not None:
+        data = data.merge(rows)
+        figures.insert(0, _chart(data, clock, thinned))
+    section = Section(
+        "Runs",
+        "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
+        "are corrected over the page of each run.",
+        care=_alignment(clock),
+    )
+    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
+    controlled = {run.name: run.controlled for run in runs}
+    words = [*said, *order, *filter(None, [control_words(controlled)])]
+    data = attach(data, section, figures, words, role="runs")
+    return data.assign_attrs(mark=f"{len(runs)} runs")
+
+
+def headline(
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, said: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the first screen says: ``heading``, ``lead``, ``details``, and counts of rows."""
+    groups = [
+        group
+        for node in nodes.values()
+        for group in groups_of(node, str(node.attrs.get("role", "")))
+        if group.role != "motion"
+    ]
+    controlled = {run.name: run.controlled for run in runs}
+    first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
+    lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
+    rows, _ = _rows(nodes, thin=False)
+    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
+    return {
+        "heading": _heading(groups, len(runs), controlled),
+        "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
+        "details": [*order, *filter(None, [control_words(controlled)]), *said],
+        **{name: sum(int(g.rows[name].all("run").sum()) for g in groups) for name in VERDICTS},
+        "judged": sum(g.rows.sizes["row"] for g in groups),
+    }
+
+
+def _heading(groups: Sequence[Group], total: int, controlled: Mapping[str, bool]) -> str:
+    """Count what all runs learned; without a control nothing can be called learned."""
+    if not groups:
+        return f"{total} runs side by side"
+    everywhere = [g for g in groups if (g.counts("learned") > 0).all()]
+    if len(everywhere) == 1:
+        words = line(everywhere[0])
+        return words[:1].upper() + words[1:]
+    if everywhere:
+        return (
+            f"{len(everywhere)} of {len(groups)} quantities were learned in {total} of {total} runs"
+        )
+    somewhere = [g for g in groups if g.counts("learned").any()]
+    if somewhere:
+        words = line(max(somewhere, key=lambda g: int((g.counts("learned") > 0).sum())))
+        return words[:1].upper() + words[1:]
+    if any(controlled.values()):
+        return f"Nothing here was learned in any of {total} runs"
+    changed = sum(bool((g.counts("changed") > 0).all()) for g in groups)
+    what = f"{changed} of {len(groups)} quantities" if len(groups) > 1 else groups[0].name
+    verb = "changed" if changed else "did not change"
+    if len(groups) == 1:
+        return f"{what[:1].upper()}{what[1:]} {verb} in {total} runs; no control was run"
+    return f"{what} changed in {total} of {total} runs; no control was run"
+
+
+def _node_of(group: Group, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Return the node that holds a quantity."""
+    name = str(group.rows.row_quantity.values[0])
+    return next((node for node in nodes.values() if name in node), xr.Dataset())
+
+
+def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock) -> xr.Dataset:
+    """Return what is known of each run as variables over ``run``."""
+    models = [run.attribute("model", {}) for run in runs]
+    controls = [len(run.attribute("controls", [])) or int(run.controlled) for run in runs]
+    parts: dict[str, tuple[Any, str, str]] = {
+        "model": ([str(m.get("class", "")) for m in models], "model", ""),
+        "parameters": ([float(m.get("parameters", np.nan)) for m in models], "parameters", "1"),
+        "checkpoints": ([len(run.steps) for run in runs], "checkpoints", "1"),
+        "first_step": ([int(run.steps[0]) for run in runs], "first step", ""),
+        "last_step": ([int(run.steps[-1]) for run in runs], "last step", ""),
+        "controls": (controls, "controls", "1"),
+    }
+    found = {}
+    for name, (values, words, units) in parts.items():
+        array = np.array(values, dtype=object if name == "model" else None)
+        found[name] = ("run", array, {"long_name": words, "units": units})
+    return xr.Dataset(found, {"run": np.array([run.name for run in runs], dtype=object)})
+
+
+def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Dataset | None, bool]:
+    """Return the rows of all nodes but those of weight change, and whether some were left out."""
+    pieces = []
+    for name, node in nodes.items():
+        if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
+            kept = [
+                n
+                for n, v in node.data_vars.items()
+                if set(v.dims) <= {"row", "run"} and "row" in v.dims
+            ]
+            own = node[kept].assign(
+                row_node=("row", np.full(node.sizes["row"], name, dtype=object))
+            )
+            pieces.append(own.drop_attrs(deep=False))
+    if not pieces:
+        return None, False
+    total = sum(piece.sizes["row"] for piece in pieces)
+    if thin and total > MOST_ROWS:
+        pieces = [_thinned(piece, MOST_ROWS / total) for piece in pieces]
+    shared = set.intersection(*(set(piece.data_vars) for piece in pieces))
+    rows = xr.concat(
+        [piece[sorted(map(str, shared))] for piece in pieces],
+        dim="row",
+        coords="minimal",
+        compat="override",
+        combine_attrs="override",
+    )
+    return rows.assign_coords(row=_unique(rows)), rows.sizes["row"] < total
+
+
+def _thinned(rows: xr.Dataset, share: float) -> xr.Dataset:
+    """Return about a share of the rows, evenly over each quantity, two at least."""
+    kept: list[int] = []
+    for name in dict.fromkeys(map(str, rows.row_name.values)):
+        own = np.flatnonzero(rows.row_name.values == name)
+        count = min(max(int(len(own) * share), 2), len(own))
+        kept += [
+            int(own[i]) for i in np.unique(np.linspace(0, len(own) - 1, count).round().astype(int))
+        ]
+    return rows.isel(row=sorted(kept))
+
+
+def _unique(rows: xr.Dataset) -> np.ndarray:
+    """Return labels of rows; those that several nodes share with the name of the node."""
+    labels = [str(label) for label in rows.row.values]
+    names = [
+        f"{label} ({node})" if labels.count(label) > 1 else label
+        for label, node in zip(labels, map(str, rows.row_node.values), strict=True)
+    ]
+    return np.array(names, dtype=object)
+
+
+def _chart(data: xr.Dataset, clock: Clock, thinned: bool) -> Any:
+    chart = marks(data, clock)
+    if not thinned:
+        return chart
+    more = f" Of more than {MOST_ROWS} rows some layers are shown here; the sections show all."
+    return dataclasses.replace(chart, caption=chart.caption + more)
+
+
+def _alignment(clock: Clock) -> str:
+    """Say what stands at one place of the axis."""
+    if isinstance(clock, LossClock):
+        return (
+            "Curves are drawn over the loss that the run itself had reached, from the first time "
+            "that it fell so far; between two checkpoints they are taken as straight."
+        )
+    what = "the same number of training tokens" if clock.words != Clock.words else "the same step"
+    return f"Runs are compared at {what}. Where a run has no checkpoint there is a gap."

@@ -1,0 +1,140 @@
+"""Rows of the runs matched to one another: one row for each quantity and layer, over ``run``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from ..summary import stack_runs
+from .clock import Clock, LossClock
+from .sources import Run
+
+VERDICTS = ("changed", "beyond", "learned")
+"""What a study says of each row: more than noise, more than its motion, better than controls."""
+
+TIMES = (
+    "half_step",
+    "half_step_low",
+    "half_step_high",
+    "settled_step",
+    "control_half_step",
+    "run_half_step",
+)
+"""Variables of rows that hold training steps."""
+
+_NAMES = {"half_step": "half-change step", "half_loss": "loss at half of the change"}
+_KEY = "\x1f"
+
+
+def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock) -> xr.Dataset:
+    """Return the rows of one node of several runs, as each study judged them.
+
+    Parameters
+    ----------
+    nodes
+        By the name of the run, with layers that bear the same names.
+    runs, clock
+        The runs, and along what they are compared.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``row``, ``row_layer`` and ``row_quantity``; over (row, run) the verdicts `VERDICTS`,
+        ``judgeable``, ``marked``, the half-change steps with their intervals on the clock (NaN
+        where a row did not change), and what else each study says of its rows; ``progress``
+        over (row, run, step). Empty without rows.
+    """
+    pieces = {}
+    for run in runs:
+        node = nodes[run.name]
+        if node.sizes.get("row", 0):
+            pieces[run.name] = _keyed(_verdicts(_own_rows(node, run, clock), run.controlled))
+    if not pieces:
+        return xr.Dataset()
+    for run in runs:
+        pieces.setdefault(run.name, next(iter(pieces.values())).isel(row=[]))
+    data = stack_runs({run.name: pieces[run.name] for run in runs})
+    quantities, layers, labels = zip(
+        *(str(key).split(_KEY)[:3] for key in data.row.values), strict=True
+    )
+    texts = {"row_quantity": quantities, "row_layer": layers}
+    data = data.assign({name: ("row", _texts(values)) for name, values in texts.items()})
+    for name, words in _NAMES.items():
+        if name in data:
+            data[name].attrs.update(long_name=words)
+    return data.assign_coords(row=("row", _texts(_told_apart(labels))))
+
+
+def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
+    """Return what a study says of its rows, with their times on the clock."""
+    rows = node[[name for name, values in node.data_vars.items() if "row" in values.dims]]
+    for name in TIMES:
+        if name not in rows:
+            continue
+        at = rows[name].copy(data=clock.at(rows[name].values.astype(float), run))
+        if isinstance(clock, LossClock):
+            rows = rows.assign({name.replace("_step", "_loss"): at})
+        else:
+            rows = rows.assign({name: at})
+    if "half_loss_low" in rows:  # the loss falls: the later end is the lower one
+        ends = {"half_loss_low": rows.half_loss_high, "half_loss_high": rows.half_loss_low}
+        rows = rows.assign({name: values.rename(name) for name, values in ends.items()})
+    return clock.place(rows, run)
+
+
+def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
+    """Return rows with all verdicts; those of earlier versions only say what changed."""
+    nothing = xr.zeros_like(rows.row, dtype=bool).drop_attrs()
+    changed = rows.get("changed", rows.get("developed", nothing)).astype(bool)
+    beyond, learned = (rows.get(name, nothing).astype(bool) for name in VERDICTS[1:])
+    if not controlled:
+        beyond, learned = nothing, nothing
+    judgeable = rows.get("judgeable")
+    if judgeable is None:
+        known = rows.get("noise_known", nothing | True).astype(bool)
+        judgeable = known & np.isfinite(rows.p_value) if "p_value" in rows else known
+    for name in ("half", "settled"):
+        times = [str(n) for n in rows.data_vars if str(n).startswith(f"{name}_")]
+        rows = rows.assign({time: rows[time].where(changed) for time in times})
+    return rows.assign(
+        changed=changed,
+        beyond=beyond,
+        learned=learned,
+        judgeable=judgeable.astype(bool),
+        marked=(beyond | learned) if controlled else changed,
+        present=nothing | True,
+    ).drop_vars("developed", errors="ignore")
+
+
+def _keyed(rows: xr.Dataset) -> xr.Dataset:
+    """Return rows by what tells them apart in every run: quantity, layer, label, and number."""
+    count: Counter[str] = Counter()
+    keys = []
+    for i in range(rows.sizes["row"]):
+        parts = [
+            str(rows[name].values[i]) if name in rows else ""
+            for name in ("row_quantity", "row_layer", "row")
+        ]
+        key = _KEY.join(parts)
+        keys.append(f"{key}{_KEY}{count[key]}")
+        count[key] += 1
+    rows = rows.drop_vars(["row_quantity", "row_layer"], errors="ignore")
+    return rows.assign_coords(row=_texts(keys))
+
+
+def _told_apart(labels: tuple[str, ...]) -> list[str]:
+    """Return labels, numbered where several rows share one."""
+    count = Counter(labels)
+    seen: Counter[str] = Counter()
+    found = []
+    for label in labels:
+        seen[label] += 1
+        found.append(label if count[label] == 1 else f"{label} ({seen[label]})")
+    return found
+
+
+def _texts(values: object) -> np.ndarray:
+    return np.array(list(values), dtype=object)  # type: ignore[call-overload]

@@ -1,0 +1,287 @@
+"""What several runs show together, in words: in how many it was learned, and when."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from scipy.stats import spearmanr
+
+from .clock import Clock
+from .sources import joined
+
+_WORDS = {"learned": "learned", "beyond": "changed beyond its motion", "changed": "changed"}
+MIN_ROWS = 4
+"""Fewer rows have no rank correlation worth a number."""
+MANY = 6
+"""More runs are summed up instead of listed."""
+
+NO_CONTROL = "No control was run: a run that moved as far and learned nothing may look the same."
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one quantity, over ``row`` and ``run``."""
+
+    name: str
+    rows: xr.Dataset
+    role: str = "development"
+
+    @property
+    def kind(self) -> str:
+        """What the rows are: layers, or series of any kind."""
+        layers = [str(layer) for layer in self.rows.row_layer.values if layer]
+        return "layers" if len(set(layers)) == self.rows.sizes["row"] else "series"
+
+    def counts(self, verdict: str) -> np.ndarray:
+        """Return for how many of its rows a verdict holds in each run (R,)."""
+        return self.rows[verdict].transpose("row", "run").values.sum(axis=0)
+
+
+def groups_of(data: xr.Dataset, role: str = "development") -> list[Group]:
+    """Return the rows of a node, those of one quantity together."""
+    if "row_quantity" not in data:
+        return []
+    named: dict[tuple[str, str], list[int]] = {}
+    for i, quantity in enumerate(data.row_quantity.values):
+        named.setdefault((str(quantity), str(data.row_name.values[i])), []).append(i)
+    rows = data[[n for n, v in data.data_vars.items() if "row" in v.dims and "step" not in v.dims]]
+    return [Group(name, rows.isel(row=places), role) for (_, name), places in named.items()]
+
+
+def line(group: Group) -> str:
+    """Return in how many runs a quantity was learned, or changed: ``loss: learned in 3 of 3 runs``.
+
+    Examples
+    --------
+    >>> truth = {v: (("row", "run"), [[True, True, True]]) for v in _WORDS}
+    >>> rows = xr.Dataset(
+    ...     {
+    ...         **truth,
+    ...         "judgeable": truth["changed"],
+    ...         "present": truth["changed"],
+    ...         "row_layer": ("row", [""]),
+    ...     },
+    ...     {"run": ["a", "b", "c"]},
+    ... )
+    >>> line(Group("loss", rows))
+    'loss: learned in 3 of 3 runs'
+    """
+    total, count = group.rows.sizes["run"], group.rows.sizes["row"]
+    said = _said(group)
+    if not said:
+        said = f"no change in any of {total} runs"
+    unknown = group.counts("present") - group.counts("judgeable")
+    if unknown.any() and not group.counts("judgeable").any():
+        return f"{group.name}: too few checkpoints, or an unknown noise, to judge it"
+    if unknown.any():
+        runs = [str(r) for r, n in zip(group.rows.run.values, unknown, strict=True) if n]
+        said += f"; not all of it could be judged in {joined(runs)}"
+    absent = count - group.counts("present")
+    if (absent == count).any():
+        runs = [str(r) for r, n in zip(group.rows.run.values, absent, strict=True) if n == count]
+        said += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
+    return f"{group.name}: {said}"
+
+
+def _said(group: Group) -> str:
+    """Return the strongest verdict of a quantity; of one row also what holds in more runs."""
+    total, single = group.rows.sizes["run"], group.rows.sizes["row"] == 1
+    said: list[str] = []
+    most = 0
+    for verdict, words in _WORDS.items():
+        found = group.counts(verdict)
+        if single and found.sum() > most:
+            most = int(found.sum())
+            said.append(f"{words} in {most} of {total} runs")
+        elif not single and found.any():
+            return f"{words} in {_of_rows(found, group)}"
+    return ", ".join(said)
+
+
+def _of_rows(found: np.ndarray, group: Group) -> str:
+    """Return of how many rows something holds in each run."""
+    count, total, kind = group.rows.sizes["row"], len(found), group.kind
+    if len(set(found.tolist())) == 1:
+        number = f"all {count}" if found[0] == count else f"{found[0]} of {count}"
+        return f"{number} {kind} in {total} of {total} runs"
+    if total > MANY:
+        return f"{found.min()} to {found.max()} of {count} {kind} in {total} runs"
+    return f"{joined([str(n) for n in found])} of {count} {kind} ({joined(_names(group))})"
+
+
+def sentences(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
+    """Return what a section says of one quantity over the runs."""
+    words = line(group)
+    found = [f"{words[:1].upper()}{words[1:]}."]
+    found += _values(group, data)
+    if group.rows.sizes["row"] == 1:
+        return found + _half(group, clock)
+    return found + _agreement(group, clock) + _order(group, data, clock)
+
+
+def _values(group: Group, data: xr.Dataset) -> list[str]:
+    """Say in which direction the rows that changed went, and from what to what."""
+    if not {"first_value", "last_value"} <= set(group.rows.data_vars):
+        return []
+    first, last, changed = (
+        group.rows[n].transpose("row", "run").values
+        for n in ("first_value", "last_value", "changed")
+    )
+    known = changed & np.isfinite(first) & np.isfinite(last)
+    if not known.any():
+        return []
+    rises = (last > first)[known]
+    quantity = str(group.rows.row_quantity.values[0])
+    units = data[quantity].attrs.get("units", "1") if quantity in data else "1"
+    ends = f"from {_range(first[known])} to {_range(last[known])}" + f" {units}" * (units != "1")
+    if rises.all() or not rises.any():
+        return [f"It {'rose' if rises.all() else 'fell'} {ends}."]
+    up, down = int(rises.sum()), int((~rises).sum())
+    return [f"It rose in {up} and fell in {down} of {known.size}, {ends}."]
+
+
+def _range(values: np.ndarray) -> str:
+    """Return a value, or the range of several.
+
+    Examples
+    --------
+    >>> _range(np.array([8.34, 8.31])), _range(np.array([1200.0]))
+    ('8.31–8.34', '1,200')
+    """
+    ends = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in (values.min(), values.max())]
+    return "–".join(dict.fromkeys(ends))
+
+
+def _half(group: Group, clock: Clock) -> list[str]:
+    """Say when half of the change was done in each run."""
+    name = _time(clock)
+    half, low, high = (
+        group.rows[n].transpose("row", "run").values[0]
+        for n in (name, f"{name}_low", f"{name}_high")
+    )
+    known = np.flatnonzero(np.isfinite(half))
+    if not len(known):
+        return []
+    if len(known) > MANY:
+        ends = clock.say([f(half[known]) for f in (np.min, np.max)], " to ")
+        middle = clock.say([np.median(half[known])])
+        return [f"Half of the change was done by {ends}, at the median by {middle}."]
+    intervals = [(low[i], high[i]) for i in known]
+    runs = joined([_names(group)[i] for i in known])
+    return [
+        f"Half of the change was done by {clock.say(half[known], intervals=intervals)} ({runs})."
+    ]
+
+
+def _time(clock: Clock) -> str:
+    return "half_loss" if clock.dimension == "loss_level" else "half_step"
+
+
+def correlations(rows: xr.Dataset) -> list[float]:
+    """Return Spearman's rank correlation of half-change steps for each pair of runs.
+
+    Rows count that changed in both runs; a pair with fewer than `MIN_ROWS` of them has none.
+
+    Examples
+    --------
+    >>> half = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0], [4.0, 30.0]])
+    >>> [round(r, 2) for r in correlations(xr.Dataset({"half_step": (("row", "run"), half)}))]
+    [0.8]
+    """
+    half = rows["half_step"].transpose("row", "run").values
+    found = []
+    for a, b in itertools.combinations(half.T, 2):
+        both = np.isfinite(a) & np.isfinite(b)
+        if both.sum() >= MIN_ROWS and np.ptp(a[both]) and np.ptp(b[both]):
+            found.append(float(spearmanr(a[both], b[both]).statistic))
+    return found
+
+
+def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
+    """Say how alike the order of rows is between runs, where that can be told."""
+    found = correlations(rows)
+    if not found:
+        return []
+    mean = f"{np.mean(found):.2f}"
+    spread = f" (mean of {len(found)} pairs of runs, {min(found):.2f} to {max(found):.2f})"
+    between = spread if len(found) > 1 else " between the two runs"
+    return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
+
+
+def _agreement(group: Group, clock: Clock) -> list[str]:
+    half = group.rows[_time(clock)].values
+    if not np.isfinite(half).any():
+        return []
+    return agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
+
+
+def _order(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
+    """Say which layer came first, only where every run says so by intervals that are apart.
+
+    A distance to a reference step is 0 there, and its order follows from the reference.
+    """
+    if group.kind != "layers" or _is_distance(data, str(group.rows.row_quantity.values[0])):
+        return []
+    low, high = (
+        group.rows[f"half_step_{end}"].transpose("row", "run").values for end in ("low", "high")
+    )
+    known = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
+    pairs = [(i, j) for i in known for j in known if (high[i] < low[j]).all()]
+    if not pairs:
+        return []
+    i, j = max(pairs, key=lambda pair: float(np.min(low[pair[1]] - high[pair[0]])))
+    first, last = (
+        str(group.rows.row.values[k]).replace(group.name, "").strip(" ·") for k in (i, j)
+    )
+    total = group.rows.sizes["run"]
+    before = f"half of the change was done in {first} before it was in {last}"
+    return [f"In {total} of {total} runs {before}."]
+
+
+def _is_distance(data: xr.Dataset, quantity: str) -> bool:
+    """Return whether a quantity is 0 at the reference step: then it is a distance to it."""
+    reference = data.attrs.get("reference_step")
+    if quantity not in data or "step" not in data[quantity].dims:
+        return True  # unknown: no order is claimed
+    if reference is None or reference not in data.step.values:
+        return True
+    values = data[quantity].sel(step=reference).values.astype(float)
+    return bool((np.nan_to_num(np.abs(values)) < 1e-9).any())
+
+
+def _names(group: Group) -> list[str]:
+    return [str(run) for run in group.rows.run.values]
+
+
+def control_words(controlled: Mapping[str, bool]) -> str:
+    """Say which runs have no control, if any."""
+    without = [name for name, known in controlled.items() if not known]
+    if not without:
+        return ""
+    if len(without) == len(controlled):
+        return NO_CONTROL
+    return f"No control was run for {joined(without)}, where only change could be judged."
+
+
+def summary_lines(tree: xr.DataTree) -> list[str]:
+    """Return one line for each quantity of a comparison, and one on controls that are missing.
+
+    Parameters
+    ----------
+    tree
+        As `compare` returns it.
+    """
+    lines = [line(group) for group in _all_groups(tree)]
+    runs = tree["runs"].to_dataset()
+    controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
+    return [*lines, *filter(None, [control_words(controls)])]
+
+
+def _all_groups(tree: xr.DataTree) -> Iterator[Group]:
+    for child in tree.subtree:
+        if child is not tree and child.attrs.get("role") != "runs":
+            yield from groups_of(child.to_dataset(), str(child.attrs.get("role", "")))

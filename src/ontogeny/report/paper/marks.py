@@ -1,0 +1,91 @@
+"""Rows with a mark for each run on one axis, for papers."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from ..labels import truncate
+from ..scales import pick_ticks
+from .frame import FONT, TALLEST, Frame
+from .view import FigureView, span_of
+
+SYMBOLS = ("o", "s", "D", "^", "P", "*")
+
+
+def draw_marks(view: FigureView) -> Figure:
+    """Return the figure."""
+    panels, rows, series = view.panels, len(view.labels("rows")), view.labels("series")
+    pitch = max(0.15, 0.07 * len(series))
+    frame = Frame(panels, min(rows * pitch + 0.2, TALLEST - 0.9), across=2)
+    spread = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.2, 0.7 / len(series))
+    everything = []
+    for axes, panel in zip(frame.axes, panels, strict=True):
+        values = _placed(view, view.values(panel, "rows", "series"))
+        ends = [
+            _placed(view, view.companion(name, panel, "rows", "series"))
+            for name in view.figure.interval or ()
+        ]
+        filled = np.ones(values.shape, dtype=bool)
+        if view.figure.filled:
+            filled = view.companion(view.figure.filled, panel, "rows", "series") > 0
+        ys = np.arange(rows)[:, None] + spread
+        if ends:
+            low, high = ends
+            axes.hlines(ys, low, high, colors=view.base["ink-3"], linewidth=0.7, zorder=2)
+        for k in range(len(series)):
+            _draw(axes, view, values[:, k], ys[:, k], filled[:, k], k)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.set_yticks(range(rows), [truncate(name, 32) for name in view.labels("rows")])
+        everything += [values, *ends]
+    on_steps = view.figure.x_scale == "step"
+    for axes in frame.axes:
+        if on_steps:
+            _step_axis(axes, view, frame.width / max(len(frame.axes), 1))
+        else:
+            axes.set_xlim(*span_of(everything))
+            axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set_ylim(rows - 0.4, -0.6)
+    frame.name_axes(view.content.clock if on_steps else view.value_words, "")
+    frame.legend(_legend(view, series))
+    return frame.figure
+
+
+def _placed(view: FigureView, values: np.ndarray) -> np.ndarray:
+    return view.scale.positions(values) if view.figure.x_scale == "step" else values
+
+
+def _step_axis(axes: Axes, view: FigureView, length: float) -> None:
+    ticks = view.scale.ticks()
+    labelled = pick_ticks(ticks, length * 72 * 0.7, FONT * 0.62)
+    axes.set_xticks([t.position for t in labelled], [t.label for t in labelled])
+    axes.set_xlim(-0.03, 1.03)
+
+
+def _draw(
+    axes: Axes, view: FigureView, xs: np.ndarray, ys: np.ndarray, filled: np.ndarray, k: int
+) -> None:
+    ink, paper = view.base["ink"], view.base["paper"]
+    known = np.isfinite(xs)
+    axes.scatter(
+        xs[known], ys[known], s=12, marker=SYMBOLS[k % len(SYMBOLS)], edgecolors=ink,
+        facecolors=[ink if each else paper for each in filled[known]], linewidths=0.7, zorder=3,
+    )  # fmt: skip
+
+
+def _legend(view: FigureView, series: list[str]) -> list[Line2D]:
+    ink, paper = view.base["ink"], view.base["paper"]
+    style = {"linestyle": "", "markersize": 3.6, "color": ink, "markeredgewidth": 0.7}
+    found = [
+        Line2D([], [], marker=SYMBOLS[k % len(SYMBOLS)], label=name, **style)
+        for k, name in enumerate(series)
+        if name
+    ]
+    if view.figure.filled:
+        words = f"open: {view.figure.open_label}"
+        found.append(Line2D([], [], marker="o", markerfacecolor=paper, label=words, **style))
+    return found

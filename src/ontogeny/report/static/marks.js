@@ -1,0 +1,157 @@
+// Rows with a mark for each run on one axis: a forest plot. Marks of one row lie a little apart.
+
+const MARK_SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "star"];
+const MARK_SIGNS = ["●", "■", "◆", "▲", "✚", "★"];
+
+class MarksPicture extends Picture {
+  read() {
+    const { figure, view } = this;
+    this.onSteps = figure.x_scale === "step";
+    this.xAxis = this.onSteps ? { kind: "step" } : null;
+    this.rowAxis = this.axis("rows");
+    this.seriesAxis = this.axis("series");
+    this.shown = view.shown(figure.axes.rows);
+    this.labels = this.shown.map((s) => shortened(formatLabel(this.rowAxis, s), view.width < 500 ? 20 : 44));
+    const count = this.seriesAxis ? this.seriesAxis.values.length : 1;
+    this.spread = range(count).map((k) => (k - (count - 1) / 2) * Math.min(0.2, 0.7 / count));
+    for (const panel of this.panels) {
+      panel.marks = this.shown.flatMap((s, row) =>
+        range(count).map((k) => this.readMark({ ...panel.index, [figure.axes.rows]: s }, row, k)),
+      );
+    }
+    this.span = this.findSpan();
+  }
+
+  readMark(index, row, k) {
+    const { figure, view } = this;
+    const where = figure.axes.series ? { ...index, [figure.axes.series]: k } : index;
+    const placed = (name) =>
+      this.onSteps ? at(view.node.arrays[figure.placed[name][state.scale]], where) : at(view.array(name), where);
+    return {
+      row,
+      k,
+      y: row + this.spread[k],
+      x: placed(figure.value),
+      ends: figure.interval ? figure.interval.map(placed) : null,
+      value: at(view.array(figure.value), where),
+      range: figure.interval ? figure.interval.map((name) => at(view.array(name), where)) : null,
+      filled: figure.filled ? at(view.array(figure.filled), where) > 0 : true,
+    };
+  }
+
+  findSpan() {
+    if (this.onSteps) return [-0.03, 1.03];
+    const marks = this.panels.flatMap((panel) => panel.marks);
+    const [low, high] = extent(marks.flatMap((mark) => [[mark.x], mark.ends ?? []]));
+    return low > high ? [0, 1] : pad(low, high, 0.05);
+  }
+
+  // Height of a row in pixels: marks of one row must stay apart.
+  get pitch() {
+    return Math.max(19, 9 * this.spread.length);
+  }
+
+  sizes() {
+    return {
+      left: 14 + widest(this.labels),
+      right: 16,
+      top: this.many ? 36 : 20,
+      bottom: 42,
+      between: 6,
+      gap: 18,
+      minimum: 220,
+      panel: Math.max(54, this.shown.length * this.pitch),
+    };
+  }
+
+  xLayout(box) {
+    if (this.onSteps) return dimensionAxis(this.xAxis, this.palette, box.width, box.bottom);
+    return { ...valueAxis(this.palette, this.span, "linear"), showline: true, showticklabels: box.bottom };
+  }
+
+  yLayout() {
+    return {
+      ...baseAxis(this.palette),
+      showline: false,
+      ticks: "",
+      range: [this.shown.length - 0.4, -0.6],
+      tickvals: range(this.shown.length),
+      ticktext: this.labels.map(plotText),
+    };
+  }
+
+  xWords() {
+    return this.onSteps ? dimensionWords(this.xAxis) : this.view.axisWords();
+  }
+
+  sign(k) {
+    return MARK_SIGNS[k % MARK_SIGNS.length];
+  }
+
+  runName(k) {
+    return this.seriesAxis ? String(fullLabel(this.seriesAxis, k)) : "";
+  }
+
+  headWords() {
+    const names = range(this.spread.length).map((k) => `${this.sign(k)} ${shortened(this.runName(k), 18)}`);
+    const named = this.seriesAxis ? names : [];
+    const open = this.figure.filled && this.view.width >= 500 ? [`open: ${this.figure.open_label}`] : [];
+    const words = [...named, ...open].join("   ");
+    return textWidth(words) < this.view.width ? words : named.join("  ");
+  }
+
+  panelTraces(panel) {
+    return [this.intervalTrace(panel.marks), ...range(this.spread.length).map((k) => this.markTrace(panel, k))];
+  }
+
+  intervalTrace(marks) {
+    const bars = marks.filter(({ ends }) => ends && ends.every(Number.isFinite));
+    return {
+      type: "scatter",
+      mode: "lines",
+      x: bars.flatMap(({ ends }) => [...ends, null]),
+      y: bars.flatMap(({ y }) => [y, y, null]),
+      line: { color: this.palette.base["ink-3"], width: 1.2 },
+      meta: { part: "interval" },
+    };
+  }
+
+  markTrace(panel, k) {
+    const marks = panel.marks.filter((mark) => mark.k === k && Number.isFinite(mark.x));
+    const { ink, paper } = this.palette.base;
+    return {
+      type: "scatter",
+      mode: "markers",
+      x: marks.map((mark) => mark.x),
+      y: marks.map((mark) => mark.y),
+      customdata: marks.map((mark) => String(this.rowAxis.values[this.shown[mark.row]])),
+      meta: { part: "marks", run: this.runName(k) },
+      marker: {
+        symbol: MARK_SYMBOLS[k % MARK_SYMBOLS.length],
+        size: 7,
+        color: marks.map((mark) => (mark.filled ? ink : paper)),
+        line: { width: 1.3, color: ink },
+      },
+    };
+  }
+
+  hover(number, spot) {
+    const { marks, title } = this.panels[number];
+    const { height } = this.frame.boxes[number];
+    const place = (spot.y / height) * (this.shown.length + 0.2) - 0.6;
+    const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
+    const own = marks.filter((mark) => mark.row === row);
+    const best = nearest(own.map((mark) => mark.y), place);
+    const name = String(this.rowAxis.values[this.shown[row]]);
+    const index = { [this.figure.axes.rows]: this.shown[row] };
+    if (this.figure.axes.series) index[this.figure.axes.series] = own[best].k;
+    const told = this.view.describe(index, [title, name], own[best].value, own[best].range);
+    const lines = own.map((mark) => {
+      const ends = mark.range && mark.range.every(Number.isFinite);
+      const interval = ends ? ` (${mark.range.map(formatNumber).join(" to ")})` : "";
+      const words = Number.isFinite(mark.value) ? `${formatNumber(mark.value)}${interval}` : "none";
+      return `${this.sign(mark.k)} ${this.runName(mark.k)}: ${words}`;
+    });
+    return { ...told, rest: [...told.rest, ...lines] };
+  }
+}

@@ -1,0 +1,100 @@
+"""The page of a comparison in a browser: runs over one another, and a mark for each."""
+
+import pytest
+
+import ontogeny as og
+from helpers.compared_runs import STEPS, run, seeds
+from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
+from ontogeny.report.scales import StepScale
+
+__all__ = ["browser", "quiet", "visit"]
+
+pytestmark = pytest.mark.browser
+
+CHART = "runs/runs"
+
+
+def three():
+    """Three seeds; in one of them the entropy of a layer is no more than its motion."""
+    runs = seeds(3, controls=True)
+    node = runs["seed 1"]["attention-entropy"].to_dataset()
+    node["beyond"].values[1] = False
+    runs["seed 1"]["attention-entropy"].dataset = node
+    return og.compare(runs)
+
+
+@pytest.fixture(scope="module")
+def page(visit):
+    opened = visit("three", three)
+    draw_all(opened)
+    return opened
+
+
+def test_the_first_screen_says_in_how_many_runs_it_was_learned(page):
+    assert page.inner_text("#verdict h2") == "Loss: learned in 3 of 3 runs"
+    assert page.locator("section.node h2").first.inner_text() == "Runs"
+
+
+def test_every_run_has_a_mark_at_its_half_change_step(page):
+    tree = three()
+    found = traces(page, CHART, "marks")
+    assert [trace["meta"]["run"] for trace in found] == ["seed 0", "seed 1", "seed 2"]
+    scale = StepScale(STEPS)
+    half = tree["runs"].half_step
+    for trace in found:
+        own = scale.positions(half.sel(run=trace["meta"]["run"]).values)
+        assert trace["x"] == pytest.approx(own.tolist(), abs=1e-4)
+        assert trace["steps"] == half.row.values.tolist()
+    # Marks of one row do not lie on one another.
+    rows = list(zip(*(trace["y"] for trace in found), strict=True))
+    assert all(len(set(row)) == 3 for row in rows)
+
+
+def test_a_mark_is_open_where_the_change_is_no_more_than_motion(page):
+    filled = page.evaluate(
+        """(id) => document.querySelector(`[id="${id}"] .plot`).data
+          .filter((t) => t.meta.part === "marks").map((t) => t.marker.color)""",
+        CHART,
+    )
+    shades = {shade for own in filled for shade in own}
+    assert len(shades) == 2
+    assert [len(set(own)) for own in filled] == [1, 2, 1]
+
+
+def test_hovering_a_row_names_all_its_runs(page):
+    hover(page, CHART, 0.5, 0.1)
+    text = page.inner_text("#tooltip")
+    assert all(f"seed {i}" in text for i in range(3)) and "loss" in text
+
+
+def test_runs_overlap_in_panels_of_layers_and_have_a_mean(page):
+    lines = traces(page, "attention-entropy/entropy", "line")
+    assert len(lines) == 9  # three runs in each of three layers
+    assert len(traces(page, "attention-entropy/entropy-mean", "line")) == 3
+
+
+def test_runs_aligned_by_loss_are_drawn_from_high_to_low(visit):
+    page = visit("by-loss", lambda: og.compare(seeds(3, controls=True), align="loss"))
+    draw_all(page)
+    low, high = page.evaluate(
+        """() => document.querySelector('[id="attention-entropy/entropy"] .plot')
+          ._fullLayout.xaxis.range"""
+    )
+    assert low > high
+    assert not page.locator(".problem").count()
+
+
+def test_runs_aligned_by_tokens_count_tokens(visit):
+    def tokens():
+        runs = {"small": run(20, 0), "large": run(10, 1, steps=STEPS[:9])}
+        return og.compare(runs, align="tokens", tokens_per_step=1000)
+
+    page = visit("by-tokens", tokens, width=390, height=844)
+    draw_all(page)
+    assert page.inner_text(".now-step").startswith("Tokens")
+    words = page.evaluate(
+        """() => [...document.querySelectorAll('[id="loss/loss"] .plot .annotation-text')]
+          .map((each) => each.textContent)"""
+    )
+    assert "training tokens" in words
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

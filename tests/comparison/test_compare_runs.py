@@ -1,0 +1,299 @@
+"""Runs with known curves: aligned by step, tokens and loss, matched, counted and refused."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.compared_runs import STEPS, fallen, run, seeds
+from ontogeny.comparison.clock import first_crossings
+from ontogeny.comparison.layers import match_layers
+from ontogeny.comparison.words import correlations
+from ontogeny.errors import ArgumentError
+
+
+def told(tree, node):
+    return json.loads(tree[node].attrs["statements"])
+
+
+def test_equal_steps_stand_together_and_others_are_gaps():
+    runs = {"even": run(20, 0, steps=(0, 10, 20, 30)), "odd": run(20, 1, steps=(0, 15, 30))}
+    loss = og.compare(runs)["loss"].loss
+    assert loss.step.values.tolist() == [0, 10, 15, 20, 30]
+    assert np.isnan(loss.sel(run="odd")).values.tolist() == [False, True, False, True, False]
+    np.testing.assert_array_equal(
+        loss.sel(run="odd", step=[0, 15, 30]), fallen((0, 15, 30), 20), strict=False
+    )
+    mean = og.compare(runs)["loss"].loss_mean
+    assert np.isfinite(mean).values.tolist() == [True, False, False, False, True]
+
+
+def test_tokens_take_the_place_of_steps():
+    runs = {"small": run(20, 0), "large": run(10, 1, steps=STEPS[:9])}
+    tree = og.compare(runs, align="tokens", tokens_per_step={"small": 1000, "large": 2000})
+    data = tree["loss"].to_dataset()
+    # Twice the tokens in half of the steps is the same curve over tokens.
+    both = data.loss.dropna("step")
+    assert both.step.values.tolist() == [0, *(1000 * 2**k for k in range(1, 9))]
+    np.testing.assert_allclose(both.sel(run="small"), both.sel(run="large"), rtol=1e-12)
+    half = data.half_step.sel(row="loss")
+    np.testing.assert_allclose(half.sel(run="small"), half.sel(run="large"), rtol=0.02)
+    assert tree.attrs["clock"] == "training tokens"
+    assert "tokens (small and large)" in told(tree, "loss")[2]
+
+
+def test_tokens_are_read_from_the_checkpoints():
+    def told_tokens(rate):
+        revisions = {str(s): {"tokens": rate * s or None} for s in STEPS}
+        digests = {str(s): f"{rate}-{s}" for s in STEPS}
+        return json.dumps({"revisions": revisions, "digests": digests})
+
+    runs = {f"{rate}": run(20, rate, trajectory=told_tokens(rate)) for rate in (100, 300)}
+    steps = og.compare(runs, align="tokens")["loss"].step.values
+    assert set(steps) == {rate * s for rate in (100, 300) for s in STEPS}
+    runs["100"].attrs["trajectory"] = "{}"
+    with pytest.raises(ArgumentError, match="'100' do not tell how many tokens"):
+        og.compare(runs, align="tokens")
+
+
+def test_first_crossings_are_exact_on_straight_lines():
+    # 8 to 4 in four steps, with a rise in between: each level at its first time alone.
+    losses = np.array([8.0, 6.0, 7.0, 5.0, 5.5, 4.0])
+    levels = np.array([8.0, 7.0, 6.0, 5.5, 4.75, 4.0, 3.0])
+    expected = [0.0, 0.5, 1.0, 2.75, 4.5, 5.0, np.nan]
+    np.testing.assert_allclose(first_crossings(losses, levels), expected)
+
+
+def test_curves_that_follow_the_loss_coincide_when_aligned_by_it():
+    """A quantity that is 3 + 2 * loss in every run is that at every level, whatever the pace."""
+    runs = {}
+    for i, (half, steps) in enumerate(((5, STEPS), (40, STEPS[:8]), (20, (0, 7, 33, 190)))):
+        tree = run(half, i, steps=steps)
+        node = tree["loss"].to_dataset()
+        extra = xr.Dataset({"x": 3 + 2 * node.loss, "count": ("layer", [1, 2])})
+        runs[f"run {i}"] = xr.DataTree.from_dict({"loss": node, "extra": extra})
+        runs[f"run {i}"].attrs = tree.attrs
+    tree = og.compare(runs, align="loss")
+    data = tree["extra"].to_dataset()
+    levels = data.loss_level.values
+    assert levels[0] == 8.0 and levels[-1] == pytest.approx(fallen([64], 40)[0])
+    assert (np.diff(levels) < 0).all()
+    for name in runs:
+        np.testing.assert_allclose(data.x.sel(run=name), 3 + 2 * levels, rtol=1e-12)
+    assert "loss_level" not in data["count"].dims
+    # The first step at a level lies on the straight line between two checkpoints.
+    at = tree["loss"].step_at_loss.sel(run="run 2").values
+    steps = np.array([0, 7, 33, 190])
+    np.testing.assert_allclose(np.interp(at, steps, fallen(steps, 20)), levels, rtol=1e-12)
+    half = tree["loss"].half_loss.sel(row="loss")
+    known = np.isfinite(half.values)
+    assert known.any() and (half.values[known] < 8).all()
+    low = tree["loss"].half_loss_low.sel(row="loss").values
+    assert (low[known] <= half.values[known]).all()
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        (np.full(len(STEPS), 8.0), "does not fall by more than its noise"),
+        (np.linspace(4, 8, len(STEPS)), "does not fall by more than its noise"),
+        (np.linspace(8.0, 7.99, len(STEPS)), "does not fall by more than its noise"),
+        (np.linspace(3.0, 2.0, len(STEPS)), "share no range"),
+    ],
+)
+def test_what_cannot_be_aligned_by_loss_is_refused(losses, words):
+    runs = {"falls": run(20, 0), "other": run(20, 1, loss=losses)}
+    with pytest.raises(ArgumentError, match=words):
+        og.compare(runs, align="loss")
+
+
+def test_a_run_without_a_loss_is_refused():
+    runs = seeds(2)
+    del runs["seed 1"]["loss"]
+    with pytest.raises(ArgumentError, match="run 'seed 1' has no loss"):
+        og.compare(runs, align="loss")
+    tree = og.compare(runs)
+    assert "loss" not in tree.children
+    assert "'loss' is left out: only 'seed 0'" in tree.attrs["problems"]
+
+
+def test_words_count_runs_and_name_their_steps():
+    tree = og.compare(seeds(3, controls=True))
+    assert og.comparison.summary_lines(tree)[0] == "loss: learned in 3 of 3 runs"
+    heading = json.loads(tree.attrs["headline"])["heading"]
+    assert heading == "Loss: learned in 3 of 3 runs"
+    half = tree["loss"].half_step.sel(row="loss").values
+    numbers = [f"{value:.0f} (" for value in half]
+    assert all(number in told(tree, "loss")[2] for number in numbers)
+    assert told(tree, "attention-entropy")[0] == (
+        "Attention entropy: changed beyond its motion in all 3 layers in 3 of 3 runs."
+    )
+
+
+def test_an_order_is_said_only_where_every_run_has_it():
+    dense = (0, *np.unique(np.geomspace(1, 256, 40).astype(int)))  # intervals reach to neighbours
+    agreeing = seeds(3, controls=True, steps=dense)
+    assert any(
+        "in layer 0 before it was in layer 2" in text
+        for text in told(og.compare(agreeing), "attention-entropy")
+    )
+    turned = run(20, 7, controls=True, steps=dense)
+    node = turned["attention-entropy"].to_dataset()
+    names = ("half_step", "half_step_low", "half_step_high")
+    turned["attention-entropy"] = xr.DataTree(
+        node.assign({name: ("row", node[name].values[::-1]) for name in names})
+    )
+    tree = og.compare({**agreeing, "turned": turned})
+    assert not any("before it was" in text for text in told(tree, "attention-entropy"))
+
+
+def test_distances_to_the_last_step_have_no_order():
+    runs = seeds(3, controls=True)
+    for tree in runs.values():
+        node = tree["attention-entropy"].to_dataset()
+        last = node.entropy.isel(step=-1)
+        tree["attention-entropy"] = xr.DataTree(node.assign(entropy=node.entropy - last))
+    assert not any("before" in text for text in told(og.compare(runs), "attention-entropy"))
+
+
+def test_without_controls_nothing_is_called_learned():
+    tree = og.compare(seeds(3))
+    assert json.loads(tree.attrs["headline"])["heading"] == (
+        "2 of 2 quantities changed in 3 of 3 runs; no control was run"
+    )
+    assert og.comparison.summary_lines(tree)[-1].startswith("No control was run: ")
+    assert not tree["loss"].learned.any() and tree["loss"].changed.all()
+
+
+def test_results_of_earlier_versions_are_read_as_changed():
+    runs = seeds(2)
+    new = ("changed", "beyond", "learned", "judgeable", "first_value", "last_value", "moved")
+    for tree in runs.values():
+        for name in ("loss", "attention-entropy"):
+            node = tree[name].to_dataset()
+            developed = node.changed.rename("developed")
+            tree[name] = xr.DataTree(node.drop_vars(new).assign(developed=developed))
+        del tree.attrs["controls"]
+    tree = og.compare(runs)
+    assert tree["loss"].changed.all() and not tree["loss"].learned.any()
+    assert "no control was run" in json.loads(tree.attrs["headline"])["heading"]
+
+
+def test_controls_without_learning_say_so():
+    runs = seeds(2, controls=True)
+    for tree in runs.values():
+        node = tree["loss"].to_dataset()
+        tree["loss"] = xr.DataTree(node.assign(learned=node.learned & False))
+    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
+    assert heading == "Nothing here was learned in any of 2 runs"
+
+
+def test_rank_correlations_leave_out_what_did_not_change():
+    half = np.array([[1, 4.0], [2, 3], [3, 2], [4, 1], [5, np.nan]])
+    assert correlations(xr.Dataset({"half_step": (("row", "run"), half)})) == [-1.0]
+    assert correlations(xr.Dataset({"half_step": (("row", "run"), half[:3])})) == []
+
+
+def with_settings(tree, **changes):
+    settings = json.loads(tree.attrs["settings"]) | changes
+    tree.attrs["settings"] = json.dumps(settings)
+    return tree
+
+
+def test_what_differs_is_refused_by_name_and_marked_where_allowed():
+    def other(**entry):
+        base = {"name": "text", "texts": 40, "tokens": 338}
+        return run(20, 1, inputs=json.dumps([{**base, **entry}]))
+
+    one = run(20, 0, inputs=other(fingerprint="a", texts_digest="t", vocabulary=50).attrs["inputs"])
+    cases = {
+        "inputs": (other(fingerprint="b", texts_digest="u"), "different texts"),
+        "tokenizers": (
+            other(fingerprint="b", texts_digest="t", tokens=400, vocabulary=70),
+            "different tokenizers",
+        ),
+        "arguments": (
+            with_settings(run(20, 1, inputs=one.attrs["inputs"]),
+                          observables={"loss": {"kind": "loss", "objective": "masked"}}),
+            "'loss' was measured with a different objective",
+        ),
+        "settings": (
+            with_settings(run(20, 1, inputs=one.attrs["inputs"]), dtype="bfloat16"),
+            "in different dtypes",
+        ),
+        "checkpoints": (run(20, 0, inputs=one.attrs["inputs"]), "are the same checkpoints"),
+    }  # fmt: skip
+    for kind, (tree, words) in cases.items():
+        with pytest.raises(ArgumentError, match=words) as refused:
+            og.compare({"one": one, "other": tree})
+        assert f'allow=["{kind}"]' in str(refused.value)
+        marked = og.compare({"one": one, "other": tree}, allow=kind)
+        assert words in marked.attrs["problems"]
+        assert any(words in t for t in json.loads(marked.attrs["headline"])["details"])
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ([run()], "runs must be a mapping"),
+        ({"one": run()}, "at least two runs"),
+        ({"one": run(), "": run(20, 1)}, "names of runs must be texts"),
+        ({"one": run(), "two": 3}, "run 'two' must be a result of Study.run"),
+        ({"one": run(), "two": xr.DataTree()}, "must hold at least one node"),
+        ({"one": run(), "two": "nowhere"}, "run 'two': nowhere is no study folder"),
+        ({"one": run(), "two": og.compare(seeds(2))}, "is itself a comparison"),
+    ],
+)
+def test_what_is_no_run_is_refused(runs, words):
+    with pytest.raises(og.errors.OntogenyError, match=words):
+        og.compare(runs)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"align": "time"}, "align must be one of"),
+        ({"align": "step", "tokens_per_step": 5}, "is used with align"),
+        ({"align": "tokens", "tokens_per_step": -1}, "must be a number above 0"),
+        ({"align": "tokens", "tokens_per_step": {"seed 0": 5}}, "do not tell how many tokens"),
+        ({"allow": ["texts"]}, "allow must be one of"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        og.compare(seeds(2), **options)
+
+
+def test_runs_that_share_no_node_are_refused():
+    one, two = run(20, 0), run(20, 1)
+    del one["loss"], two["attention-entropy"]
+    with pytest.raises(ArgumentError, match="share no node"):
+        og.compare({"one": one, "two": two})
+
+
+def test_a_run_that_failed_to_measure_a_layer_has_no_row_of_it():
+    runs = seeds(3, controls=True)
+    node = runs["seed 1"]["attention-entropy"].to_dataset()
+    runs["seed 1"]["attention-entropy"] = xr.DataTree(node.isel(row=[0, 2]))
+    data = og.compare(runs)["attention-entropy"].to_dataset()
+    present = data.present.transpose("row", "run").values
+    assert present.tolist() == [[True] * 3, [True, False, True], [True] * 3]
+    assert np.isnan(data.half_step.sel(run="seed 1").values[1])
+
+
+def test_layers_of_several_kinds_are_matched_kind_by_kind():
+    small = ["h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp"]
+    large = [f"h.{i}.{kind}" for i in range(4) for kind in ("attn", "mlp")]
+    found = match_layers([small, large])
+    assert [large[i] for i in found.places[1]] == ["h.0.attn", "h.2.attn", "h.0.mlp", "h.2.mlp"]
+    assert match_layers([small, ["h.0.attn"]]) is None
+    renamed = match_layers([["a.0", "a.1"], ["b.0", "b.1"]])
+    assert renamed.labels == ("a.0", "a.1") and "compared in their order" in renamed.words
+
+
+def test_many_runs_are_summed_up():
+    tree = og.compare(seeds(8, controls=True))
+    assert og.comparison.summary_lines(tree)[0] == "loss: learned in 8 of 8 runs"
+    assert "at the median by step" in told(tree, "loss")[2]
