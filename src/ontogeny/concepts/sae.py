@@ -197,9 +197,11 @@ class Autoencoder:
         self.E *= factor.clamp(min=0.01, max=1.0)
 
     def parameters(self) -> list[Tensor]:
+        """Return all trained tensors."""
         return [self.W, self.E, self.c, self.b, *self.extra]
 
     def threshold(self) -> Tensor:
+        """Return what pre-activations must exceed after training, (1, r)."""
         return self.gate.threshold(self.extra, self.c).detach()
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -20,6 +20,7 @@ from .files import text_files
 from .hub_texts import DATASETS, load_texts
 from .labelled import LabelledTexts
 from .planted import PLANTED, Planted, PlantedModel, planted
+from .planted_lives import PlantedLives, planted_lives
 from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
@@ -28,9 +29,11 @@ __all__ = [
     "PLANTED",
     "LabelledTexts",
     "Planted",
+    "PlantedLives",
     "PlantedModel",
     "load_texts",
     "planted",
+    "planted_lives",
     "python_documentation",
     "read_labelled",
     "split_texts",

@@ -8,6 +8,7 @@ activations alone should find the features, and say when each of them was born.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from ..errors import ArgumentError, check_number, check_whole
 
 DENSE_SCORES = 8  # background directions that every token uses
 MEAN_SIZE = 2.0  # length of the mean, in standard deviations of the signal
-WIDENS_AT = 4  # checkpoints of which the last but this many have only half of the tokens
+WIDEN_BY = 3  # before the last checkpoint, by when widening features have all of their tokens
+FOUND = 0.7  # correlation of codes above which a planted feature is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,84 @@ class PlantedLives:
     kind: np.ndarray
     born: np.ndarray
     gone: np.ndarray
+
+    def recovered(self, codes: np.ndarray, born: np.ndarray) -> Recovered:
+        """Return how much of what was planted is in codes (n, r) and in their births (r,).
+
+        `born` holds the index of the checkpoint at which each latent is said to be born, -1 for
+        those that are not.
+
+        Examples
+        --------
+        >>> run = planted_lives(n=600)
+        >>> run.recovered(run.codes, run.born)
+        Recovered(found=1.0, recall=1.0, said=36, exact=1.0, steady=0, widening=0)
+        """
+        if codes.shape[0] != self.codes.shape[0] or born.shape != codes.shape[1:]:
+            raise ArgumentError(
+                "codes must be (n, r) on the planted tokens and born (r,); got shapes "
+                f"{codes.shape} and {born.shape}."
+            )
+        correlation = _standard(self.codes).T @ _standard(codes)
+        best = correlation.argmax(axis=1)
+        found = correlation.max(axis=1) >= FOUND
+        planted = self.born >= 0
+        said = np.flatnonzero(born >= 0)
+        own = correlation[:, said].argmax(axis=0)
+        return Recovered(
+            found=float(found.mean()),
+            recall=float(
+                (planted & found & (born[best] == self.born)).sum() / max(planted.sum(), 1)
+            ),
+            said=len(said),
+            exact=float((self.born[own] == born[said]).mean()) if len(said) else 1.0,
+            steady=int((self.kind[own] == "steady").sum()),
+            widening=int((self.kind[own] == "widening").sum()),
+        )
+
+    def permuted(self, random_state: int = 0) -> np.ndarray:
+        """Return the activations with the tokens of each checkpoint in another random order.
+
+        Nothing is shared by the checkpoints, and so nothing is born.
+        """
+        rng = np.random.default_rng(random_state)
+        return np.stack([values[rng.permutation(len(values))] for values in self.activations])
+
+    def jittered(self, noise: float = 0.3, random_state: int = 0) -> np.ndarray:
+        """Return S copies of the last checkpoint with fresh noise: nothing changes, ever.
+
+        `noise` is a standard deviation, against that of the activations.
+        """
+        rng = np.random.default_rng(random_state)
+        last = self.activations[-1]
+        size = np.float32(noise * last.std())
+        shape = self.activations.shape
+        return last + size * rng.standard_normal(shape, dtype=np.float32)
+
+
+class Recovered(NamedTuple):
+    """What a method found of planted lives.
+
+    Parameters
+    ----------
+    found
+        Share of the planted features with which a code correlates by 0.7 or more.
+    recall
+        Share of the planted births that were found and said to be where they are.
+    said
+        Number of births that the method says.
+    exact
+        Share of these that are at the planted checkpoint.
+    steady, widening
+        How many of them are of features that are steady, or that only fire on more tokens.
+    """
+
+    found: float
+    recall: float
+    said: int
+    exact: float
+    steady: int
+    widening: int
 
 
 def planted_lives(
@@ -194,7 +274,7 @@ def _directions(
     kind: np.ndarray, strength: np.ndarray, m: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return unit directions (S, f, m): turning ones go steadily from one to another."""
-    n_steps, f = strength.shape
+    f = strength.shape[1]
     start, aside = (_unit(rng.standard_normal((f, m))) for _ in range(2))
     aside = _unit(aside - (aside * start).sum(1, keepdims=True) * start)
     age = np.cumsum(strength > 0, axis=0) - 1.0
@@ -216,7 +296,7 @@ def _signal(
     n_steps = len(strength)
     late = rng.uniform(size=codes.shape) < 0.5  # tokens on which a widening feature fires late
     late &= kind == "widening"
-    from_step = rng.integers(2, max(3, n_steps - WIDENS_AT + 2), len(kind))
+    from_step = rng.integers(2, n_steps - WIDEN_BY + 1, len(kind))
     return np.stack(
         [
             np.where(late & (t < from_step), 0, codes) @ (strength[t][:, None] * directions[t])
@@ -245,3 +325,10 @@ def _observed(
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def _standard(codes: np.ndarray) -> np.ndarray:
+    """Return centred columns of unit length; constant ones become 0."""
+    centred = codes - codes.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    return centred / np.where(length > 0, length, 1.0) * (length > 0)

@@ -41,11 +41,15 @@ def raw_codes(
 
 
 def _independent(Z: np.ndarray, seed: int) -> np.ndarray:
-    """Return the independent sources of whitened columns (n, k)."""
+    """Return the independent sources of whitened columns (n, k).
+
+    The start is drawn over tokens: it depends on the space that the columns span, and neither on
+    their signs nor on the basis of any checkpoint.
+    """
     generator = torch.Generator().manual_seed(seed)
-    k = Z.shape[1]
-    first = decorrelate(torch.randn(k, k, generator=generator))
-    Q, _, _ = rotate(torch.from_numpy(Z), first, "logcosh", ITERATIONS, TOLERANCE)
+    given = torch.from_numpy(Z)
+    first = decorrelate(torch.randn(Z.shape, generator=generator).mT @ given)
+    Q, _, _ = rotate(given, first, "logcosh", ITERATIONS, TOLERANCE)
     return np.asarray(Z @ Q.numpy().T)
 
 
@@ -69,7 +73,6 @@ def sparse(codes: np.ndarray, k: int) -> np.ndarray:
     unit = np.where(used, centred, 0.0) / np.where(used, spread, 1.0)
     signs = np.where((unit**3).mean(axis=0) < 0, -1.0, 1.0)
     values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
-    n, r = values.shape
-    kept = min(n * k, values.size)
+    kept = min(len(values) * k, values.size)
     limit = max(float(np.partition(values, values.size - kept, axis=None)[-kept]), 0.0)
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))

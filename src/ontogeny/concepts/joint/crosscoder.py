@@ -13,8 +13,8 @@ from ..gates import Gate, gate_of
 from ..linalg import product
 from ..sae import Autoencoder, train
 
-EPOCHS, BATCH, LEARNING_RATE = 16, 512, 3e-3
-ALPHA = 2e-3  # of the L1 variant, per unit of code times norm, against a mean squared error
+EPOCHS, BATCH, LEARNING_RATE = 40, 512, 3e-3
+ALPHA = 1e-2  # of the L1 variant: against the mean squared error, per unit of code times norm
 
 
 class Crosscoder(Autoencoder):

@@ -118,7 +118,7 @@ class JointDictionary(BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> U = rng.exponential(size=(1500, 4)) * (rng.uniform(size=(1500, 4)) < 0.1)
     >>> there = np.ones((6, 4))
-    >>> there[:3, 3] = 0                                    # the last one is born at index 3
+    >>> there[:3, 3] = 0  # the last one is born at index 3
     >>> X = [(U * s) @ rng.normal(size=(4, 16)) + 0.02 * rng.normal(size=(1500, 16)) for s in there]
     >>> found = JointDictionary(n_concepts=4, n_active=1).fit(X, steps=[0, 10, 20, 40, 80, 160])
     >>> sorted(found.lives_.kind.tolist()), found.born_steps().tolist()
@@ -171,7 +171,7 @@ class JointDictionary(BaseEstimator):
         n, m = self._look(snapshots, groups, rng)
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
         raw = raw_codes(
-            (self._standard(values) for _, values in snapshots.read(self.fit_steps_)),
+            (self._standard(values) for _, values in snapshots.read(self.fit_steps_.tolist())),
             (n, m),
             len(self.fit_steps_),
             self.n_concepts,
@@ -223,8 +223,10 @@ class JointDictionary(BaseEstimator):
         presence, components, offsets = self._read(Snapshots(X))
         added = _steps(steps, len(offsets))
         self.steps_ = _steps([*self.steps_.tolist(), *added.tolist()], None)
-        self.components_ = np.concatenate([self.components_, components])
-        self.offsets_ = np.concatenate([self.offsets_, offsets])
+        self._write(
+            np.concatenate([self.components_, components]),
+            np.concatenate([self.offsets_, offsets]),
+        )
         self._keep(Presence.joined([self.presence_, presence]))
         return self
 
@@ -269,11 +271,9 @@ class JointDictionary(BaseEstimator):
         check_whole("n_draws", self.n_draws, 0)
         check_seed(self.random_state)
 
-    def _look(
-        self, snapshots: Snapshots, groups: Any, rng: np.random.Generator
-    ) -> tuple[int, int]:
+    def _look(self, snapshots: Snapshots, groups: Any, rng: np.random.Generator) -> tuple[int, int]:
         """Choose rows and halves of the texts; return the number of tokens used and features."""
-        _, first = next(snapshots.read(self.fit_steps_[:1]))
+        _, first = next(snapshots.read(self.fit_steps_[:1].tolist()))
         self.n_tokens_in_, self.n_features_in_ = first.shape
         texts = np.arange(len(first)) if groups is None else np.asarray(groups)
         if texts.shape != (len(first),):
@@ -324,7 +324,7 @@ class JointDictionary(BaseEstimator):
             components.append(component)
             offsets.append(offset)
         self._decoder = decoder
-        self.components_, self.offsets_ = np.stack(components), np.stack(offsets)
+        self._write(np.stack(components), np.stack(offsets))
         self._again = [
             (np.stack(kept)[:, match], correlation)
             for kept, (correlation, match) in zip(strengths, found, strict=True)
@@ -357,6 +357,10 @@ class JointDictionary(BaseEstimator):
         self._warn_if_stale(presence.explained)
         return presence, np.stack(components), np.stack(offsets)
 
+    def _write(self, components: np.ndarray, offsets: np.ndarray) -> None:
+        self.components_ = components
+        self.offsets_ = offsets
+
     def _warn_if_stale(self, explained: np.ndarray) -> None:
         least = float(self.explained_[self.fit_steps_].min())
         if (explained < STALE * least).any():
@@ -373,9 +377,7 @@ class JointDictionary(BaseEstimator):
         self.presence_ = presence
         self.strength_, self.floor_ = presence.strength, presence.floor
         self.readable_, self.explained_ = presence.readable, presence.explained
-        self.lives_: Lives = lives(
-            self.strength_, self.readable_, presence.whitened, self.readable
-        )
+        self.lives_: Lives = lives(self.strength_, self.readable_, presence.whitened, self.readable)
         rng = np.random.default_rng(self._draw_seed)
         births: BirthIntervals = birth_intervals(presence, self.lives_, self.n_draws, rng)
         for strength, again in self._again:

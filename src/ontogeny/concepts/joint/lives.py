@@ -41,7 +41,8 @@ class Lives:
     steady
         (r,) whether it is there at every checkpoint.
     confirmed
-        (r,) False where it starts at the last checkpoint: a single checkpoint proves no birth.
+        (r,) whether it is readable at two checkpoints in a row, at its start or right after it. A
+        single checkpoint proves no birth, so one at the last checkpoint is never confirmed.
     grown_out_of
         (r,) the older concept that it shares its decoders with.
     inside
@@ -95,15 +96,15 @@ def lives(
     known = readable.max(axis=0) >= threshold - SECOND
     born = was_low(strength, start)
     own, inside = np.ones((S, r)), np.full(r, -1)
-    for j in np.flatnonzero(concept & ~born):
+    for j in np.flatnonzero(concept & ~born).tolist():
         older = np.flatnonzero(known & (cosine[0, j] > INSIDE))
-        for i in older[older != j]:
-            part = _own_part(j, int(i), strength, cosine, whitened, alive)
+        for i in older[older != j].tolist():
+            part = _own_part(j, i, strength, cosine, whitened, alive)
             if part is not None:
                 own[:, j], inside[j] = part, i
                 start[j], born[j] = first_half(strength[:, [j]] * part[:, None])[0], True
     grown = np.full(r, -1)
-    for j in np.flatnonzero(concept & born & (inside < 0)):
+    for j in np.flatnonzero(concept & born & (inside < 0)).tolist():
         grown[j] = _grown_out_of(j, start, known, alive, cosine)
     kind = np.select(
         [~concept, grown >= 0, born, start == 0],
@@ -118,7 +119,7 @@ def lives(
         gone=gone,
         settled=_settled(effective, gone),
         steady=concept & (effective >= HALF * effective.max(axis=0)).all(axis=0),
-        confirmed=(start < S - 1) | (S == 1),
+        confirmed=_confirmed(readable >= threshold - SECOND, start),
         grown_out_of=grown,
         inside=inside,
         own=own,
@@ -186,6 +187,16 @@ def _grown_out_of(
     mean = (cosine[:, j, older] * both).sum(axis=0) / np.maximum(count, 1)
     mean = np.where(count > 0, mean, 0.0)
     return int(older[mean.argmax()]) if len(older) and mean.max() > SAME else -1
+
+
+def _confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return (r,) whether latents are readable (S, r) twice in a row, from their start on."""
+    twice = readable[:-1] & readable[1:]
+    if not len(twice):
+        return np.zeros(len(start), dtype=bool)
+    each, last = np.arange(len(start)), len(twice) - 1
+    found = twice[np.minimum(start, last), each] | twice[np.minimum(start + 1, last), each]
+    return np.asarray(found & (start < len(readable) - 1))
 
 
 def _gone(strength: np.ndarray) -> np.ndarray:
