@@ -11,6 +11,7 @@ SECOND = 0.1  # below `readable`, which a concept must reach at a second checkpo
 SAME = 0.5  # mean whitened cosine above which a younger concept has grown out of an older one
 INSIDE = 0.8  # whitened cosine above which a concept is nothing but an older one as yet
 GROWS = 0.8  # of its later strength: what one that is born inside another has before
+STAYS = 3  # checkpoints in a row at which one that was born must be readable
 SETTLED = 0.25  # of its peak, by which a settled strength still moves
 
 KINDS = ("no concept", "from the start", "born", "grows", "fires on more tokens")
@@ -41,8 +42,9 @@ class Lives:
     steady
         (r,) whether it is there at every checkpoint.
     confirmed
-        (r,) whether it is readable at two checkpoints in a row, at its start or right after it. A
-        single checkpoint proves no birth, so one at the last checkpoint is never confirmed.
+        (r,) whether it stays readable: at three checkpoints in a row, from its start or the one
+        after on, or at all of the last two. A single checkpoint proves no birth, so one at the last
+        checkpoint is never confirmed.
     grown_out_of
         (r,) the older concept that it shares its decoders with.
     inside
@@ -190,13 +192,15 @@ def _grown_out_of(
 
 
 def _confirmed(readable: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return (r,) whether latents are readable (S, r) twice in a row, from their start on."""
-    twice = readable[:-1] & readable[1:]
-    if not len(twice):
-        return np.zeros(len(start), dtype=bool)
-    each, last = np.arange(len(start)), len(twice) - 1
-    found = twice[np.minimum(start, last), each] | twice[np.minimum(start + 1, last), each]
-    return np.asarray(found & (start < len(readable) - 1))
+    """Return (r,) whether latents stay readable (S, r) after their start."""
+    S, each = len(readable), np.arange(len(start))
+    row = np.zeros((S + 2, len(start)), dtype=int)  # how often in a row, from each checkpoint on
+    for t in reversed(range(S)):
+        row[t] = np.where(readable[t], row[t + 1] + 1, 0)
+    found = np.zeros(len(start), dtype=bool)
+    for first in (start, start + 1):
+        found |= row[first, each] >= np.clip(S - first, 2, STAYS)
+    return found
 
 
 def _gone(strength: np.ndarray) -> np.ndarray:
