@@ -8,6 +8,7 @@ A quantity ``x`` is stored under a fixed schema of variables. The cells hold wha
 ``x_stderr``       its standard error, where it follows in closed form or from a resampling
 ``x_replicates``   the same measurement on resampled texts or with other seeds, along ``refit``
 ``x_<null>``       what a null gives, usually several draws
+``x_control``      what the study's control runs give, along ``run``
 =================  =============================================================================
 
 The summary adds ``x_low`` and ``x_high``, the 95 % interval; ``x_floor``, the noise of a change
@@ -25,6 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, check_choice
+
+CONTROL = "control"
+"""The null that every quantity of a study with control runs has, along ``run``; not declared."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,9 @@ class Quantity:
         Name of the null below whose upper end a distance to the reference has settled.
     minimum
         Smallest possible value, at which intervals are cut.
+    better
+        ``"lower"`` or ``"higher"`` of what measures performance on held-out texts or labels: a
+        loss, an accuracy. Only rows of such a quantity can be called learned.
     nulls
         Names of the nulls, and what a legend calls them: ``{"null": "isotropic activations"}``.
         A null without draws of its own is a line.
@@ -114,6 +121,7 @@ class Quantity:
     relative_to: str = ""
     settled_by: str = ""
     minimum: float | None = None
+    better: str = ""
     nulls: Mapping[str, str] = field(default_factory=dict)
     figure: bool = True
     heading: str = ""
@@ -134,6 +142,7 @@ class Quantity:
             raise ArgumentError(f"name must be the name of a variable; got {self.name!r}.")
         check_choice("noise", self.noise, ("measured", "exact"))
         check_choice("relative_to", self.relative_to, ("", "reference", "last"))
+        check_choice("better", self.better, ("", "lower", "higher"))
         check_choice("y_scale", self.y_scale, ("linear", "log"))
         if self.settled_by and self.settled_by not in self.nulls:
             raise ArgumentError(

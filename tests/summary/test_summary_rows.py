@@ -85,12 +85,12 @@ def test_the_first_step_that_is_there_is_what_changes_are_counted_from():
     accuracy = np.array([np.nan, 0.28, 0.3, 0.5, 0.7, 0.8, 0.9, 0.93, 0.95, 0.95])
     data = series(accuracy, x_stderr=("step", np.where(np.isnan(accuracy), np.nan, 0.02)))
     found = judged(data)
-    assert found.developed.item() and found.half_step.item() == pytest.approx(3.6, abs=0.5)
+    assert found.changed.item() and found.half_step.item() == pytest.approx(3.6, abs=0.5)
 
 
 def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
     data = judged(of_texts(np.linspace(9, 1, 8)[:, None]))
-    assert not data.noise_known.item() and not data.developed.item()
+    assert not data.noise_known.item() and not data.changed.item()
     assert np.isnan(data.x_floor.values).all()
     assert statements(data, [LOSS]) == [
         "The loss: its noise was not measured, so that no verdict is given."
@@ -107,7 +107,7 @@ def test_noise_that_is_missing_never_becomes_zero(noise):
         "replicates": (("step", "refit"), np.full((8, 3), np.nan)),
     }
     data = judged(series(values, **{f"x_{noise}": parts[noise]}))
-    assert not data.noise_known.item() and not data.developed.item()
+    assert not data.noise_known.item() and not data.changed.item()
 
 
 def test_replicates_give_the_spread_of_the_noisiest_kind():
@@ -136,9 +136,9 @@ def test_few_replicates_are_stretched():
 def test_exact_quantities_have_no_noise_but_rounding():
     exact = Quantity("x", "distance of the weights", rows="weights", noise="exact")
     data = judged(series(np.linspace(0, 10, 8)), exact)
-    assert data.developed.item() and "x_stderr" not in data
+    assert data.changed.item() and "x_stderr" not in data
     still = judged(series(10 + 1e-5 * np.arange(8) / 8), exact)
-    assert not still.developed.item() and MEASURABLE < 1e-4
+    assert not still.changed.item() and MEASURABLE < 1e-4
 
 
 def test_sentences_say_when_nothing_rose_above_its_null():
@@ -146,7 +146,7 @@ def test_sentences_say_when_nothing_rose_above_its_null():
     quantity = Quantity("x", "x", rows="{layer}", subject="The concepts of {layer}")
     data = judged(series(values, x_stderr=0.2), quantity)
     assert statements(data, [quantity]) == [
-        "The concepts: no change above the noise floor and chance in any of 2 layers."
+        "The concepts: no change above noise and chance in any of 2 layers."
     ]
 
 
@@ -167,7 +167,10 @@ def test_rows_stand_layer_by_layer_within_further_dimensions():
     found = judged(data, quantity)
     assert found.row.values.tolist() == ["a · m=1", "b · m=1", "a · m=2", "b · m=2"]
     words = statements(found, [quantity])
-    assert sum("Accuracy on m=1 in a" in w for w in words) == 1 and len(words) == 6
+    assert [w.split(";")[0] for w in words[:2]] == [
+        "Accuracy on m=1 rose in both layers from 0–20 to 9–29",
+        "Accuracy on m=2 rose in both layers from 10–30 to 19–39",
+    ]
 
 
 def test_a_text_too_short_to_mask_does_not_spoil_the_loss(tmp_path):
@@ -207,7 +210,7 @@ def test_labels_and_titles_may_hold_braces(label, last):
     )
     words = " ".join(statements(judged(data, quantity), [quantity]))
     assert f"The loss of {label}" in words and f"{{{label}}}" not in words
-    assert (f"The loss of {label} in {label}: half" in words) == (last == 4)
+    assert (f"The loss of {label} fell in both layers from 8 to 4;" in words) == (last == 4)
     by_title = replace(quantity, rows="{set}", subject="")
     alone = judged(data.isel(layer=0, drop=True), by_title)
     assert "The loss of {t}: " in " ".join(statements(alone, [by_title]))
@@ -259,7 +262,7 @@ def test_rows_that_are_no_layers_are_called_series(last):
     for quantity, own in ((both, data), (sets, data.isel(layer=0, drop=True))):
         words = " ".join(statements(judged(own, quantity), [quantity]))
         count = judged(own, quantity).sizes["row"]
-        assert (f"any of {count} series" if last == 8 else f"{count} of {count} series") in words
+        assert (f"any of {count} series" if last == 8 else f"in all {count} series" if count > 2 else "in both series") in words
 
 
 @pytest.mark.filterwarnings("error")

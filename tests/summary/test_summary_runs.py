@@ -58,7 +58,7 @@ def test_each_run_is_judged_by_its_own_noise():
     }
     quantity = Quantity("x", "loss", rows="loss", subject="The loss")
     data = along_runs(nodes, [quantity], Section("Loss", "Mean loss."))
-    assert data.developed.values.tolist() == [True, False, False]
+    assert data.changed.values.tolist() == [True, False, False]
     assert any(
         sentence.startswith("The loss (control): no change")
         for sentence in json.loads(data.attrs["statements"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from .multiple import holm
-from .order import step_order_test
+from .order import FEWEST_STEPS, LARGEST_ENUMERATED, step_order_test
 from .series import checked_steps, checked_values, floors, resolution
 
 # Floors beyond this multiple of the change say no more than it does: nothing is known there.
@@ -27,10 +28,14 @@ class Development:
         overshoot. NaN at missing steps, and everywhere if the change cannot be measured.
     distinct
         (..., T): ``|v_t − v_first|`` exceeds the floor; False where the floor is unknown.
+    first, last
+        (...,): first and last usable value.
     change
         (...,): v_last − v_first.
+    moved
+        (...,): the change exceeds the floor; False where the floor is unknown.
     half_step
-        (...,): step at which progress first reaches one half; NaN unless developed.
+        (...,): step at which progress first reaches one half; NaN unless moved.
     half_step_low, half_step_high
         (...,): where progress plus the floor first, and progress minus the floor for good, reaches
         one half; the first and last such step where there is no floor. NaN where the floor of any
@@ -42,6 +47,8 @@ class Development:
         (...,): Holm-corrected over all series; NaN below 6 usable steps.
     p_uncorrected
         (...,): p-value of `step_order_test`.
+    smallest_p
+        (...,): smallest p-value that so many usable steps could give; NaN where there is none.
     developed
         (...,): ``p_value <= alpha`` and the change exceeds the floor; False without `noise_known`.
     noise_known
@@ -50,13 +57,17 @@ class Development:
 
     progress: np.ndarray
     distinct: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
     change: np.ndarray
+    moved: np.ndarray
     half_step: np.ndarray
     half_step_low: np.ndarray
     half_step_high: np.ndarray
     settled_step: np.ndarray
     p_value: np.ndarray
     p_uncorrected: np.ndarray
+    smallest_p: np.ndarray
     developed: np.ndarray
     noise_known: np.ndarray
 
@@ -142,8 +153,9 @@ def development(
     p_value = holm(p_uncorrected)
     final_noise = np.take_along_axis(noise, last[:, None], axis=1)[:, 0]
     exceeds = np.abs(change) > final_noise
+    smallest = _smallest_p(rows, n_permutations)
     developed = exceeds & (np.nan_to_num(p_value, nan=1.0) <= alpha)
-    half, low, high = _half_steps(steps, progress, noise, change, developed)
+    half, low, high = _half_steps(steps, progress, noise, change, exceeds)
     settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
@@ -151,13 +163,17 @@ def development(
     return Development(
         progress=progress.reshape(series.shape),
         distinct=distinct.reshape(series.shape),
+        first=start.reshape(batch),
+        last=stop.reshape(batch),
         change=change.reshape(batch),
+        moved=exceeds.reshape(batch),
         half_step=half.reshape(batch),
         half_step_low=low.reshape(batch),
         half_step_high=high.reshape(batch),
         settled_step=settled.reshape(batch),
         p_value=p_value.reshape(batch),
         p_uncorrected=p_uncorrected.reshape(batch),
+        smallest_p=smallest.reshape(batch),
         developed=developed.reshape(batch),
         noise_known=np.isfinite(final_noise).reshape(batch),
     )
@@ -217,11 +233,11 @@ def _half_steps(
     progress: np.ndarray,
     noise: np.ndarray,
     change: np.ndarray,
-    developed: np.ndarray,
+    moved: np.ndarray,
 ) -> np.ndarray:
-    """Return half-change steps, their lower and upper ends, (3, n); NaN where undeveloped."""
+    """Return half-change steps, their lower and upper ends, (3, n); NaN where nothing moved."""
     halves = np.full((3, len(progress)), np.nan)
-    for i in np.flatnonzero(developed):
+    for i in np.flatnonzero(moved):
         usable = np.flatnonzero(~np.isnan(progress[i]))
         size = abs(change[i])
         floor = np.minimum(noise[i], FLOOR_LIMIT * size) / size
@@ -231,6 +247,13 @@ def _half_steps(
             halves[1, i] = half_change_step(steps, progress[i] + floor)
             halves[2, i] = half_change_step(steps, progress[i] - floor, last=True)
     return halves
+
+
+def _smallest_p(rows: np.ndarray, n_permutations: int) -> np.ndarray:
+    """Return the smallest p-value that the test could give with the usable steps of each row."""
+    counts = np.count_nonzero(~np.isnan(rows), axis=1)
+    orders = [math.factorial(n) if n <= LARGEST_ENUMERATED else 1 + n_permutations for n in counts]
+    return np.where(counts >= FEWEST_STEPS, 1 / np.array(orders, dtype=np.float64), np.nan)
 
 
 def _settled_step(steps: np.ndarray, row: np.ndarray, floor: np.ndarray) -> float:

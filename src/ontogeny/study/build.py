@@ -27,7 +27,7 @@ from .graph import (
     StudyCell,
     SummaryCell,
 )
-from .layout import cell_path, reference_path, state_path, summary_path
+from .layout import cell_path, reference_path, run_folder, state_path, summary_path
 from .probe import Probe
 from .readings import has_state, own_needs, vocabulary_size
 from .settings import Settings
@@ -37,7 +37,10 @@ HERE = Path()
 
 
 class Graph:
-    """The cells of a study, each with what its fingerprint holds."""
+    """The cells of one run of a study, each with what its fingerprint holds.
+
+    `name` is that of a control run, and empty for the run that is studied.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,9 @@ class Graph:
         settings: Settings,
         probe: Probe,
         digests: DigestCache,
+        name: str = "",
     ) -> None:
+        self.name = name
         self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
         self.settings, self.probe, self.digests = settings, probe, digests
         self.by_name = {o.name: o for o in observables}
@@ -65,10 +70,15 @@ class Graph:
             *(cell for o in of_series for cell in self._layers(o)),
         ]
 
-    def summaries(self) -> list[list[SummaryCell]]:
-        """Return the summaries in generations: each reads those of the generations before."""
+    def summaries(self, controls: Sequence[Graph] = ()) -> list[list[SummaryCell]]:
+        """Return the summaries in generations: each reads those of the generations before.
+
+        They read the same node of `controls` as well.
+        """
         edges = {o.name: o.depends_on for o in self.observables}
-        return [[self._summary(self.by_name[n]) for n in each] for each in generations(edges)]
+        return [
+            [self._summary(self.by_name[n], controls) for n in each] for each in generations(edges)
+        ]
 
     def keys(self, observable: Observable) -> tuple[int | str, ...]:
         """Return the steps, blocks or layers that an observable has cells for.
@@ -99,7 +109,7 @@ class Graph:
         needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
         for need in dict.fromkeys(needs):
             place, read = reference_path(HERE, need), need.need
-            label = f"{type(read).__name__} of reference step {step}"
+            label = self._label(f"{type(read).__name__} of reference step {step}")
             components = {"need": repr(read), **self._at_step(step, [need], [need])}
             yield ReferenceCell("reference", step, place, label, components, need=read)
 
@@ -108,7 +118,7 @@ class Graph:
         needs, ignored = observable.needs(), _summary_only(observable)
         components = _observable(observable, ignored) | self._at_step(step, needs, needs)
         components["reference_step"] = step
-        label = f"the state of {name}"
+        label = self._label(f"the state of {name}")
         return StateCell(name, "state", state_path(HERE, name), label, components, ignored=ignored)
 
     def _observed(self, observable: Observable) -> Iterator[StepCell | BlockCell]:
@@ -125,12 +135,15 @@ class Graph:
             if observable.over_blocks:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
-                start = (name, key, place, f"{name} of {key}", components)
+                start = (name, key, place, self._label(f"{name} of {key}"), components)
                 yield BlockCell(*start, tuple(reads), ignored, block=block)
             else:
                 components = common | self._of_step(observable, int(key))
-                start = (name, key, place, f"{name} at step {key}", components)
+                start = (name, key, place, self._label(f"{name} at step {key}"), components)
                 yield StepCell(*start, tuple(reads), ignored)
+
+    def _label(self, text: str) -> str:
+        return f"{self.name}: {text}" if self.name else text
 
     def _of_block(self, tensor: str) -> dict[str, Any]:
         return {
@@ -169,7 +182,7 @@ class Graph:
             start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
             yield LayerCell(*start, reads, ignored, steps=self.steps)
 
-    def _summary(self, observable: Observable) -> SummaryCell:
+    def _summary(self, observable: Observable, controls: Sequence[Graph]) -> SummaryCell:
         name, keys = observable.name, self.keys(observable)
         components = {
             **_observable(observable),
@@ -177,9 +190,15 @@ class Graph:
             "code": _code_of(type(observable)),
         }
         cells = [cell_path(HERE, name, key) for key in keys]
-        reads = (*cells, *(summary_path(HERE, node) for node in observable.depends_on))
-        start = (name, "summary", summary_path(HERE, name), f"the summary of {name}", components)
-        return SummaryCell(*start, reads, keys=keys)
+        beside = [c.name for c in controls if name in c.by_name]
+        reads = (
+            *cells,
+            *(summary_path(HERE, node) for node in observable.depends_on),
+            *(summary_path(run_folder(HERE, run), name) for run in beside),
+        )
+        label = self._label(f"the summary of {name}")
+        start = (name, "summary", summary_path(HERE, name), label, components)
+        return SummaryCell(*start, reads, keys=keys, controls=tuple(beside))
 
     def _derived(self) -> dict[str, Any]:
         """Return the settings that what is computed from other cells depends on."""

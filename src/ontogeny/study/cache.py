@@ -140,6 +140,8 @@ class DigestCache:
             return "unreadable"
 
     def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
+        if checkpoint.derived is not None:
+            return checkpoint.derived.digests(self._tensors)
         if checkpoint.path is None:
             return checkpoint.digests()
         try:

@@ -18,7 +18,8 @@ from .study import Study
 T = TypeVar("T")
 
 _TEXTS = str | tuple[str, ...]
-_TOP = {"title": str, "trajectory": Any, "inputs": Any, "observables": Any, "options": Any}
+_TABLES = ("trajectory", "inputs", "observables", "controls", "options")
+_TOP = {"title": str, **dict.fromkeys(_TABLES, Any)}
 _HUB = {
     "revisions": str | tuple[str | int, ...],
     "pattern": str,
@@ -56,6 +57,7 @@ _OPTIONS = {
     "threads": int,
     "noise": int,
 }
+_CONTROLS = {"kind": str, "count": int, "steps": int, "folders": Any}
 _FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
 
 
@@ -107,6 +109,7 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
             raise ArgumentError(f"[{required}] is missing.")
     # Before texts are fetched and tokenised, and before a run that cannot be is prefetched.
     _check_keys("[options]", _table("options", content.get("options", {})), _OPTIONS)
+    _check_keys("[controls]", _table("controls", content.get("controls", {})), _CONTROLS)
     _observables(content)
     trajectory = _trajectory(_table("trajectory", content["trajectory"]), base)
     return trajectory, _input_sets(_table("inputs", content["inputs"]), base, trajectory)
@@ -115,8 +118,21 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
 def _study(content: Mapping[str, Any], base: Path) -> Study:
     trajectory, inputs = _sources(content, base)
     options = _table("options", content.get("options", {}))
+    controls = _controls(_table("controls", content.get("controls", {})), base)
     title = content.get("title")
-    return Study(trajectory, inputs, _observables(content), title=title, **options)
+    return Study(trajectory, inputs, _observables(content), title=title, **options, **controls)
+
+
+def _controls(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return the control runs: how many are made and how, and folders of trained ones by name."""
+    _check_keys("[controls]", table, _CONTROLS)
+    folders = _table("controls.folders", table.get("folders", {}))
+    names = {"count": "controls", "kind": "control_kind", "steps": "control_steps"}
+    found: dict[str, Any] = {names[key]: value for key, value in table.items() if key in names}
+    if table and not folders:
+        found.setdefault("controls", 3)
+    given = {name: Trajectory.from_folder(base / str(path)) for name, path in folders.items()}
+    return {**found, "control_runs": given} if given else found
 
 
 def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:

@@ -22,7 +22,7 @@ from ..errors import ArgumentError, StoreError
 from ..needs import Need
 from ..observables import Observable
 from ..store import Cell, plain, read_cell, read_header
-from ..summary import named
+from ..summary import named, with_controls
 from ..trajectory import Checkpoint, Trajectory
 from .cache import check_cache
 from .merge import stack, summarised, summary_data
@@ -280,9 +280,13 @@ class LayerCell(StudyCell):
 
 @dataclass(frozen=True)
 class SummaryCell(StudyCell):
-    """What follows from all cells of an observable, and from the summaries it depends on."""
+    """What follows from all cells of an observable, and from the summaries it depends on.
+
+    Last of what it reads are the summaries of the same observable in control runs.
+    """
 
     keys: tuple[int | str, ...] = field(kw_only=True)
+    controls: tuple[str, ...] = field(kw_only=True, default=())
     observed: ClassVar[bool] = False
     phase: ClassVar[str] = "summarising"
     reads_as: ClassVar[str] = "cells"
@@ -297,8 +301,13 @@ class SummaryCell(StudyCell):
         job, observable = context.job, context.job.by_name[self.node]
         stacked = stack(job.folder, observable, self.keys, context.read)
         stacked.attrs["reference_step"] = job.settings.reference_step
-        places = zip(observable.depends_on, self.reads[len(self.keys) :], strict=True)
-        others = {node: summary_data(context.read(job.folder / place)) for node, place in places}
+        read = [
+            summary_data(context.read(job.folder / place)) for place in self.reads[len(self.keys) :]
+        ]
+        count = len(observable.depends_on)
+        others = dict(zip(observable.depends_on, read[:count], strict=True))
+        beside = dict(zip(self.controls, read[count:], strict=True))
+        stacked = with_controls(stacked, beside, observable.quantities)
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
         texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]

@@ -13,6 +13,10 @@ WRITTEN = (
     "cells/*/.*.tmp",
     "states/.*.tmp",
     "summaries/.*.tmp",
+    "runs/*/cells/*/.*.tmp",
+    "runs/*/states/.*.tmp",
+    "runs/*/summaries/.*.tmp",
+    "runs/*/.claims/.*.tmp",
     "retained/.*.tmp",
     ".claims/.*.tmp",
 )
@@ -44,6 +48,17 @@ def reference_path(folder: Path, need: Reference) -> Path:
 def summary_path(folder: Path, node: str) -> Path:
     """Return the file of the summary of an observable."""
     return folder / "summaries" / f"{_safe(node)}.safetensors"
+
+
+def run_folder(folder: Path, run: str) -> Path:
+    """Return the folder of a control run, which is laid out as that of the study.
+
+    Examples
+    --------
+    >>> run_folder(Path("s"), "turned 0").parent.as_posix()
+    's/runs'
+    """
+    return folder / "runs" / _safe(run)
 
 
 def digests_path(folder: Path) -> Path:

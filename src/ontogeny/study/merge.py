@@ -21,6 +21,7 @@ from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
 from ..store import Cell, temporary
+from ..summary import said
 from .checksums import same_content, write_checksums
 from .layout import cell_path, result_path, summary_path
 
@@ -28,11 +29,15 @@ log = logging.getLogger("ontogeny.study")
 
 
 def merge(
-    folder: Path, nodes: Sequence[str], attributes: Mapping[str, Any], read: Callable[[Path], Cell]
+    folder: Path,
+    observables: Sequence[Observable],
+    attributes: Mapping[str, Any],
+    read: Callable[[Path], Cell],
 ) -> xr.DataTree:
-    """Return the tree of all summaries."""
+    """Return the tree of all summaries, with verdicts over all of their rows."""
     log.debug("phase=merging")
-    data = {node: summary_data(read(summary_path(folder, node))) for node in nodes}
+    data = {o.name: summary_data(read(summary_path(folder, o.name))) for o in observables}
+    data = said(data, {o.name: o.quantities for o in observables})
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={**attributes, **provenance()}), **data})
 
 

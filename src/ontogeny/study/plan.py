@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,8 @@ class Entry:
     outcome: str
     """``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed)."""
     why: tuple[str, ...] = ()
+    run: str = ""
+    """Name of the control run that it is of; empty for the run that is studied."""
 
     @property
     def node(self) -> str:
@@ -78,7 +80,8 @@ class Plan:
     @property
     def checkpoints(self) -> int:
         """Checkpoints that will be read for cells of their own."""
-        return len({e.key for e in self.entries if e.to_do and isinstance(e.cell, StepCell)})
+        to_do = (e for e in self.entries if e.to_do and isinstance(e.cell, StepCell))
+        return len({(e.run, e.key) for e in to_do})
 
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
@@ -88,12 +91,14 @@ class Plan:
         return [f"{line} ({n} cell{'s' * (n != 1)})" for line, n in reasons.most_common()]
 
     def __str__(self) -> str:
-        nodes = dict.fromkeys(e.node for e in self.entries)
+        own = [e for e in self.entries if not e.run]
         lines = [f"{len(self.steps)} steps, {self.steps[0]} to {self.steps[-1]}"]
-        for node in nodes:
-            counts = Counter(e.outcome for e in self.entries if e.node == node)
-            parts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
-            lines.append(f"  {node}: {parts}")
+        for node in dict.fromkeys(e.node for e in own):
+            lines.append(f"  {node}: {_outcomes(e for e in own if e.node == node)}")
+        for run in dict.fromkeys(e.run for e in self.entries if e.run):
+            of_run = [e for e in self.entries if e.run == run]
+            steps = len({e.key for e in of_run})
+            lines.append(f"  control run {run}, {steps} steps: {_outcomes(of_run)}")
         lines.append(f"cells: {self.done} done, {self.to_do} to do")
         lines.append(
             f"to read: {_bytes(self.weight_bytes)} of weights, {self.forwards} passes over the "
@@ -106,6 +111,26 @@ class Plan:
             )
         lines += [f"changed: {line}" for line in self.changes()]
         return "\n".join([*lines, *self.notes])
+
+
+def sum_of_plans(plans: Sequence[Plan]) -> Plan:
+    """Return the plan of the run that is studied, which comes first, with its control runs."""
+    return Plan(
+        entries=[entry for plan in plans for entry in plan.entries],
+        prepared=[entry for plan in plans for entry in plan.prepared],
+        steps=plans[0].steps,
+        forwards=sum(plan.forwards for plan in plans),
+        batches=sum(plan.batches for plan in plans),
+        activation_bytes=max(plan.activation_bytes for plan in plans),
+        weight_bytes=sum(plan.weight_bytes for plan in plans),
+        retained_bytes=sum(plan.retained_bytes for plan in plans),
+        notes=[note for plan in plans for note in plan.notes],
+    )
+
+
+def _outcomes(entries: Iterable[Entry]) -> str:
+    counts = Counter(entry.outcome for entry in entries)
+    return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
 
 
 def _bytes(count: int) -> str:
@@ -123,6 +148,7 @@ def make_plan(
     trajectory: Trajectory,
     digests: DigestCache,
     read: Callable[[Path], Cell],
+    run: str = "",
 ) -> Plan:
     """Compare what a folder holds with the cells of a study, which come in their order.
 
@@ -139,7 +165,7 @@ def make_plan(
         if outcome == "done" and "retry" in before:
             outcome, why = "retry", ("what it reads had failed and is tried again",)
         outcomes[cell.place] = outcome
-        (plan.entries if cell.observed else plan.prepared).append(Entry(cell, outcome, why))
+        (plan.entries if cell.observed else plan.prepared).append(Entry(cell, outcome, why, run))
     return plan
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +17,9 @@ from ..errors import StoreError
 from ..store import Cell
 from ..trajectory import Checkpoint, Trajectory
 from ..trajectory.weights import MemoryWeights
+from .build import Graph
 from .claims import holder
+from .controls import ControlRun
 from .disk import Revisions
 from .graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
 from .plan import Plan
@@ -31,42 +33,90 @@ _POLL = 0.5  # seconds until the claims of other processes are read again
 Run: TypeAlias = Callable[[Job, Task], Done]
 
 
+@dataclass(frozen=True)
+class RunPart:
+    """One run of a study, the one that is studied or a control, with what is to do of it."""
+
+    name: str
+    job: Job
+    graph: Graph
+    plan: Plan
+    control: ControlRun | None = None
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The checkpoints."""
+        return self.graph.trajectory
+
+
 def compute(
-    job: Job,
-    trajectory: Trajectory,
-    plan: Plan,
+    parts: Sequence[RunPart],
     executor: Executor | None,
     progress: Progress,
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
+    source, every = parts[0].trajectory, [_Stages(part) for part in parts]
+    progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     problems: list[str] = []
-    blocked: Counter[tuple[str, str]] = Counter()
-    to_do = [e.cell for e in plan.entries if e.to_do]
-    first = _prepared(job, trajectory, [e.cell for e in plan.prepared if e.to_do])
-    steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)])
-    blocks = _groups([e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do)
-    bare = _only(trajectory, ())
-    layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
-    progress.start(len(first) + len(steps) + len(blocks) + len(layers), plan.to_do)
-    tensors = [cell.block.tensor for cells in blocks.values() for cell in cells]
-    revisions = Revisions(trajectory, max_revisions, tensors, job.folder / "retained")
-
-    def stage(tasks: Sequence[Task]) -> None:
-        counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
-        for done in map_tasks(job, tasks, executor, revisions, progress.note):
-            progress.advance(done.label, counts[done.label], done.seconds)
-            problems.extend(done.problems)
-            blocked.update(done.blocked)
-
-    with revisions.open([task.step for task in (*first, *steps) if task.step is not None]):
-        stage(first)
-        stage(steps)
-        if blocks:
-            stage(_blocks(blocks, revisions.trajectory_of_blocks()))
-    stage(layers)
-    problems += [f"{node}: failed in {n} cells: {why}" for (node, why), n in blocked.items()]
+    for stages in every:
+        revisions = stages.revisions(source, max_revisions)
+        problems += stages.run(executor, progress, revisions)
     return problems
+
+
+class _Stages:
+    """The tasks of one run: those of each stage read what those before have computed."""
+
+    def __init__(self, part: RunPart) -> None:
+        self.part = part
+        plan, trajectory, name = part.plan, part.trajectory, part.name
+        to_do = [e.cell for e in plan.entries if e.to_do]
+        prepared = [e.cell for e in plan.prepared if e.to_do]
+        self.first = _prepared(part.job, trajectory, prepared, name)
+        self.steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)], name)
+        self.blocks = _groups(
+            [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
+        )
+        bare = _only(trajectory, ())
+        self.layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
+
+    @property
+    def count(self) -> int:
+        """Number of tasks."""
+        return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
+
+    def run(
+        self, executor: Executor | None, progress: Progress, revisions: Revisions
+    ) -> Iterator[str]:
+        """Compute, and give what went wrong, one line each."""
+        job, blocked = self.part.job, Counter[tuple[str, str]]()
+
+        def stage(tasks: Sequence[Task]) -> Iterator[str]:
+            counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
+            for done in map_tasks(job, tasks, executor, revisions, progress.note):
+                progress.advance(done.label, counts[done.label], done.seconds)
+                yield from done.problems
+                blocked.update(done.blocked)
+
+        order = [task.step for task in (*self.first, *self.steps) if task.step is not None]
+        with revisions.open(order):
+            yield from stage(self.first)
+            yield from stage(self.steps)
+            if self.blocks:
+                yield from stage(_blocks(self.blocks, revisions.trajectory_of_blocks()))
+        yield from stage(self.layers)
+        for (node, why), n in blocked.items():
+            yield f"{_prefix(self.part.name)}{node}: failed in {n} cells: {why}"
+
+    def revisions(self, source: Trajectory, max_revisions: int | None) -> Revisions:
+        """Return the bound on Hub revisions; controls are made of those of the run itself."""
+        part = self.part
+        tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
+        folder, control = part.job.folder / "retained", part.control
+        if control is not None and control.given is None:
+            return Revisions(source, max_revisions, tensors, folder, control.of)
+        return Revisions(part.trajectory, max_revisions, tensors, folder)
 
 
 def summarise(
@@ -84,18 +134,24 @@ def summarise(
         list(map_tasks(job, tasks, None, revisions, waiting, here))
 
 
-def _prepared(job: Job, trajectory: Trajectory, cells: Sequence[StudyCell]) -> list[Task]:
+def _prefix(name: str) -> str:
+    return f"{name}: " if name else ""
+
+
+def _prepared(
+    job: Job, trajectory: Trajectory, cells: Sequence[StudyCell], name: str
+) -> list[Task]:
     """Return the task of references and states, which read the reference step together."""
-    step = job.settings.reference_step
-    return [Task("references", trajectory, tuple(cells), step, any_step=True)] if cells else []
+    step, label = job.settings.reference_step, f"{_prefix(name)}references"
+    return [Task(label, trajectory, tuple(cells), step, any_step=True)] if cells else []
 
 
-def _steps(trajectory: Trajectory, cells: Sequence[StepCell]) -> list[Task]:
+def _steps(trajectory: Trajectory, cells: Sequence[StepCell], name: str) -> list[Task]:
     steps: dict[int, list[StepCell]] = {}
     for cell in cells:
         steps.setdefault(int(cell.key), []).append(cell)
     return [
-        Task(f"step {step}", trajectory.select(steps=[step]), tuple(each), step)
+        Task(f"{_prefix(name)}step {step}", trajectory.select(steps=[step]), tuple(each), step)
         for step, each in sorted(steps.items())
     ]
 

@@ -24,15 +24,16 @@ from .build import Graph
 from .cache import DigestCache, VerifiedCellCache
 from .checks import check_observables, check_trajectory, named_inputs
 from .claims import held, sweep_claims
+from .controls import ControlRun, Controls, observed_of_controls
 from .graph import StateCell, observed_steps
-from .layout import WRITTEN, digests_path, settings_path
+from .layout import WRITTEN, digests_path, run_folder, settings_path
 from .memory import too_large, workers_here
 from .merge import merge, write_result
-from .plan import Plan, make_plan, price
+from .plan import Plan, make_plan, price, sum_of_plans
 from .probe import Probe, probe
 from .progress import Progress, Silent
 from .readings import Job, release_skeleton
-from .schedule import compute, summarise
+from .schedule import RunPart, compute, summarise
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
 
@@ -61,6 +62,14 @@ class Study:
         shown without.
     title
         Heading of the page; from the trajectory by default.
+    controls, control_kind
+        How many control runs are made of the run's own checkpoints, and how: runs that moved as
+        far and learned nothing (see `Trajectory.control`). At least two give a spread to judge
+        by; without any, nothing can be called learned.
+    control_steps
+        At about how many steps each control run is read.
+    control_runs
+        Trained control runs, as ``{name: trajectory}``; see `ontogeny.training.scrambled`.
 
     Raises
     ------
@@ -81,6 +90,10 @@ class Study:
         threads: int = 1,
         noise: int = 5,
         title: str | None = None,
+        controls: int = 0,
+        control_kind: str = "turned",
+        control_steps: int = 12,
+        control_runs: Mapping[str, Trajectory] | Sequence[Trajectory] = (),
     ) -> None:
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
@@ -93,6 +106,9 @@ class Study:
             "dtype": dtype,
             "threads": threads,
         }
+        self._controls = Controls.checked(
+            trajectory, controls, control_kind, control_steps, control_runs
+        )
         self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
         self._settings({})  # refuses a wrong option now and not after the first download
 
@@ -104,28 +120,70 @@ class Study:
     def plan(self, folder: str | Path | None = None) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written."""
         path = None if folder is None else Path(folder)
-        graph = self._graph(self._settings(_frozen(path)), _digests(path))
-        plan = self._plan(graph, path, VerifiedCellCache())
+        frozen = _frozen(path)
+        parts = self._parts(path, self._settings(frozen), frozen, VerifiedCellCache())
+        plan = sum_of_plans([part.plan for part in parts])
         problem = too_large(plan.activation_bytes)
         plan.notes += [f"too large: {problem}"] if problem else []
         return plan
 
+    def _parts(
+        self,
+        folder: Path | None,
+        settings: Settings,
+        frozen: Mapping[str, Any],
+        read: VerifiedCellCache,
+    ) -> list[RunPart]:
+        """Return the run that is studied, and its control runs, with what is to do of each."""
+        token, settings = uuid.uuid4().hex, self._with_positions(settings)
+        steps, kept = [int(s) for s in self.trajectory.steps], _frozen_steps(frozen, self._controls)
+        parts = [self._part("", self.trajectory, folder, settings, token, read)]
+        for control in self._controls.runs(steps, settings.reference_step, kept):
+            where = None if folder is None else run_folder(folder, control.name)
+            reference = settings.reference_step
+            reference = reference if reference in control.steps else control.steps[-1]
+            own = dataclasses.replace(settings, noise_steps=(), reference_step=reference)
+            # Checkpoints made of the run's own fit into the same module.
+            shared = token if control.given is None else uuid.uuid4().hex
+            trajectory = control.of(self.trajectory)
+            parts.append(
+                self._part(control.name, trajectory, where, own, shared, read, control=control)
+            )
+        return parts
+
+    def _part(
+        self,
+        name: str,
+        trajectory: Trajectory,
+        folder: Path | None,
+        settings: Settings,
+        token: str,
+        read: VerifiedCellCache,
+        control: ControlRun | None = None,
+    ) -> RunPart:
+        observables = observed_of_controls(self.observables) if name else self.observables
+        graph = Graph(
+            trajectory, self.inputs, observables, settings, self._probe, _digests(folder), name
+        )
+        where = Path() if folder is None else folder.resolve()
+        job = Job(token, where, observables, self.inputs, settings)
+        return RunPart(name, job, graph, self._plan(graph, folder, read), control)
+
     def _plan(self, graph: Graph, folder: Path | None, read: VerifiedCellCache) -> Plan:
-        plan = make_plan(graph.cells(), folder, self.trajectory, graph.digests, read)
+        plan = make_plan(graph.cells(), folder, graph.trajectory, graph.digests, read, graph.name)
         others = [
             entry.cell.needs(graph.by_name)
             for entry in plan.prepared
             if entry.to_do and isinstance(entry.cell, StateCell)
-            for _ in range(self._others_read(entry.cell, folder))
+            for _ in range(self._others_read(entry.cell, folder, graph))
         ]
         price(plan, self._probe, self.inputs, graph.by_name, graph.settings.batch_size, others)
         return plan
 
-    def _others_read(self, cell: StateCell, folder: Path | None) -> int:
+    def _others_read(self, cell: StateCell, folder: Path | None, graph: Graph) -> int:
         """Return how many steps beside the reference are read for a state, as far as is known."""
-        named = {observable.name: observable for observable in self.observables}
-        if named[cell.node].prepares_over_steps:
-            return len(self.trajectory) - 1
+        if graph.by_name[cell.node].prepares_over_steps:
+            return len(graph.steps) - 1
         stored = {} if folder is None else observed_steps(folder / cell.place)
         return len(stored.get("other_weights", ()))
 
@@ -170,34 +228,30 @@ class Study:
         settings = self._prepare_folder(path)
         if max_revisions is not None:
             self._hold = self._one_revision
-        digests, read = _digests(path), VerifiedCellCache()
-        graph = self._graph(settings, digests)
-        plan = self._plan(graph, path, read)
-        digests.save()
+        read = VerifiedCellCache()
+        parts = self._parts(path, settings, _frozen(path), read)
+        main, plan = parts[0], sum_of_plans([part.plan for part in parts])
+        _save(parts)
         at_once = min(workers_here(executor), plan.checkpoints)
         if problem := too_large(plan.activation_bytes, at_once):
             raise ArgumentError(problem)
         for line in plan.changes():
             progress.note(f"changed: {line}")
-        job = Job(
-            uuid.uuid4().hex,
-            path.resolve(),
-            self.observables,
-            self.inputs,
-            graph.settings,
-        )
         try:
-            problems = compute(job, self.trajectory, plan, executor, progress, max_revisions)
+            problems = compute(parts, executor, progress, max_revisions)
         finally:
             progress.finish()
-            digests.save()
+            _save(parts)
             release_skeleton()
         for line in problems[:_SHOWN]:
             progress.note(line)
         if len(problems) > _SHOWN:
             progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
-        summarise(job, self.trajectory, graph.summaries(), read, progress.note)
-        tree = merge(job.folder, list(graph.by_name), self._attributes(graph), read)
+        for part in parts[1:]:
+            summarise(part.job, part.trajectory, part.graph.summaries(), read, progress.note)
+        summaries = main.graph.summaries([part.graph for part in parts[1:]])
+        summarise(main.job, self.trajectory, summaries, read, progress.note)
+        tree = merge(main.job.folder, self.observables, self._attributes(parts), read)
         failed = [
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]
@@ -207,8 +261,9 @@ class Study:
             progress.note(f"audit: {finding['message']}")
         return tree
 
-    def _attributes(self, graph: Graph) -> dict[str, Any]:
-        found = self._probe
+    def _attributes(self, parts: Sequence[RunPart]) -> dict[str, Any]:
+        found, graph = self._probe, parts[0].graph
+        controls = [part.control.to_dict() for part in parts if part.control is not None]
         settings = {
             **graph.settings.to_dict(),
             "reference": self._reference,
@@ -225,6 +280,7 @@ class Study:
             "settings": json.dumps(settings),
             "steps": json.dumps([int(s) for s in self.trajectory.steps]),
             "reference_step": graph.settings.reference_step,
+            "controls": json.dumps(controls),
             "findings": json.dumps(self.trajectory.audit().to_records()),
             "inputs": json.dumps(inputs),
             "trajectory": json.dumps(self._source(graph.digests)),
@@ -248,9 +304,8 @@ class Study:
         with Prefetch(trajectory, max_revisions=1) as prefetch:
             yield prefetch.trajectory
 
-    def _graph(self, settings: Settings, digests: DigestCache) -> Graph:
-        settings = dataclasses.replace(settings, positions=self._probe.positions)
-        return Graph(self.trajectory, self.inputs, self.observables, settings, self._probe, digests)
+    def _with_positions(self, settings: Settings) -> Settings:
+        return dataclasses.replace(settings, positions=self._probe.positions)
 
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
@@ -272,7 +327,12 @@ class Study:
                 f"{folder} holds files that are no study; give an empty or a new folder."
             )
         with held(folder, "settings"):  # the first of several processes freezes them for all
-            settings = self._settings(_frozen(folder))
+            frozen = _frozen(folder)
+            settings = self._settings(frozen)
+            steps = [int(s) for s in self.trajectory.steps]
+            controls = self._controls.runs(
+                steps, settings.reference_step, _frozen_steps(frozen, self._controls)
+            )
             write_json(
                 settings_path(folder),
                 {
@@ -282,7 +342,9 @@ class Study:
                     "reference_step": settings.reference_step,
                     "noise": self._noise,
                     "noise_steps": list(settings.noise_steps),
-                    "steps": [int(s) for s in self.trajectory.steps],
+                    "steps": steps,
+                    "control_steps": self._controls.steps,
+                    "controls": [control.to_dict() for control in controls],
                 },
             )
         sweep_claims(folder)
@@ -300,6 +362,17 @@ def _frozen(folder: Path | None) -> dict[str, Any]:
     if not isinstance(frozen, dict) or not frozen:
         raise StoreError(f"{settings_path(folder)} is damaged: it holds no settings.")
     return frozen
+
+
+def _frozen_steps(frozen: Mapping[str, Any], controls: Controls) -> Sequence[int]:
+    """Return the steps at which a folder has controls, if as many steps are still asked for."""
+    made = [c for c in frozen.get("controls", ()) if c["random_state"] is not None]
+    return made[0]["steps"] if made and frozen["control_steps"] == controls.steps else ()
+
+
+def _save(parts: Sequence[RunPart]) -> None:
+    for part in parts:
+        part.graph.digests.save()
 
 
 def _digests(folder: Path | None) -> DigestCache:

@@ -8,6 +8,7 @@ there is one unit that noise is resampled over: the text, never the token.
 from __future__ import annotations
 
 from .bands import null_bands, over_steps
+from .controls import with_controls
 from .names import Names, named
 from .noise import MEASURABLE, change_floor, with_noise
 from .reference import reference_index
@@ -17,6 +18,7 @@ from .sentences import statements
 from .summarise import summarise
 from .tables import NumberTable, along
 from .units import Units
+from .verdicts import judged, said
 
 __all__ = [
     "MEASURABLE",
@@ -27,13 +29,16 @@ __all__ = [
     "along_runs",
     "change_floor",
     "chart_rows",
+    "judged",
     "mean_of_seeds",
     "named",
     "null_bands",
     "over_seeds",
     "over_steps",
     "reference_index",
+    "said",
     "statements",
     "summarise",
+    "with_controls",
     "with_noise",
 ]

@@ -1,4 +1,7 @@
-"""Rows of the developmental chart: every series of the quantities that make rows, judged alike."""
+"""Rows of the developmental chart: every series of the quantities that make rows, measured alike.
+
+What is measured of a row stands here; what is said of it, over a whole page, in `verdicts`.
+"""
 
 from __future__ import annotations
 
@@ -11,44 +14,47 @@ import xarray as xr
 
 from ..dynamics import development
 from ..errors import ArgumentError
-from ..quantities import Quantity
+from ..quantities import CONTROL, Quantity
+from .controls import control_p_values, control_rows
 from .noise import change_floor
 from .reference import reference_index
+from .verdicts import judged
 
 
 def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
-    """Judge all series of the quantities that make rows; return the chart's variables.
-
-    Series that are distances to the reference step and others are corrected for their number
-    apart, since the reference step is left out of the former.
+    """Measure all series of the quantities that make rows, and judge them among each other.
 
     Returns
     -------
     dict
-        Ready for ``assign``: ``row``, ``row_layer`` and ``row_quantity`` (words), ``progress`` and
-        ``distinct`` over (row, step), and over rows ``half_step`` with its interval,
-        ``settled_step``, ``p_value``, ``noise_known`` and ``developed``. Empty where no quantity
-        makes rows.
+        Ready for ``assign``, empty where no quantity makes rows. Over rows: ``row``, ``row_layer``
+        and ``row_quantity`` (words); ``progress`` and ``distinct``, over steps as well;
+        ``first_value``, ``last_value``; ``half_step`` with its interval and ``settled_step``;
+        ``noise_known``, ``moved`` (the change exceeds its noise), ``can_learn`` and
+        ``better_sign`` (+1 or -1 where higher or lower is better performance);
+        ``p_uncorrected``; the verdicts of `ontogeny.summary.judged`. With control runs:
+        ``control_first``, ``control_last`` and ``control_half_step`` over (row, run),
+        ``run_change`` and ``run_half_step``, which are those of the run itself at the steps of
+        each control, and ``p_control_change`` and ``p_control_half``.
 
     Examples
     --------
     >>> loss = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.03})
     >>> loss = loss.assign_coords(step=np.arange(10))
-    >>> chart_rows(loss, [Quantity("x", "loss", rows="loss")])["developed"][1].tolist()
+    >>> chart_rows(loss, [Quantity("x", "loss", rows="loss")])["changed"][1].tolist()
     [True]
     """
     with_rows = [q for q in quantities if has_rows(data, q)]
-    groups = [
-        _judged(data, [q for q in with_rows if q.relative_to == to])
-        for to in ("", "reference", "last")
-    ]
-    groups = [group for group in groups if group]
+    alike = ([q for q in with_rows if q.relative_to == to] for to in ("", "reference", "last"))
+    groups = [group for each in alike if (group := _measured(data, each)) is not None]
     if not groups:
         return {}
-    return {
-        name: (dims, np.concatenate([group[name][1] for group in groups]))
-        for name, (dims, _) in groups[0].items()
-    }
+    rows = xr.concat(groups, dim="row", join="outer", data_vars="all", coords="minimal")
+    if "run" in rows.dims:
+        found = control_p_values(rows)
+        rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in found.items()})
+    (rows,) = judged({"": rows}).values()
+    return {str(name): (each.dims, each.values) for name, each in rows.variables.items()}
 
 
 def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
@@ -56,12 +62,12 @@ def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
     return bool(quantity.rows) and quantity.name in data and "step" in data[quantity.name].dims
 
 
-def _judged(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
+def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | None:
     """Return the variables of the rows of quantities that share their reference."""
     series = [row for q in quantities for row in _series(data, q)]
     if not series:
-        return {}
-    labels, layers, names, values, floors, settled = zip(*series, strict=True)
+        return None
+    labels, layers, names, values, floors, settled, controls = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     found = development(steps, np.stack(values), np.stack(floors), reference)
@@ -71,29 +77,62 @@ def _judged(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, Any]:
             for own, row, below in zip(found.settled_step, values, settled, strict=True)
         ]
     )
-    return {
-        "row": ("row", np.array(labels, dtype=object)),
-        "row_layer": ("row", np.array(layers, dtype=object)),
-        "row_quantity": ("row", np.array(names, dtype=object)),
-        "progress": (("row", "step"), found.progress),
-        "distinct": (("row", "step"), found.distinct),
-        "half_step": ("row", found.half_step),
-        "half_step_low": ("row", found.half_step_low),
-        "half_step_high": ("row", found.half_step_high),
-        "settled_step": ("row", np.where(found.developed, settled_step, np.nan)),
-        "p_value": ("row", found.p_value),
-        "noise_known": ("row", found.noise_known),
-        "developed": ("row", found.developed),
-    }
+    better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
+    sign = np.array([better[name] for name in names])
+    rows = xr.Dataset(
+        {
+            "row": ("row", np.array(labels, dtype=object)),
+            "row_layer": ("row", np.array(layers, dtype=object)),
+            "row_quantity": ("row", np.array(names, dtype=object)),
+            "progress": (("row", "step"), found.progress),
+            "distinct": (("row", "step"), found.distinct),
+            "first_value": ("row", found.first),
+            "last_value": ("row", found.last),
+            "half_step": ("row", found.half_step),
+            "half_step_low": ("row", found.half_step_low),
+            "half_step_high": ("row", found.half_step_high),
+            "settled_step": ("row", np.where(found.moved, settled_step, np.nan)),
+            "p_uncorrected": ("row", found.p_uncorrected),
+            "smallest_p": ("row", found.smallest_p),
+            "noise_known": ("row", found.noise_known),
+            "moved": ("row", found.moved),
+            "can_learn": ("row", sign != 0),
+            "better_sign": ("row", sign),
+        }
+    )
+    if all(control is None for control in controls):
+        return rows
+    return _beside(data, rows, values, controls, reference)
+
+
+def _beside(
+    data: xr.Dataset,
+    rows: xr.Dataset,
+    values: Sequence[np.ndarray],
+    controls: Sequence[xr.DataArray | None],
+    reference: int | None,
+) -> xr.Dataset:
+    """Return rows with what each control run gives of them."""
+    runs, nothing = data["run"].values, np.full((data.sizes["run"], data.sizes["step"]), np.nan)
+    counts = np.arange(data.sizes["step"]) != reference
+    found = []
+    for row, control in zip(values, controls, strict=True):
+        table = nothing if control is None else control.transpose("run", "step").values
+        found.append(control_rows(data.step.values, np.where(counts, row, np.nan), table))
+    stacked = {key: (("row", "run"), np.stack([each[key] for each in found])) for key in found[0]}
+    return rows.assign(stacked).assign_coords(run=runs)
 
 
 def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
-    """Give label, layer, quantity, values, floor and settling noise of each row, layers last."""
+    """Give label, layer, quantity, values, floor, settling noise and controls of each row."""
     value = data[quantity.name].sel(quantity.at, drop=True)
     floor = change_floor(data, quantity).sel(quantity.at, drop=True)
     settled = data.get(f"{quantity.name}_{quantity.settled_by}_high")
     if settled is not None:
         settled = settled.sel(quantity.at, drop=True)
+    control = data.get(f"{quantity.name}_{CONTROL}")
+    if control is not None:
+        control = control.sel(quantity.at, drop=True)
     dims = sorted((str(d) for d in value.dims if d != "step"), key=lambda dim: dim == "layer")
     for labels in itertools.product(*(value[dim].values for dim in dims)):
         at = dict(zip(dims, labels, strict=True))
@@ -106,7 +145,8 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
                 f"it has {', '.join(dims) or 'none'}."
             ) from None
         layer = str(at.get("layer", ""))
-        yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below
+        beside = None if control is None else control.sel(at)
+        yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below, beside
 
 
 def _settled_below(

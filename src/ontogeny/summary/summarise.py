@@ -9,6 +9,7 @@ import xarray as xr
 from ..figures import Figure, Section, attach
 from ..quantities import Quantity
 from .bands import null_bands
+from .controls import of_controls
 from .figures import default_figures
 from .noise import with_noise
 from .rows import chart_rows
@@ -56,11 +57,9 @@ def summarise(
     >>> sorted(summarise(data, [Quantity("x", "loss")], Section("Loss", "Mean loss.")).data_vars)
     ['x', 'x_floor', 'x_high', 'x_low', 'x_stderr']
     """
+    quantities = [of_controls(data, quantity) for quantity in quantities]
     data = derived(data, quantities)
-    return attach(
-        data,
-        section,
-        [*default_figures(data, quantities), *figures(data)],
-        [*statements(data, quantities), *words(data)],
-        role,
-    )
+    of_rows = statements(data, quantities)
+    drawn = [*default_figures(data, quantities), *figures(data)]
+    data = attach(data, section, drawn, [*of_rows, *words(data)], role)
+    return data.assign_attrs(sentences_on_rows=len(of_rows))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -18,6 +18,31 @@ from .weights.building import Template, build, check_dtype
 from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
+
+
+class Derived(Weights, Protocol):
+    """Weights that are computed, when they are read, from those of stored checkpoints."""
+
+    @property
+    def name(self) -> str:
+        """Return what they are, such as ``"turned 0"``."""
+
+    @property
+    def here(self) -> Checkpoint:
+        """Return the stored checkpoint of the same step, whose configuration they have."""
+
+    @property
+    def sources(self) -> tuple[Checkpoint, ...]:
+        """Return all stored checkpoints that are read."""
+
+    def digests(self, of: Callable[[Checkpoint], Mapping[str, str]]) -> dict[str, str]:
+        """Return a digest for each tensor, by those `of` the sources; nothing is computed."""
+
+    def file_digests(self) -> dict[str, str] | None:
+        """Return a digest by those of the Hub's files, or None if the sources are elsewhere."""
+
+    def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> Derived:
+        """Return the same with other places of the sources."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +61,9 @@ class Checkpoint:
         Number of tokens seen in training, where the name of the revision gives it.
     source
         The Hub revision that it comes from, if any; weights are fetched when they are needed.
+    derived
+        How its weights are computed from those of stored checkpoints, as those of
+        `Trajectory.control` are; None if they are stored.
 
     Examples
     --------
@@ -55,6 +83,27 @@ class Checkpoint:
     template: Template | None = field(default=None, repr=False, compare=False)
     tokens: int | None = field(default=None, repr=False)
     source: HubRevision | None = field(default=None, repr=False)
+    derived: Derived | None = field(default=None, repr=False)
+
+    @property
+    def home(self) -> Checkpoint:
+        """The stored checkpoint that configuration and tokenizer come from: usually itself."""
+        return self if self.derived is None else self.derived.here
+
+    @property
+    def sources(self) -> tuple[Checkpoint, ...]:
+        """The stored checkpoints that are read for its weights: usually itself alone."""
+        return (self,) if self.derived is None else self.derived.sources
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its weights are computed when they are read."""
+        return self.derived is not None and self.weights is self.derived
+
+    @property
+    def is_downloaded(self) -> bool:
+        """Whether nothing has to be fetched from the Hub to read its weights."""
+        return all(c.source is None or c.source.is_downloaded() for c in self.sources)
 
     @property
     def revision(self) -> str | None:
@@ -85,18 +134,31 @@ class Checkpoint:
         """
         check_dtype(dtype)
         with self.present() as there:
-            module = build(there.label, there.weights, there.path, there.template, dtype)
+            stored = not there.is_computed
+            path = there.home.path
+            module = build(there.label, there.weights, path, there.template, dtype, stored)
         return module.to(device)
 
     @contextmanager
     def present(self) -> Iterator[Checkpoint]:
         """Yield this checkpoint with its weights on this machine; they stay there meanwhile.
 
+        Of weights that are computed, those of the same step are there.
+
         Raises
         ------
         CheckpointError
             If the weights of a Hub revision cannot be fetched whole.
         """
+        if self.derived is not None and self.is_computed:
+            here = self.derived.here
+            with here.present() as there:
+                yield (
+                    self
+                    if there is here
+                    else self.derived_from(lambda c: there if c is here else c)
+                )
+            return
         if not isinstance(self.weights, HubWeights):
             yield self
             return
@@ -112,11 +174,21 @@ class Checkpoint:
             self, path=source.path, weights=HubWeights(source), template=template, source=source
         )
 
+    def derived_from(self, function: Callable[[Checkpoint], Checkpoint]) -> Checkpoint:
+        """Return this checkpoint, whose weights are computed, with other places of its sources."""
+        assert self.derived is not None
+        moved = self.derived.moved(function)
+        here = moved.here
+        return replace(
+            self, weights=moved, derived=moved, template=here.template, source=here.source
+        )
+
     def digests(self) -> dict[str, str]:
         """Return ``{tensor name: digest}`` by content: dtype, shape and bytes.
 
         Names are those of the file. Files are hashed once in a process, as long as their sizes
-        and modification times stay.
+        and modification times stay. Of weights that are computed, the digests follow from those
+        of what is read and from how they are computed.
 
         Raises
         ------
@@ -124,6 +196,8 @@ class Checkpoint:
             If a file is damaged, or (as `NotDownloadedError`) the weights of a Hub revision are
             not on this machine: this never downloads. `file_digests` does without them.
         """
+        if self.derived is not None:
+            return self.derived.digests(Checkpoint.digests)
         return tensor_digests(self.weights)
 
     def file_digests(self) -> dict[str, str] | None:
@@ -137,6 +211,8 @@ class Checkpoint:
         CheckpointError
             If the Hub cannot be reached, or the revision holds no weights or not all shards.
         """
+        if self.derived is not None:
+            return self.derived.file_digests()
         return None if self.source is None else self.source.digests()
 
     @property
@@ -169,6 +245,8 @@ class Checkpoint:
         CheckpointError
             If the folder is gone, or `config.json` cannot be read or fetched.
         """
+        if self.derived is not None:
+            return self.derived.here.configuration()
         if self.source is not None:
             self.source.fetch("config.json")
         elif isinstance(self.weights, MemoryWeights):

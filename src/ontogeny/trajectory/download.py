@@ -27,10 +27,10 @@ def missing_bytes(trajectory: Trajectory) -> int:
     >>> missing_bytes(Trajectory.from_models({0: torch.nn.Linear(2, 1)}))
     0
     """
-    sources = _sources(trajectory)
-    list_files(sources.values())
+    sources = [source for found in _sources(trajectory).values() for source in found]
+    list_files(sources)
     wanted: dict[tuple[Path, str], int] = {}
-    for source in sources.values():
+    for source in sources:
         listing = source.listing()
         for name in source.missing():
             blob = source.folder / "blobs" / listing[name].digest
@@ -66,15 +66,21 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     sources = _sources(trajectory)
     if not sources:
         return
-    _check_space(missing_bytes(trajectory), next(iter(sources.values())).cache)
-    for step, source in sources.items():
-        source.download()
+    _check_space(missing_bytes(trajectory), next(iter(sources.values()))[0].cache)
+    for step, found in sources.items():
+        for source in found:
+            source.download()
         tokenizer_files(trajectory[step])
         yield step
 
 
-def _sources(trajectory: Trajectory) -> dict[int, HubRevision]:
-    return {c.step: c.source for c in trajectory if c.source is not None}
+def _sources(trajectory: Trajectory) -> dict[int, list[HubRevision]]:
+    """Return, for each checkpoint of the Hub, all revisions that its weights are made of."""
+    return {
+        c.step: [s.source for s in c.sources if s.source is not None]
+        for c in trajectory
+        if c.source is not None
+    }
 
 
 def _check_space(needed: int, cache: Path) -> None:

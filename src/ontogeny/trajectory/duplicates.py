@@ -26,7 +26,7 @@ def resolve(
     check_choice("on_duplicate", on_duplicate, RULES)
     if on_duplicate == "mark":
         return checkpoints, ()
-    list_files(c.source for c in checkpoints if c.source is not None)
+    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     groups = duplicate_groups(checkpoints)
     if groups and on_duplicate == "raise":
         listed = "; ".join(join_steps(group) for group in groups)

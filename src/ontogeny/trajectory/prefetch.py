@@ -46,7 +46,8 @@ class Prefetch:
         Order of use; a step can come several times. By default all, increasing.
     max_revisions
         Downloaded revisions on disk at any time, at least 1; with 2, one is used and one
-        downloads. With n workers that use several at once, n + 1.
+        downloads. With n workers that use several at once, n + 1. Controls take one more place,
+        where the first checkpoint stays.
     max_bytes
         Bound on the bytes of their weights; a single revision may exceed it.
 
@@ -98,7 +99,8 @@ class Prefetch:
         source = next((c.source for c in self.trajectory if c.source is not None), None)
         if source is not None and not source.is_offline:
             folder = self._stack.enter_context(own_folder(source.cache / _FOLDER))
-            self.trajectory = _bounded(self.trajectory, Slots(folder, self._count()))
+            slots = (Slots(folder, self._count()), Slots(folder, 1, "beside"))
+            self.trajectory = _bounded(self.trajectory, *slots)
             sources = (self.trajectory[step].source for step in self.steps)
             self._to_come = [source for source in sources if source is not None]
             thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
@@ -164,13 +166,27 @@ class Prefetch:
         return True
 
 
-def _bounded(trajectory: Trajectory, slots: Slots) -> Trajectory:
-    """Return the trajectory with Hub weights that are read through `slots`."""
-    checkpoints = [
-        c.moved(replace(c.weights.source, slots=slots)) if isinstance(c.weights, HubWeights) else c
-        for c in trajectory
-    ]
-    return replace(trajectory, checkpoints=tuple(checkpoints))
+def _bounded(trajectory: Trajectory, slots: Slots, beside: Slots) -> Trajectory:
+    """Return the trajectory with Hub weights that are read through `slots`.
+
+    What a control reads of other steps than its own comes through `beside`: whoever waits for it
+    may hold one of the slots, and whoever holds it waits for nothing.
+    """
+
+    def placed(checkpoint: Checkpoint) -> Checkpoint:
+        if not checkpoint.is_computed:
+            return _read_through(checkpoint, slots)
+        here = checkpoint.home
+        return checkpoint.derived_from(lambda c: _read_through(c, slots if c is here else beside))
+
+    return replace(trajectory, checkpoints=tuple(map(placed, trajectory)))
+
+
+def _read_through(checkpoint: Checkpoint, slots: Slots) -> Checkpoint:
+    weights = checkpoint.weights
+    if not isinstance(weights, HubWeights):
+        return checkpoint
+    return checkpoint.moved(replace(weights.source, slots=slots))
 
 
 def _size(source: HubRevision) -> int:

@@ -19,7 +19,8 @@ from .weights.saving import sync
 
 def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
     """Return where the tensors of `checkpoint` are kept in `folder`."""
-    return Path(folder) / f"step-{checkpoint.step}.safetensors"
+    derived = "" if checkpoint.derived is None else f"-{checkpoint.derived.name.replace(' ', '-')}"
+    return Path(folder) / f"step-{checkpoint.step}{derived}.safetensors"
 
 
 def retain(checkpoint: Checkpoint, names: Iterable[str], folder: str | Path) -> Checkpoint:

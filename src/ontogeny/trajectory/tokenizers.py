@@ -75,6 +75,7 @@ def _digest(path: Path) -> str:
 
 def tokenizer_files(checkpoint: Checkpoint) -> dict[str, str]:
     """Return ``{file name: digest}`` of a checkpoint's tokenizer; that of the Hub is fetched."""
+    checkpoint = checkpoint.home
     if checkpoint.source is not None:
         for name in _listed_files(checkpoint.source):
             checkpoint.source.fetch(name)
@@ -92,7 +93,7 @@ def changed_files(checkpoints: Iterable[Checkpoint]) -> list[tuple[int, int, lis
     Checkpoints without tokenizer files are passed over. Of the Hub, files are fetched only where
     the listings differ, to see whether what differs matters.
     """
-    holders = [c for c in checkpoints if _has_tokenizer(c)]
+    holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     changed = []
     for before, after in itertools.pairwise(holders):
         if _listed_alike(before, after):
@@ -126,7 +127,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     """
     if root is not None and file_digests(root):
         return _read(root)
-    holders = [c for c in checkpoints if _has_tokenizer(c)]
+    holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     if not holders:
         return None
     _, step, names = next(iter(changed_files(holders)), (0, 0, []))

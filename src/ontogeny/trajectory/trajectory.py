@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, CheckpointError, check_choice
 from .audit import audit
 from .checkpoint import Checkpoint
+from .control import Controlled, control_checkpoints
 from .duplicates import resolve
 from .findings import Findings
 from .hub.client import resolve_cache
@@ -60,6 +61,7 @@ class Trajectory:
     catalogue: Catalogue
     path: Path | None = None
     given_tokenizer: Any = field(default=None)
+    controlled: Controlled | None = None
 
     @classmethod
     def from_folder(
@@ -212,16 +214,26 @@ class Trajectory:
         CheckpointError
             If the Hub cannot be reached, or a revision holds no weights or not all shards.
         """
-        sources = {c.step: c.source for c in self.checkpoints if c.source is not None}
-        list_files(sources.values())
-        return {step: source.digests() for step, source in sources.items()}
+        list_files(s.source for c in self.checkpoints for s in c.sources if s.source is not None)
+        digests = {c.step: c.file_digests() for c in self.checkpoints}
+        return {step: found for step, found in digests.items() if found is not None}
 
     def provenance(self) -> dict[str, Any]:
         """Return where the checkpoints come from, JSON-ready.
 
         Keys are ``source``, ``name``, and for Hub revisions ``revisions``:
-        ``{step: {revision, commit, tokens}}``.
+        ``{step: {revision, commit, tokens}}``. Those of a control are ``source`` ("control"),
+        ``name``, ``kind``, ``random_state`` and ``of``, the provenance of the run.
         """
+        if self.controlled is not None:
+            made = self.controlled
+            return {
+                "source": "control",
+                "name": self.title,
+                "kind": made.kind,
+                "random_state": made.random_state,
+                "of": made.of,
+            }
         revisions = {
             str(c.step): {"revision": c.revision, "commit": c.commit, "tokens": c.tokens}
             for c in self.checkpoints
@@ -317,7 +329,71 @@ class Trajectory:
         if count is not None:
             chosen = spread(chosen, count, spacing)
         kept = tuple(self._by_step[step] for step in chosen)
-        return Trajectory(kept, self.title, self.catalogue, self.path, self.given_tokenizer)
+        return replace(self, checkpoints=kept)
+
+    def control(self, kind: str = "turned", random_state: int = 0) -> Trajectory:
+        """Return a run that moved as far as this one at the same steps, and learned nothing.
+
+        Its checkpoints are computed when they are read, tensor by tensor and in double precision,
+        and rounded to the stored dtype; nothing is copied, and making it reads nothing. The first
+        checkpoint is that of this trajectory, bit for bit. Only parameters move otherwise:
+        integers and the buffers of a module, such as running statistics, stay as they are here.
+        Tensors that are tied stay tied. The numbers depend on the seed, the tensor's name and the
+        step, so they are the same in every process and whatever is read before.
+
+        Parameters
+        ----------
+        kind
+            ``"turned"``: ``W_0 + Q_l (W_t - W_0) Q_r``. Random orthogonal Q, the same at all
+            steps, give the motion another direction and keep its Gram matrix over steps, singular
+            values, rank and drift. Sides of up to 1,024 have a Q from the Haar measure; larger
+            ones, vocabularies among them, are permuted with random signs, and so are vectors.
+            Tensors of more than two dimensions are taken as (first, all other).
+            ``"walk"``: Gaussian increments with the norms of this run's, for each tensor.
+            ``"line"``: straight from the first to the last checkpoint of each tensor, with the
+            share of the way that the length of the path until a step has in the whole path.
+            ``"shuffled"``: the increments' directions in another order, the same for all tensors,
+            and their lengths at their places.
+        random_state
+            Seed; a line has none, and takes it as a part of its name.
+
+        Returns
+        -------
+        Trajectory
+            Its increments and ends are those between the checkpoints of this trajectory: select
+            first for a walk of fewer, longer steps, and afterwards to leave steps of the walk out.
+
+        Raises
+        ------
+        ArgumentError
+            If the kind is unknown, the seed no whole number, there are fewer than two
+            checkpoints (three for ``"shuffled"``), or this is a control already.
+
+        Examples
+        --------
+        >>> run = Trajectory.from_models({s: nn.Linear(8, 4) for s in (0, 10, 20)})
+        >>> control = run.control("turned", random_state=1)
+        >>> control
+        Trajectory('Linear (turned 1)': 3 checkpoints, steps 0 to 20)
+        >>> def moved(trajectory):
+        ...     first, last = trajectory[0].model(), trajectory[20].model()
+        ...     return torch.linalg.svdvals(last.weight.detach() - first.weight.detach())
+        >>> torch.allclose(moved(run), moved(control), atol=1e-6)
+        True
+        """
+        made = control_checkpoints(self.checkpoints, kind, random_state, self.title)
+        derived = made[0].derived
+        assert derived is not None
+        return replace(
+            self,
+            checkpoints=made,
+            title=f"{self.title} ({derived.name})",
+            catalogue=Catalogue(
+                self.catalogue.steps, self.catalogue.planned, gaps=self.catalogue.gaps
+            ),
+            path=None,
+            controlled=Controlled(kind, int(random_state), self.provenance(), self.path),
+        )
 
     def audit(self, recorded: Mapping[int, str] | None = None) -> Findings:
         """Return what is certainly or probably wrong with the checkpoints.
@@ -390,7 +466,8 @@ class Trajectory:
         """
         if self.given_tokenizer is not None:
             return self.given_tokenizer
-        return load_tokenizer(self.path, self.checkpoints)
+        path = self.path if self.controlled is None else self.controlled.path
+        return load_tokenizer(path, self.checkpoints)
 
     def skeleton(
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None

@@ -43,13 +43,13 @@ def audit(
     recorded
         ``{step: fingerprint}`` of an earlier time.
     """
-    list_files(c.source for c in checkpoints if c.source is not None)
+    list_files(s.source for c in checkpoints for s in c.sources if s.source is not None)
     reach = (checkpoints[0].step, checkpoints[-1].step)
     checkpoints, found = _readable(checkpoints)
     for check in (identical, shards):
         found.extend(check(checkpoints))
     found.extend(misplaced(folder, checkpoints, recorded))
-    here = [c for c in checkpoints if c.source is None or c.source.is_downloaded()]
+    here = [c for c in checkpoints if c.is_downloaded]
     for check in (non_finite, numbers):
         found.extend(check(here))
     found.extend(losses(folder, checkpoints))
@@ -68,7 +68,7 @@ def _readable(checkpoints: Sequence[Checkpoint]) -> tuple[list[Checkpoint], list
             _ = checkpoint.fingerprint
             if checkpoint.source is None:
                 checkpoint.configuration()
-            elif checkpoint.source.is_downloaded():
+            elif checkpoint.is_downloaded:
                 checkpoint.digests()
         except CheckpointError as error:
             text = f"step {checkpoint.step} cannot be read: {error}"

@@ -102,7 +102,7 @@ def _same_file(before: Checkpoint, after: Checkpoint) -> bool:
 
 
 def _signature(checkpoint: Checkpoint) -> dict[str, tuple] | None:
-    if checkpoint.source is not None and not checkpoint.source.is_downloaded():
+    if not checkpoint.is_downloaded:
         return None
     with checkpoint.open() as reader:
         return {name: (reader.shape(name), reader.dtype(name)) for name in reader.names()}

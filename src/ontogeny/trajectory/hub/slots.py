@@ -54,10 +54,14 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Slots:
-    """A folder with room for `count` revisions; it can be pickled and sent to other processes."""
+    """A folder with room for `count` revisions; it can be pickled and sent to other processes.
+
+    Slots of several names can lie in one folder.
+    """
 
     folder: Path
     count: int
+    name: str = "slot"
 
     @contextmanager
     def hold(self, commit: str, fill: Callable[[Path], T]) -> Iterator[T]:
@@ -105,7 +109,7 @@ class Slots:
 
     def _take(self, commit: str, keep: Set[str] = frozenset()) -> Path | None:
         """Return a slot for `commit`, now held by this process, or None where all are in use."""
-        slots = [self.folder / f"slot-{number}" for number in range(self.count)]
+        slots = self._places()
         for slot in slots:
             if slot in _held and _held[slot].commit == commit:
                 _held[slot].threads.append(threading.get_ident())
@@ -124,10 +128,13 @@ class Slots:
             return slot
         return None
 
+    def _places(self) -> list[Path]:
+        return [self.folder / f"{self.name}-{number}" for number in range(self.count)]
+
     def _check_free(self) -> None:
         """Refuse to wait for a slot that the waiting thread itself would have to leave."""
         here = threading.get_ident()
-        own = [slot for slot, held in _held.items() if slot.parent == self.folder]
+        own = [slot for slot in self._places() if slot in _held]
         if len(own) == self.count and all(set(_held[slot].threads) == {here} for slot in own):
             raise CheckpointError(
                 f"max_revisions={self.count} allows {self.count} open revision"

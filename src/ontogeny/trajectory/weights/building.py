@@ -40,10 +40,12 @@ def build(
     path: Path | None,
     template: Template | None,
     dtype: torch.dtype | None = None,
+    stored: bool = True,
 ) -> nn.Module:
     """Return a new module on the CPU with these weights, in eval mode.
 
-    With a `template` it is a copy of that module; without one the class comes from config.json.
+    With a `template` it is a copy of that module; without one the class comes from the config.json
+    in `path`. Weights that are not `stored` there are computed when they are read.
 
     Raises
     ------
@@ -53,8 +55,8 @@ def build(
     if template is None:
         if path is None:
             raise CheckpointError(f"{label} is a state dict; pass model= to build a module.")
-        return load_pretrained(path, dtype or _widest(weights)).eval()
-    module = _instantiate(template)
+        return _from_folder(weights, path, dtype, stored)
+    module = instantiate(template)
     if dtype is not None:
         module = module.to(dtype)
     with weights.open() as reader:
@@ -64,11 +66,27 @@ def build(
         elif (
             names.missing and path is not None
         ):  # perhaps stored in parts, which transformers joins
-            return load_pretrained(path, dtype or _widest(weights), like=module).eval()
+            return _from_folder(weights, path, dtype, stored, like=module)
         else:
             _check_complete(label, names.missing, ())
         put(label, reader, module, names.to_file, exact=dtype is None)
     return module.eval()
+
+
+def _from_folder(
+    weights: Weights,
+    path: Path,
+    dtype: torch.dtype | None,
+    stored: bool,
+    like: nn.Module | None = None,
+) -> nn.Module:
+    """Return the model that transformers makes of the files, or of weights not stored in them."""
+    dtype = dtype or _widest(weights)
+    if stored:
+        return load_pretrained(path, dtype, like).eval()
+    with weights.open() as reader:
+        tensors = {name: reader.get(name) for name in reader.names()}
+        return load_pretrained(path, dtype, like, tensors).eval()
 
 
 def _widest(weights: Weights) -> torch.dtype:
@@ -82,7 +100,8 @@ def _widest(weights: Weights) -> torch.dtype:
     return functools.reduce(torch.promote_types, floating) if floating else torch.float32
 
 
-def _instantiate(template: Template) -> nn.Module:
+def instantiate(template: Template) -> nn.Module:
+    """Return a module on the CPU: a copy of `template`, or what it builds."""
     if isinstance(template, nn.Module):
         return copy.deepcopy(template).cpu()
     with torch.random.fork_rng(devices=[]):  # initial values are overwritten; nobody's seed moves

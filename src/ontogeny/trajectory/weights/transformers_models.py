@@ -9,13 +9,13 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
@@ -86,7 +86,12 @@ def _own_class(name: str) -> Any:
     return None if module is None else getattr(importlib.import_module(module), name)
 
 
-def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = None) -> nn.Module:
+def load_pretrained(
+    folder: Path,
+    dtype: torch.dtype,
+    like: nn.Module | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> nn.Module:
     """Return the model of `folder` on the CPU, after checking transformers' load report.
 
     Parameters
@@ -97,6 +102,8 @@ def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = N
         Floating-point dtype of the weights.
     like
         A module whose class and configuration are used instead of those that config.json names.
+    tensors
+        Used instead of the weight files, under the names that those have.
 
     Raises
     ------
@@ -104,11 +111,14 @@ def load_pretrained(folder: Path, dtype: torch.dtype, like: nn.Module | None = N
         If a weight is missing, newly initialised or of another shape, or nothing loads.
     """
     cls: Any = model_class(folder) if like is None else type(like)
-    more = {} if like is None else {"config": like.config}
+    more: dict[str, Any] = {} if like is None else {"config": like.config}
     try:
+        if tensors is not None:
+            more.setdefault("config", cls.config_class.from_pretrained(folder))
+            more["state_dict"] = dict(tensors)
         with quiet():
             module, report = cls.from_pretrained(
-                folder,
+                folder if tensors is None else None,
                 dtype=dtype,
                 local_files_only=True,
                 ignore_mismatched_sizes=True,  # they are in the report, by name

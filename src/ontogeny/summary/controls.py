@@ -1,0 +1,195 @@
+"""Control runs beside a run: what they give for every quantity and every row of its chart.
+
+A control moves as the run does and learns nothing. Its values stand beside those of the run as a
+null along ``run``. Two numbers of a row are compared with it: the change from the first to the last
+step, and the half-change step, both at the steps that the control was read at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t
+
+from ..dynamics import half_change_step
+from ..quantities import CONTROL, Quantity
+
+LABEL = "control runs"
+_ROUNDING = 1e-6  # relative; controls that differ by less are the same in float32
+
+
+def with_controls(
+    data: xr.Dataset, controls: Mapping[str, xr.Dataset], quantities: Sequence[Quantity]
+) -> xr.Dataset:
+    """Return a run's node with ``x_control`` of every quantity that some control run holds.
+
+    Parameters
+    ----------
+    data
+        The run's cells along ``step``.
+    controls
+        The same node of each control run, by its name.
+    quantities
+        What they hold. Steps that a control was not read at hold NaN; those that the run lacks
+        are dropped.
+
+    Examples
+    --------
+    >>> run = xr.Dataset({"x": ("step", [4.0, 3.0, 2.0])}, {"step": [0, 1, 2]})
+    >>> control = xr.Dataset({"x": ("step", [4.0, 4.5])}, {"step": [0, 2]})
+    >>> with_controls(run, {"turned 0": control}, [Quantity("x", "loss")]).x_control.values
+    array([[4. , nan, 4.5]])
+    """
+    found = {}
+    for quantity in quantities:
+        name = quantity.name
+        known = {
+            run: node[name]
+            for run, node in controls.items()
+            if name in node and "step" in node[name].dims
+        }
+        if not known:
+            continue
+        pieces = [value.drop_attrs().reindex(step=data.step) for value in known.values()]
+        stacked = xr.concat(pieces, dim="run", join="outer", coords="minimal")
+        stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
+        if name in data:  # and not only after what follows from several steps
+            stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
+        found[f"{name}_{CONTROL}"] = stacked
+    return data.assign(found) if found else data
+
+
+def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
+    """Return a quantity that names its control runs as a null, where the data hold any."""
+    name = f"{quantity.name}_{CONTROL}"
+    if name not in data:
+        return quantity
+    kinds = dict.fromkeys(kind_of(str(run)) for run in data[name]["run"].values)
+    label = f"{LABEL} ({', '.join(kinds)})"
+    return dataclasses.replace(quantity, nulls={**quantity.nulls, CONTROL: label})
+
+
+def kind_of(run: str) -> str:
+    """Return the kind of a control run from its name, which a number may end.
+
+    Examples
+    --------
+    >>> kind_of("turned 0"), kind_of("trained on nothing")
+    ('turned', 'trained on nothing')
+    """
+    kind, _, number = run.rpartition(" ")
+    return kind if number.isdigit() else run
+
+
+def control_rows(steps: np.ndarray, values: np.ndarray, controls: np.ndarray) -> dict[str, Any]:
+    """Return first and last value and half-change step of one row in each control run.
+
+    Parameters
+    ----------
+    steps, values
+        The run's steps and values (T,), NaN where a step does not count.
+    controls
+        The controls' values (runs, T); NaN where they were not read.
+
+    Returns
+    -------
+    dict
+        ``control_first``, ``control_last``, ``control_half_step`` (runs,), and of the run itself
+        at the same steps ``run_change`` and ``run_half_step`` (runs,).
+
+    Examples
+    --------
+    >>> run, control = np.array([8.0, 6.0, 4.0]), np.array([[8.0, np.nan, 8.4]])
+    >>> found = control_rows(np.array([0, 1, 2]), run, control)
+    >>> found["control_last"].round(3), found["run_change"]
+    (array([8.4]), array([-4.]))
+    """
+    rows = [_of_one(steps, values, control) for control in controls]
+    names = ("control_first", "control_last", "control_half_step", "run_change", "run_half_step")
+    return dict(zip(names, np.array(rows).reshape(-1, len(names)).T, strict=True))
+
+
+def _of_one(steps: np.ndarray, values: np.ndarray, control: np.ndarray) -> tuple[float, ...]:
+    at = np.flatnonzero(np.isfinite(values) & np.isfinite(control))
+    if len(at) < 2:
+        return (float("nan"),) * 5
+    own, other = values[at], control[at]
+    change = float(own[-1] - own[0])
+    halves = (_half(steps[at], series) for series in (other, own))
+    control_half, run_half = halves
+    return float(other[0]), float(other[-1]), control_half, change, run_half
+
+
+def _half(steps: np.ndarray, values: np.ndarray) -> float:
+    change = values[-1] - values[0]
+    if change == 0:
+        return float("nan")
+    return half_change_step(steps, (values - values[0]) / change)
+
+
+def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return what the control runs of a node say of each row, uncorrected.
+
+    Student's t prediction intervals: a row's number in a further control would lie as far from the
+    mean of its controls by chance. The spread is pooled over the rows of a quantity and over kinds
+    of controls; the row's own counts where it is larger. Of several kinds the one that fits the run
+    best counts. NaN where there are too few controls to give a spread.
+
+    Returns
+    -------
+    dict
+        Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
+    """
+    kinds = np.array([kind_of(str(run)) for run in data["run"].values])
+    change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
+    run_change = data["run_change"].transpose("row", "run").values
+    half = np.log1p(data["control_half_step"].transpose("row", "run").values)
+    run_half = np.log1p(data["run_half_step"].transpose("row", "run").values)
+    p_change, p_half = np.full(len(change), np.nan), np.full(len(change), np.nan)
+    for rows in rows_of_quantities(data):
+        p_change[rows] = _predicted(run_change[rows], change[rows], kinds)
+        p_half[rows] = _predicted(run_half[rows], half[rows], kinds)
+    return {"change": p_change, "half": p_half}
+
+
+def rows_of_quantities(data: xr.Dataset) -> Iterator[np.ndarray]:
+    """Give the positions of the rows of every quantity."""
+    names = data["row_quantity"].values
+    for name in dict.fromkeys(names):
+        yield np.flatnonzero(names == name)
+
+
+def _predicted(own: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Return two-sided p-values of `own` (rows, runs) as one more draw of `controls` (rows, runs).
+
+    `own` differs between runs only by the steps that they were read at.
+    """
+    known = np.isfinite(controls) & np.isfinite(own)
+    squares, freedom = np.zeros(len(controls)), np.zeros(len(controls))
+    means, counts = {}, {}
+    for kind in dict.fromkeys(kinds):
+        of_kind = known & (kinds == kind)
+        count = of_kind.sum(1)
+        with np.errstate(invalid="ignore"):
+            mean = np.where(of_kind, controls, 0.0).sum(1) / count
+            offset = np.where(of_kind, own - controls, 0.0).sum(1) / count
+        squares += (np.where(of_kind, controls - mean[:, None], 0.0) ** 2).sum(1)
+        freedom += np.maximum(count - 1, 0)
+        means[kind], counts[kind] = offset, count
+    total = freedom.sum()
+    if total == 0:
+        return np.full(len(own), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own_variance = np.where(freedom > 0, squares / freedom, 0.0)
+    spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
+    rounding = _ROUNDING * np.where(known, np.abs(controls), 0.0).max(1)
+    p_values = np.full(len(own), np.nan)
+    for kind, offset in means.items():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)
+        p_values = np.fmax(p_values, 2 * t.sf(score, total))
+    return p_values

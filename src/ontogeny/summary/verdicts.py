@@ -1,0 +1,163 @@
+"""What is said of the rows of a whole page: changed, changed beyond its motion, learned.
+
+A row *moved* if its change from first to last exceeds its noise. It *changed* if the order of its
+steps is also more than chance would give. It changed *beyond its motion* if control runs, which
+moved as far, do not give the same. It was *learned* if it is performance on held-out texts or
+labels and improved more than in every control. Each is corrected over all rows of the page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from ..dynamics import holm
+from ..quantities import Quantity
+from .sentences import statements
+
+ALPHA = 0.01
+"""Level of "changed" and of "learned", over a page."""
+
+ALPHA_CONTROL = 0.05
+"""Level of "beyond its motion", over a page."""
+
+_MOTION = "motion"
+
+
+def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Return the nodes of a page with verdicts on their rows.
+
+    Parameters
+    ----------
+    nodes
+        Datasets by name; those with rows as `chart_rows` measures them are judged together. Rows
+        that follow the motion of weights (role ``"motion"``) are corrected for their own number.
+
+    Returns
+    -------
+    dict
+        The nodes, with over rows: ``p_value`` (Holm over the page), ``judgeable`` (the noise is
+        known, and so many rows could reach the level at all), ``changed``, ``beyond``, ``learned``
+        and ``developed``, which is the same for one version; with control runs ``p_control``.
+
+    References
+    ----------
+    S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> rows = xr.Dataset(
+    ...     {
+    ...         "p_uncorrected": ("row", [0.001, 0.4]),
+    ...         "smallest_p": ("row", [0.0001, 0.0001]),
+    ...         "noise_known": ("row", [True, True]),
+    ...         "moved": ("row", [True, True]),
+    ...     }
+    ... )
+    >>> judged({"norms": rows})["norms"].changed.values
+    array([ True, False])
+    """
+    found = dict(nodes)
+    with_rows = {name: node for name, node in nodes.items() if "p_uncorrected" in node}
+    motion = [n for n, node in with_rows.items() if node.attrs.get("role") == _MOTION]
+    for family in ([n for n in with_rows if n not in motion], motion):
+        found |= _together({name: with_rows[name] for name in family})
+    return {name: found[name] for name in nodes}
+
+
+def said(
+    nodes: Mapping[str, xr.Dataset], quantities: Mapping[str, Sequence[Quantity]]
+) -> dict[str, xr.Dataset]:
+    """Return judged nodes whose sentences on rows say what the whole page bears out."""
+    return {
+        name: _said(node, quantities[name]) if name in quantities else node
+        for name, node in judged(nodes).items()
+    }
+
+
+def _said(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
+    if "sentences_on_rows" not in node.attrs:
+        return node
+    kept = json.loads(node.attrs["statements"])[int(node.attrs["sentences_on_rows"]) :]
+    new = statements(node, quantities)
+    return node.assign_attrs(statements=json.dumps([*new, *kept]), sentences_on_rows=len(new))
+
+
+def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Judge nodes whose rows are one family of tests."""
+    if not nodes:
+        return {}
+    p_value = _over(nodes, {n: d["p_uncorrected"].values for n, d in nodes.items()})
+    tests = sum(int(np.isfinite(d["p_uncorrected"].values).sum()) for d in nodes.values())
+    p_control = _over(nodes, {n: _two_sided(d) for n, d in nodes.items()})
+    p_learned = _over(nodes, {n: _one_sided(d) for n, d in nodes.items()})
+    return {
+        name: _verdicts(d, p_value[name], p_control[name], p_learned[name], tests)
+        for name, d in nodes.items()
+    }
+
+
+def _over(
+    nodes: Mapping[str, xr.Dataset], p_values: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return p-values corrected over all nodes together."""
+    corrected = holm(np.concatenate(list(p_values.values())))
+    ends = np.cumsum([len(p) for p in p_values.values()])[:-1]
+    return dict(zip(nodes, np.split(corrected, ends), strict=True))
+
+
+def _two_sided(node: xr.Dataset) -> np.ndarray:
+    """Return for each row whether controls give its change or its half-change step, as one p."""
+    if "run" not in node.dims:
+        return np.full(node.sizes["row"], np.nan)
+    both = np.stack([node["p_control_change"].values, node["p_control_half"].values])
+    known = np.isfinite(both)
+    smallest = np.where(known, both, 1.0).min(0) * known.sum(0)
+    return np.where(known.any(0), np.minimum(smallest, 1.0), np.nan)
+
+
+def _one_sided(node: xr.Dataset) -> np.ndarray:
+    """Return for each row of performance how likely a control is to improve as much."""
+    if "run" not in node.dims:
+        return np.full(node.sizes["row"], np.nan)
+    half = node["p_control_change"].values / 2
+    p_values = np.where(_improved(node), half, 1 - half)
+    return np.where(node["can_learn"].values, p_values, np.nan)
+
+
+def _improved(node: xr.Dataset) -> np.ndarray:
+    """Return for each row whether it improved, and more so than in every control run."""
+    sign = node["better_sign"]
+    run_change = node["run_change"]
+    change = node["control_last"] - node["control_first"]
+    more = (sign * (run_change - change) > 0) | change.isnull()
+    return ((sign * (node["last_value"] - node["first_value"]) > 0) & more.all("run")).values
+
+
+def _verdicts(
+    node: xr.Dataset,
+    p_value: np.ndarray,
+    p_control: np.ndarray,
+    p_learned: np.ndarray,
+    tests: int,
+) -> xr.Dataset:
+    moved, known = node["moved"].values, node["noise_known"].values
+    tested = np.isfinite(p_value)
+    reachable = node["smallest_p"].values * tests <= ALPHA
+    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA)
+    beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= ALPHA_CONTROL))
+    changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
+    found = {
+        "p_value": p_value,
+        "judgeable": (known & tested & reachable) | changed,
+        "changed": changed,
+        "beyond": beyond,
+        "learned": learned,
+        "developed": learned,
+    }
+    if "run" in node.dims:
+        found["p_control"] = p_control
+    return node.assign({name: ("row", values) for name, values in found.items()})

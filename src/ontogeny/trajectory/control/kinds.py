@@ -1,0 +1,124 @@
+"""What each kind of control makes of the motion of one tensor.
+
+Every function returns how far the control is from the first checkpoint of the path, in double
+precision and in the shape of the tensor. What does not move in the source does not move in a
+control of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .orthogonal import HAAR_LIMIT, Side, side_map, signed_permutation
+from .seeds import generator
+from .sources import Sources, norm
+
+Kind: TypeAlias = Callable[[Sources, str, str, int, slice | None], Tensor]
+
+
+def turned(
+    sources: Sources, name: str, first: str, random_state: int, rows: slice | None
+) -> Tensor:
+    """Return ``Q_l (W_t - W_0) Q_r``, with orthogonal maps that stay the same over steps.
+
+    Parameters
+    ----------
+    sources
+        The path is the first checkpoint and the present one.
+    name
+        The tensor. Those of three and more dimensions are matrices of (first, all other)
+        dimensions; vectors are permuted with signs.
+    first
+        The name that its maps are drawn for: its own, or that of the tensor it is tied to.
+    random_state
+        Seed of the maps.
+    rows
+        The rows that are wanted; only of tensors `in_blocks`.
+    """
+    if rows is None:
+        motion = sources.motion(sources.at, name)
+        left, right = _maps(motion, len(motion) if motion.ndim else 1, first, random_state)
+        moved = left.left(motion.reshape(left.size, -1))
+    else:
+        size = sources.here.shape(name)[0]
+        left = signed_permutation(size, random_state, first, "left")
+        motion = sources.motion(sources.at, name, left.order[rows])
+        _, right = _maps(motion, size, first, random_state)
+        moved = motion.reshape(len(motion), -1) * left.signs[rows, None]
+    return (moved if right is None else right.right(moved)).reshape(motion.shape)
+
+
+def _maps(motion: Tensor, size: int, first: str, random_state: int) -> tuple[Side, Side | None]:
+    if motion.ndim < 2:
+        return signed_permutation(size, random_state, first, "left"), None
+    left = side_map(size, random_state, first, "left")
+    return left, side_map(math.prod(motion.shape[1:]), random_state, first, "right")
+
+
+def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice | None) -> Tensor:
+    """Return the sum of Gaussian increments as long as those of the source (see `turned`).
+
+    Increment j depends on the seed, the tensor and j alone, so it is the same at every step.
+    """
+    shape = sources.values(sources.at, name).shape
+    moved = np.zeros(shape)
+    for j, length in enumerate(sources.lengths(name), start=1):
+        if length > 0:
+            drawn = generator(random_state, first, "walk", j).standard_normal(shape, np.float32)
+            step = torch.from_numpy(drawn).to(torch.float64)
+            moved += step.numpy() * (length / norm(step))
+    return torch.from_numpy(moved)
+
+
+def line(sources: Sources, name: str, first: str, random_state: int, rows: slice | None) -> Tensor:
+    """Return the way to the last checkpoint, by the share of the length of the path until now."""
+    lengths = sources.lengths(name)
+    share = lengths[: sources.at].sum() / (lengths.sum() or 1.0)
+    return share * sources.motion(len(sources.path) - 1, name, rows)
+
+
+def shuffled(
+    sources: Sources, name: str, first: str, random_state: int, rows: slice | None
+) -> Tensor:
+    """Return the sum of increments with the lengths of the source and directions of other steps.
+
+    The order is the same for all tensors. Where a tensor rests, neither its length nor its
+    direction takes part.
+    """
+    lengths = sources.lengths(name)
+    moving = np.flatnonzero(lengths)
+    order = [j for j in shuffled_order(len(lengths), random_state) if lengths[j] > 0]
+    moved = torch.zeros_like(sources.values(sources.at, name, rows))
+    for place, j in zip(moving, order, strict=True):
+        if place < sources.at:
+            step = sources.values(j + 1, name, rows) - sources.values(j, name, rows)
+            moved += step * (lengths[place] / lengths[j])
+    return moved
+
+
+def shuffled_order(count: int, random_state: int) -> np.ndarray:
+    """Return an order of `count` increments, (count,) int64, that is not the one they have.
+
+    Examples
+    --------
+    >>> sorted(shuffled_order(4, 0).tolist())
+    [0, 1, 2, 3]
+    """
+    drawn = generator(random_state, "order")
+    while (order := drawn.permutation(count)).tolist() == list(range(count)):
+        pass
+    return order
+
+
+KINDS: dict[str, Kind] = {"turned": turned, "walk": walk, "line": line, "shuffled": shuffled}
+
+
+def in_blocks(kind: str, shape: tuple[int, ...]) -> bool:
+    """Return whether the rows of a tensor are computed in blocks, each from few others."""
+    return kind != "walk" and len(shape) > 0 and shape[0] > HAAR_LIMIT

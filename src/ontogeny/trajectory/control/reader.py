@@ -1,0 +1,97 @@
+"""The tensors of one checkpoint of a control, computed one by one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...errors import CheckpointError
+from .kinds import KINDS, in_blocks
+from .learned import is_learned
+from .sources import Sources
+
+_BLOCK = 1024  # rows that are computed together
+
+
+class ControlReader:
+    """Reader over the tensors of a control; the last tensor read is kept.
+
+    Parameters
+    ----------
+    sources
+        The opened checkpoints.
+    kind, random_state
+        Of the control.
+    kept
+        Names of tensors that stay those of the source.
+    first_names
+        The name that each tensor's random numbers are drawn for.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        kind: str,
+        random_state: int,
+        kept: frozenset[str],
+        first_names: dict[str, str],
+    ) -> None:
+        self._sources, self._kind, self._random_state = sources, kind, random_state
+        self._kept, self._first_names = kept, first_names
+        self._last: tuple[str, Tensor] | None = None
+
+    def names(self) -> list[str]:
+        """Return the names of the source's tensors at this step, sorted."""
+        return self._sources.here.names()
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of tensor `name`, without computing it."""
+        return self._sources.here.shape(name)
+
+    def dtype(self, name: str) -> torch.dtype:
+        """Return the dtype that tensor `name` is stored in at this step in the source."""
+        return self._sources.here.dtype(name)
+
+    def get(self, name: str) -> Tensor:
+        """Return tensor `name`, computed in double precision and rounded to its dtype."""
+        if not self._moves(name):
+            return self._sources.here.get(name)
+        if self._last is None or self._last[0] != name:
+            self._last = None  # so that two tensors are never held at once
+            shape = self.shape(name)
+            if in_blocks(self._kind, shape):
+                blocks = range(0, shape[0], _BLOCK)
+                value = torch.cat([self._block(name, start) for start in blocks])
+            else:
+                value = self._compute(name, None)
+            self._last = (name, value)
+        return self._last[1]
+
+    def rows(self, name: str, start: int, stop: int) -> Tensor:
+        """Return ``tensor[start:stop]``; of large tensors, only blocks of rows are computed."""
+        if not self._moves(name):
+            return self._sources.here.rows(name, start, stop)
+        held = self._last is not None and self._last[0] == name
+        if held or not in_blocks(self._kind, self.shape(name)):
+            return self.get(name)[start:stop]
+        start, stop, _ = slice(start, stop).indices(self.shape(name)[0])
+        begin = start - start % _BLOCK
+        blocks = [self._block(name, at) for at in range(begin, max(stop, begin + 1), _BLOCK)]
+        return torch.cat(blocks)[start - begin : stop - begin]
+
+    def _moves(self, name: str) -> bool:
+        return self._sources.at > 0 and is_learned(name, self.dtype(name), self._kept)
+
+    def _block(self, name: str, start: int) -> Tensor:
+        return self._compute(name, slice(start, min(start + _BLOCK, self.shape(name)[0])))
+
+    def _compute(self, name: str, rows: slice | None) -> Tensor:
+        if name not in self._first_names:
+            label = self._sources.path[0].label
+            raise CheckpointError(f"{label}, where the control begins, has no tensor {name!r}.")
+        first = self._first_names[name]
+        moved = KINDS[self._kind](self._sources, name, first, self._random_state, rows)
+        value = self._sources.values(0, name, rows)
+        value = torch.where(moved == 0, value, value + moved)  # which keeps the sign of a zero
+        dtype = self.dtype(name)
+        return (torch.view_as_complex(value) if dtype.is_complex else value).to(dtype)

@@ -1,0 +1,169 @@
+"""The stored checkpoints that a control is computed from, opened as they are needed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...errors import CheckpointError
+from ..checkpoint import Checkpoint
+from ..hub.revision import HubWeights
+from ..weights.files import MemoryWeights, Reader
+
+_PAIRS = 4096  # of checkpoints whose increments a process remembers
+
+_known: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
+
+
+class Sources:
+    """Tensors of the checkpoints of a path, and the lengths of the increments between them.
+
+    Parameters
+    ----------
+    path
+        Checkpoints by increasing step; the motion is counted from the first.
+    at
+        Which of them is the present one. It is opened first: where revisions on disk are bounded,
+        whoever has opened another waits for nothing more.
+    stack
+        Closes what was opened.
+    """
+
+    def __init__(self, path: tuple[Checkpoint, ...], at: int, stack: ExitStack) -> None:
+        self.path, self.at, self._stack = path, at, stack
+        self._readers: dict[int, Reader] = {}
+        self._lengths: dict[str, np.ndarray] = {}
+        self.here = self.reader(at)
+
+    def reader(self, index: int) -> Reader:
+        """Return the opened checkpoint at place `index` of the path."""
+        if index not in self._readers:
+            self._readers[index] = self._stack.enter_context(self.path[index].open())
+        return self._readers[index]
+
+    def values(self, index: int, name: str, rows: slice | Tensor | None = None) -> Tensor:
+        """Return a tensor in double precision, or some of its rows; complex ones as pairs.
+
+        Raises
+        ------
+        CheckpointError
+            If the checkpoint lacks the tensor, or has it in another shape than the present one.
+        """
+        reader = self.reader(index)
+        shape = reader.shape(name)
+        if shape != self.here.shape(name):
+            raise CheckpointError(
+                f"{name} has shape {shape} in {self.path[index].label} and "
+                f"{self.here.shape(name)} in {self.path[self.at].label}, so no control can be "
+                "made of its motion; select steps with the same shapes."
+            )
+        return _double(_rows(reader, name, rows))
+
+    def motion(self, index: int, name: str, rows: slice | Tensor | None = None) -> Tensor:
+        """Return how far a tensor is from where it was at the first checkpoint of the path."""
+        return self.values(index, name, rows) - self.values(0, name, rows)
+
+    def lengths(self, name: str) -> np.ndarray:
+        """Return the norms of the increments along the path, (len(path) - 1,) float64.
+
+        Those between checkpoints in files are remembered in a process by their fingerprints.
+
+        Raises
+        ------
+        CheckpointError
+            If a norm is NaN or infinite.
+        """
+        if name not in self._lengths:
+            found = [self._length(i, name) for i in range(1, len(self.path))]
+            self._lengths[name] = np.array(found, dtype=np.float64)
+        return self._lengths[name]
+
+    def _length(self, index: int, name: str) -> float:
+        known = pair_lengths(self.path[index - 1], self.path[index])
+        if name not in known:
+            step = self.values(index, name) - self.values(index - 1, name)
+            known[name] = norm(step)
+        if not np.isfinite(known[name]):
+            raise CheckpointError(
+                f"the way of {name} to {self.path[index].label} is {known[name]}: the weights "
+                "there, or at the checkpoint before, are not finite."
+            )
+        return known[name]
+
+
+def pair_lengths(before: Checkpoint, after: Checkpoint) -> dict[str, float]:
+    """Return what is known of the increments between two checkpoints, to look up and to add to.
+
+    Weights in memory can change, so nothing of them is remembered.
+    """
+    if isinstance(before.weights, MemoryWeights) or isinstance(after.weights, MemoryWeights):
+        return {}
+    key = (before.fingerprint, after.fingerprint)
+    known = _known.setdefault(key, {})
+    _known.move_to_end(key)
+    while len(_known) > _PAIRS:
+        _known.popitem(last=False)
+    return known
+
+
+def remember_lengths(path: tuple[Checkpoint, ...]) -> None:
+    """Determine all increments along a path with one checkpoint open at a time.
+
+    One model stays in memory meanwhile. What is known already is not read again.
+    """
+    tensors: dict[str, Tensor] | None = None
+    for before, after in pairwise(path):
+        known = pair_lengths(before, after)
+        if known:
+            tensors = None
+            continue
+        if tensors is None:
+            tensors = _copied(before)
+        following = _copied(after)
+        for name, tensor in following.items():
+            if name in tensors and tensors[name].shape == tensor.shape:
+                known[name] = norm(_double(tensor) - _double(tensors[name]))
+        tensors = following
+
+
+def is_bounded(path: tuple[Checkpoint, ...]) -> bool:
+    """Return whether the revisions of a path come and go because their disk is bounded."""
+    sources = [c.weights.source for c in path if isinstance(c.weights, HubWeights)]
+    return any(s.slots is not None and not s.is_offline and not s.is_downloaded() for s in sources)
+
+
+def norm(values: Tensor) -> float:
+    """Return the Euclidean norm; NumPy's sum does not depend on the number of threads."""
+    return float(np.sqrt(np.square(values.numpy()).sum()))
+
+
+def _copied(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    with checkpoint.open() as reader:
+        names = [n for n in reader.names() if _is_number(reader.dtype(n))]
+        return {name: reader.get(name).clone() for name in names}
+
+
+def _is_number(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _rows(reader: Reader, name: str, rows: slice | Tensor | None) -> Tensor:
+    if rows is None:
+        return reader.get(name)
+    if isinstance(rows, slice):
+        return reader.rows(name, rows.start, rows.stop)
+    tensor = reader.get(name)
+    return tensor[rows.to(tensor.device)]
+
+
+def _double(tensor: Tensor) -> Tensor:
+    """Return numbers in double precision on the CPU; complex ones with a last dimension of two."""
+    tensor = tensor.detach().cpu()
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.to(torch.complex128))
+    return tensor.to(torch.float64)
