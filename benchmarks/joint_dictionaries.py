@@ -23,7 +23,7 @@ from ontogeny.concepts.joint import lives as joint_lives
 from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.concepts.joint.presence import Decoder, Presence
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
-from ontogeny.concepts.joint.whitening import _of_kernel
+from ontogeny.concepts.joint.whitening import Gathered
 from ontogeny.tasks import PlantedLives, planted_lives
 
 LATENTS, ACTIVE, READABLE = 128, 4, 0.4
@@ -119,15 +119,20 @@ def nulls(seeds) -> None:
         print(f"null, {name:10s} births said {said}, by strength alone {naive}", flush=True)
 
 
+def by_kernel(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
+    self.n, self.count, self._kept = n, count, []
+    self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
+
+
 def kernel(seeds) -> None:
     """The fit by the stack and the fit by the kernel of tokens."""
-    whole = joint_codes.whitened
+    whole = Gathered.__init__
     for seed in seeds:
         run = planted_lives(random_state=seed)
         first = joint(run, "ica", seed, reseeds=0)
-        joint_codes.whitened = lambda steps, shape, count, r, s: _of_kernel(steps, shape[0], r, s)
+        Gathered.__init__ = by_kernel
         second = joint(run, "ica", seed, reseeds=0)
-        joint_codes.whitened = whole
+        Gathered.__init__ = whole
         again = found_again(first.codes_, second.codes_)[0]
         among = again[first.is_concept_]
         print(

@@ -119,21 +119,32 @@ def test_streams_give_the_numbers_of_arrays(run, found):
         np.testing.assert_array_equal(other.births_.after, found.births_.after)
 
 
+def _kernel_of(n):
+    return np.zeros((n, n), dtype=np.float32, order="F")
+
+
 def test_kernel_of_tokens_and_stack_give_the_same_directions(run):
     steps = [np.ascontiguousarray(A - A.mean(axis=0)) for A in run.activations[:, :, :8]]
     steps = [(A / A.std()).astype(np.float32) for A in steps]
-    stack = whitening._of_stack(steps, 20)
-    kernel = whitening._of_kernel(iter(steps), len(stack), 20, 0)
+    gathered = [whitening.Gathered(len(steps[0]), 8, 10, stacked=True) for _ in range(2)]
+    gathered[1]._kernel = _kernel_of(len(steps[0]))
+    for each in gathered:
+        for X in steps:
+            each.add(X)
+    stack, kernel = (each.whitened(20, 0) for each in gathered)
     np.testing.assert_allclose(stack.T @ stack / len(stack), np.eye(20), atol=1e-3)
     cosines = np.linalg.svd(stack.T @ kernel / len(stack))[1]
     assert (cosines > 0.99).all()
 
 
 def test_a_fit_from_the_kernel_finds_the_concepts_of_the_stack(run, found, monkeypatch):
-    monkeypatch.setattr(
-        "ontogeny.concepts.joint.codes.whitened",
-        lambda steps, shape, count, r, seed: whitening._of_kernel(steps, shape[0], r, seed),
-    )
+    whole = whitening.Gathered.__init__
+
+    def kernel(self, n, m, count, *, stacked=False):
+        whole(self, n, m, count, stacked=stacked)
+        self._kernel = _kernel_of(n)
+
+    monkeypatch.setattr(whitening.Gathered, "__init__", kernel)
     other = make().fit(run.activations, groups=run.texts)
     correlation, _ = found_again(found.codes_, other.codes_)
     assert np.median(correlation[found.is_concept_]) > 0.99

@@ -262,7 +262,13 @@ def test_rows_that_are_no_layers_are_called_series(last):
     for quantity, own in ((both, data), (sets, data.isel(layer=0, drop=True))):
         words = " ".join(statements(judged(own, quantity), [quantity]))
         count = judged(own, quantity).sizes["row"]
-        assert (f"any of {count} series" if last == 8 else f"in all {count} series" if count > 2 else "in both series") in words
+        assert (
+            f"any of {count} series"
+            if last == 8
+            else f"in all {count} series"
+            if count > 2
+            else "in both series"
+        ) in words
 
 
 @pytest.mark.filterwarnings("error")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ import torch
 from ..ica import decorrelate, rotate
 from ..tensors import plain_tensors
 from .crosscoder import crosscoder_codes
-from .whitening import whitened
+from .whitening import Gathered
 
 METHODS = ("ica", "svd", "batchtopk", "l1")
 TRAINED = ("batchtopk", "l1")
@@ -18,24 +18,15 @@ ITERATIONS, TOLERANCE = 100, 1e-3  # of ICA; sources of noise never settle
 
 
 def raw_codes(
-    steps: Iterator[np.ndarray],
-    shape: tuple[int, int],
-    count: int,
-    r: int,
-    method: str,
-    k: int,
-    seeds: Sequence[int],
+    gathered: Gathered, r: int, method: str, k: int, seeds: Sequence[int]
 ) -> list[np.ndarray]:
-    """Return codes (n, r) before they are made sparse, one array for each seed.
-
-    `steps` gives `count` centred matrices (n, m), once.
-    """
+    """Return codes (n, r) before they are made sparse, one array for each seed."""
     with plain_tensors():
         if method in TRAINED:
-            Y = torch.from_numpy(np.concatenate(list(steps), axis=1))
-            found = [crosscoder_codes(Y, count, r, method, k, seed) for seed in seeds]
+            Y = torch.from_numpy(gathered.stack())
+            found = [crosscoder_codes(Y, gathered.count, r, method, k, seed) for seed in seeds]
             return [codes.numpy() for codes in found]
-        Z = whitened(steps, shape, count, r, seeds[0])
+        Z = gathered.whitened(r, seeds[0])
         sources = [Z if method == "svd" else _independent(Z, seed) for seed in seeds]
     return [np.pad(S, ((0, 0), (0, r - S.shape[1]))) for S in sources]
 

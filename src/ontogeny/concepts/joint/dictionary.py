@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ..checks import check_seed
-from .codes import METHODS, raw_codes, sparse
+from .codes import METHODS, TRAINED, raw_codes, sparse
 from .intervals import BirthIntervals, birth_intervals, found_again, widened
 from .lives import Lives, is_concept, lives
 from .presence import Decoder, Presence
@@ -27,6 +27,7 @@ from .snapshots import (
     text_blocks,
     text_folds,
 )
+from .whitening import Gathered
 
 BLOCKS = 200  # texts are resampled one by one up to this number, then in blocks
 STALE = 0.9  # of what is explained at the worst fitted checkpoint
@@ -170,17 +171,12 @@ class JointDictionary(BaseEstimator):
         self.fit_steps_ = fitted_steps(self.fit_steps, count)
         n, m = self._look(snapshots, groups, rng)
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
-        raw = raw_codes(
-            (self._standard(values) for _, values in snapshots.read(self.fit_steps_.tolist())),
-            (n, m),
-            len(self.fit_steps_),
-            self.n_concepts,
-            self.method,
-            self.n_active,
-            seeds,
-        )
+        gathered = Gathered(n, m, len(self.fit_steps_), stacked=self.method in TRAINED)
+        for _, values in snapshots.read(self.fit_steps_.tolist()):
+            gathered.add(self._standard(values))
+        raw = raw_codes(gathered, self.n_concepts, self.method, self.n_active, seeds)
         codes = [sparse(each, self.n_active) for each in raw]
-        del raw
+        del raw, gathered
         self._decode(codes, snapshots, count, rng)
         return self
 

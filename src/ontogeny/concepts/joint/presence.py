@@ -87,6 +87,13 @@ class Decoder:
         shape = (len(names), len(codes))
         self.blocks = scipy.sparse.csr_matrix((ones, (index, np.arange(len(codes)))), shape)
 
+    def readable(self, X: np.ndarray) -> np.ndarray:
+        """Return the correlation of each code with its readout on either half of the texts, (2, r).
+
+        The readout is fitted on the other half.
+        """
+        return self._readable(X, [X[half].T @ X[half] for half in (self.half, ~self.half)])
+
     def decode(self, X: np.ndarray) -> np.ndarray:
         """Return the decoders (r, m) of a standardised checkpoint `X` (n, m)."""
         return np.asarray(self.solver.T @ X)
@@ -115,7 +122,7 @@ class Decoder:
             D[None],
             strength[None],
             floor[None],
-            self._readable(X, grams)[None],
+            self._readable(X, grams).mean(axis=0)[None],
             np.array([min(1 - left, 1.0)]),
             _whitened(D, covariance)[None],
             self._influence(X, D, size)[None],
@@ -138,7 +145,7 @@ class Decoder:
         return np.asarray(self.blocks @ of_token / size, dtype=np.float32)
 
     def _readable(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the held-out correlation of each code with its readout from `X`, (r,)."""
+        """Return the correlation of each code with its readout on either half, (2, r)."""
         found = []
         for half, gram in zip((self.half, ~self.half), grams, strict=True):
             mean, aim = X[half].mean(axis=0), self.codes[half]
@@ -148,7 +155,7 @@ class Decoder:
             weights = scipy.linalg.solve(moment, product, assume_a="pos", overwrite_a=True)
             predicted = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
             found.append(_correlation(predicted, self.codes[~half]))
-        return np.mean(found, axis=0)
+        return np.stack(found)
 
 
 def sparse_readout(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -7,47 +7,71 @@ tokens, from the kernel ``K = sum_t X_t X_t^T`` (n, n), to which checkpoints are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 import scipy.linalg
 from sklearn.utils.extmath import randomized_svd
 
 SUBSPACE_STEPS = 8  # of the subspace iteration on a large kernel
 EXACT_BELOW = 1500  # eigenvectors of smaller matrices are computed exactly
+BLOCK = 512  # rows of a kernel that are mirrored at once
 VANISHING = 1e-6  # eigenvalues below this part of the largest are rounding
 
 
-def whitened(
-    steps: Iterator[np.ndarray], shape: tuple[int, int], count: int, r: int, seed: int
-) -> np.ndarray:
-    """Return (n, k) uncorrelated columns of unit variance that span the r leading directions.
-
-    k is less than r only where the checkpoints have no more directions.
+class Gathered:
+    """What the fit needs of its checkpoints: they are added one by one, and not kept.
 
     Parameters
     ----------
-    steps
-        Centred matrices (n, m) in float32, `count` of them.
-    shape
-        (n, m).
+    n, m
+        Tokens and features.
+    count
+        How many checkpoints will be added.
+    stacked
+        Whether they must be kept side by side, as trained methods need them; else only where the
+        stack is smaller than the kernel.
     """
-    n, m = shape
-    return _of_stack(list(steps), r) if count * m <= n else _of_kernel(steps, n, r, seed)
+
+    def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
+        self.n, self.count = n, count
+        self._kept: list[np.ndarray] = []
+        self._kernel: np.ndarray | None = None
+        if not stacked and count * m > n:
+            self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
+
+    def add(self, X: np.ndarray) -> None:
+        """Add a centred checkpoint (n, m) in float32."""
+        if self._kernel is None:
+            self._kept.append(X)
+        else:  # only the upper triangle is filled; no second (n, n) matrix is made
+            self._kernel = scipy.linalg.blas.ssyrk(
+                1.0, X, beta=1.0, c=self._kernel, overwrite_c=True
+            )
+
+    def stack(self) -> np.ndarray:
+        """Return all checkpoints side by side, (n, S m)."""
+        return np.concatenate(self._kept, axis=1)
+
+    def whitened(self, r: int, seed: int) -> np.ndarray:
+        """Return (n, k) uncorrelated columns of unit variance that span the r leading directions.
+
+        k is less than r only where the checkpoints have no more directions.
+        """
+        if self._kernel is None:
+            return of_stack(self.stack(), r)
+        return of_kernel(self._kernel, r, seed)
 
 
-def _of_stack(steps: Sequence[np.ndarray], r: int) -> np.ndarray:
-    Y = np.concatenate(steps, axis=1)
+def of_stack(Y: np.ndarray, r: int) -> np.ndarray:
+    """Return whitened columns (n, k) of the stack (n, S m)."""
     values, vectors = _leading(Y.T @ Y, r, 0)
     return np.asarray(Y @ (vectors * (np.sqrt(len(Y)) / np.sqrt(values))).astype(np.float32))
 
 
-def _of_kernel(steps: Iterator[np.ndarray], n: int, r: int, seed: int) -> np.ndarray:
-    K = np.zeros((n, n), dtype=np.float32, order="F")
-    for X in steps:  # only the upper triangle is filled; no second (n, n) matrix is made
-        K = scipy.linalg.blas.ssyrk(1.0, X, beta=1.0, c=K, overwrite_c=True)
-    for start in range(0, n, 512):  # mirror it, block by block
-        stop = min(start + 512, n)
+def of_kernel(K: np.ndarray, r: int, seed: int) -> np.ndarray:
+    """Return whitened columns (n, k) from the upper triangle of the kernel; the lower is filled."""
+    n = len(K)
+    for start in range(0, n, BLOCK):  # mirror it, block by block
+        stop = min(start + BLOCK, n)
         K[stop:, start:stop] = K[start:stop, stop:].T
         block = np.triu(K[start:stop, start:stop])
         K[start:stop, start:stop] = block + np.triu(block, 1).T
