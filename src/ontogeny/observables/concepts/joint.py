@@ -147,7 +147,8 @@ class JointConcepts(Observable):
         for step in steps:
             for path, A in run.reading(step)[self._activations()].items():
                 if path not in gathered:
-                    gathered[path] = Gathered(*A.shape, len(steps), stacked=self.method in TRAINED)
+                    n, m = A.shape
+                    gathered[path] = Gathered(n, m, len(steps), stacked=self.method in TRAINED)
                 gathered[path].add(_standard(A))
         return by_layer(gathered, lambda _, layer: self._codes(layer))
 

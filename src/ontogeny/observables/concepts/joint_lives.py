@@ -150,16 +150,16 @@ def _sentences(data: xr.Dataset) -> Iterator[str]:
             yield f"{layer} has no latent that can be read from two checkpoints: no concept."
             continue
         text = (
-            f"{numbers['n_concepts']:.0f} of {data.sizes['concept']} latents of {layer} are "
-            f"concepts; {numbers['n_found_again']:.0f} of them are found again from another seed, "
-            f"and {numbers['n_steady']:.0f} are there at every step."
+            f"Of {data.sizes['concept']} latents of {layer}, {numbers['n_concepts']:.0f} are "
+            f"concepts. Found again from another seed: {numbers['n_found_again']:.0f}; there at "
+            f"every step: {numbers['n_steady']:.0f}."
         )
         if numbers["n_born"]:
-            born = one.concept_born.values
             text += (
-                f" {numbers['n_born']:.0f} are born during the run, between step "
-                f"{np.nanmin(one.concept_born_after.values):.0f} and step {np.nanmax(born):.0f}."
+                f" Born during the run: {numbers['n_born']:.0f}, between step "
+                f"{np.nanmin(one.concept_born_after.values):.0f} and step "
+                f"{np.nanmax(one.concept_born.values):.0f}."
             )
         if numbers["n_gone"]:
-            text += f" {numbers['n_gone']:.0f} are gone by the end."
+            text += f" Gone by the end: {numbers['n_gone']:.0f}."
         yield text
