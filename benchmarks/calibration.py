@@ -55,7 +55,7 @@ VERDICTS: dict[str, tuple[str, str, Callable[[np.ndarray], np.ndarray]]] = {
     "progressed": ("learning progress", "progressed", lambda x: x == 1),
     "converged": ("convergent learning", "converged", lambda x: x == 1),
     "signals": ("related to activation decay (5 %)", "pearson_p", lambda p: p < 0.05),
-    "rank": ("rank below shuffled increments (FDR 5 %)", "p_corrected", lambda p: p < 0.05),
+    "rank": ("rank below directions in random order (FDR 5 %)", "p_corrected", lambda p: p < 0.05),
 }
 EXTRA = {
     "concepts-svd-regimes": ("regimes", "joint"),

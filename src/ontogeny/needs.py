@@ -83,7 +83,10 @@ class Need:
         return 0
 
     def units(self, inputs: Any) -> np.ndarray:
-        """Return the index of the text that each row of the value belongs to.
+        """Return the unit that each row of the value belongs to, see `Inputs.groups`.
+
+        A unit is a text, or all texts that repeat or share a document; it has the number of its
+        first text.
 
         Raises
         ------
@@ -153,8 +156,9 @@ class Activations(Need):
         return 4 * len(self.units(source.inputs)) * source.width(self.patterns)
 
     def units(self, inputs: Any) -> np.ndarray:
-        """Return the text of every row that is kept: the same rows at every checkpoint."""
-        return np.asarray(inputs.sample(self.tokens, self.max_tokens, self.random_state).text)
+        """Return the unit of every row that is kept: the same rows at every checkpoint."""
+        text = inputs.sample(self.tokens, self.max_tokens, self.random_state).text
+        return np.asarray(inputs.groups[text])
 
 
 @dataclass(frozen=True)
@@ -208,8 +212,8 @@ class Attention(Need):
         return source.tensors_read_for_attention(self.layers)
 
     def units(self, inputs: Any) -> np.ndarray:
-        """Return one unit for each text."""
-        return np.arange(len(inputs))
+        """Return the unit of every text."""
+        return np.asarray(inputs.groups)
 
 
 @dataclass(frozen=True)
@@ -246,8 +250,8 @@ class Losses(Need):
         return source.tensors_read()
 
     def units(self, inputs: Any) -> np.ndarray:
-        """Return one unit for each text."""
-        return np.arange(len(inputs))
+        """Return the unit of every text."""
+        return np.asarray(inputs.groups)
 
 
 @dataclass(frozen=True)

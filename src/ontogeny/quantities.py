@@ -4,7 +4,8 @@ A quantity ``x`` is stored under a fixed schema of variables. The cells hold wha
 
 =================  =============================================================================
 ``x``              the value
-``x_of_text``      its value on each text alone, with ``x_weights`` if texts do not count equally
+``x_of_text``      its value on each text alone, with ``x_weights`` if texts do not count equally;
+                   texts that repeat or share a document are one, in the place of the first
 ``x_stderr``       its standard error, where it follows in closed form or from a resampling
 ``x_replicates``   the same measurement on resampled texts or with other seeds, along ``refit``
 ``x_<null>``       what a null gives, usually several draws
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import ArgumentError, check_choice
+from .units import Units
 
 CONTROL = "control"
 """The null that every quantity of a study with control runs has, along ``run``; not declared."""
@@ -190,7 +192,7 @@ class Measured:
         Its standard error; over the dimensions of the value.
     of_text, weights
         Its value on each text, along a further dimension ``text``, and the weights (text,) with
-        which the texts make up the value.
+        which the texts make up the value; of texts that are one unit, see `over_texts`.
     replicates
         The same measurement repeated, along a further dimension ``refit`` whose labels say how:
         ``"tokens 1"``, ``"seed 2"``. Replicates of one kind share the word before the number.
@@ -249,6 +251,43 @@ class Measured:
             weights=("text", counts),
             nulls=nulls or {},
         )
+
+    @classmethod
+    def over_texts(
+        cls,
+        value: Any,
+        of_text: ArrayLike,
+        weights: ArrayLike,
+        units: ArrayLike,
+        dims: Sequence[str] = ("text",),
+        nulls: Mapping[str, Any] | None = None,
+    ) -> Measured:
+        """Return a mean over texts; texts of one unit say one thing together, their mean.
+
+        Parameters
+        ----------
+        value
+            The weighted mean.
+        of_text
+            Its value on each text, over `dims`, of which ``text`` is the last.
+        weights
+            (texts,) the weight of each text.
+        units
+            (texts,) the unit of each text, as `Reading.units` gives it.
+        nulls
+            As above.
+
+        Examples
+        --------
+        >>> found = Measured.over_texts(3.0, [1.0, 3.0, 5.0], [1, 1, 1], units=[0, 0, 2])
+        >>> found.of_text[1], found.weights[1]
+        (array([2., 5.]), array([2., 1.]))
+        """
+        of_row = Units(np.asarray(units))
+        if of_row.distinct:
+            return cls(value, None, (tuple(dims), of_text), ("text", weights), nulls=nulls or {})
+        means, total = of_row.means(of_text, weights)
+        return cls(value, None, (tuple(dims), means), ("text", total), nulls=nulls or {})
 
     def variables(self, name: str) -> dict[str, Any]:
         """Return the variables of the cell by their names."""

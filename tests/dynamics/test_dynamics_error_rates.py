@@ -7,7 +7,13 @@ import pytest
 from scipy.signal import lfilter
 
 from helpers.paths import GUIDES
-from ontogeny.dynamics import development, step_order_test
+from ontogeny.dynamics import (
+    development,
+    half_change_interval,
+    holm,
+    step_order_test,
+    trend_test,
+)
 
 GUIDE = GUIDES / "nulls.md"
 N_SERIES = 400
@@ -81,26 +87,102 @@ def test_rates_are_those_in_the_guide(row):
         )
 
 
-def test_independent_noise_in_a_family_of_rows_rarely_develops():
-    families = 80
-    found = [
-        development(np.arange(20), np.random.default_rng(k).normal(size=(12, 20))).developed.any()
-        for k in range(families)
-    ]
-    # at most 1 % of families; 6 or more of 80 at that rate have a probability of 2e-4
-    assert sum(found) < 6
+def test_independent_noise_in_a_family_of_rows_rarely_changes():
+    families = 40
+    rows = np.random.default_rng(0).normal(size=(families, 12, 20))
+    p = development(np.arange(20), rows, n_permutations=1999, n_tests=12).p_uncorrected
+    # at most 1 % of families; 4 or more of 40 at that rate have a probability of 6e-4
+    assert np.sum([holm(family).min() <= 0.01 for family in p]) < 4
 
 
-def test_distances_to_a_jittering_reference_develop_only_if_it_is_not_left_out():
+def test_distances_to_a_jittering_reference_are_exchangeable_only_if_it_is_left_out():
     distances = distances_to_jittering_reference(np.random.default_rng(3), 300, 12)
-    steps = np.arange(12)
-    left_out = development(steps, distances, reference_index=11)
-    assert not left_out.developed.any()
-    uniform = np.mean(left_out.p_uncorrected <= 0.2)
-    assert uniform == pytest.approx(0.2, abs=5 * np.sqrt(0.16 / 300))
-    kept = development(steps, distances)
-    assert np.abs(kept.change).mean() > 3 * np.abs(left_out.change).mean()
-    assert kept.p_uncorrected.mean() < left_out.p_uncorrected.mean() - 0.1
+    kept = step_order_test(distances, 1999, alpha=0.9)
+    left_out = step_order_test(distances[:, :-1], 1999, alpha=0.9)
+    assert np.mean(left_out <= 0.2) == pytest.approx(0.2, abs=5 * np.sqrt(0.16 / 300))
+    assert kept.mean() < left_out.mean() - 0.1
+    assert not development(np.arange(12), distances, reference_index=11).changed.any()
+
+
+def memory(rng: np.random.Generator, shape: tuple[int, ...], phi: float) -> np.ndarray:
+    """Stationary autoregressive noise over axis 1, of variance 1."""
+    found = rng.normal(size=shape)
+    for t in range(1, shape[1]):
+        found[:, t] = phi * found[:, t - 1] + np.sqrt(1 - phi**2) * found[:, t]
+    return found
+
+
+def log_steps(count: int) -> np.ndarray:
+    return np.append(0, np.exp2(np.arange(count - 1)))
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9, 0.95])
+@pytest.mark.parametrize("count", [12, 24])
+def test_values_with_memory_rarely_follow_a_trend(phi, count):
+    rng = np.random.default_rng(count)
+    for steps in (np.arange(count), log_steps(count)):
+        p = trend_test(steps, memory(rng, (1200, count), phi))
+        assert np.mean(p <= 0.01) <= 0.01 + 3 * np.sqrt(0.01 / 1200)
+        # 50 families of 24 rows: 4 or more changed at a rate of 1 % have a probability of .002
+        assert np.sum(p.reshape(50, 24).min(axis=1) <= 0.01 / 24) < 4
+
+
+@pytest.mark.parametrize("phi", [0.5, 0.95])
+@pytest.mark.parametrize("fresh", [0.0, 0.3])
+@pytest.mark.parametrize("reference", [0, 15])
+def test_distances_of_points_with_memory_rarely_follow_a_trend(phi, fresh, reference):
+    rng = np.random.default_rng(7)
+    points = memory(rng, (240, 16, 200), phi) + fresh * rng.normal(size=(240, 16, 200))
+    distances = np.linalg.norm(points - points[:, [reference]], axis=2)
+    for values in (distances, 1 - distances**2 / 500):
+        p = trend_test(np.arange(16), values, reference)
+        assert np.sum(p <= 0.01) <= 8  # of 240: more have a probability of .002 at 1 %
+        assert np.sum(p <= 0.01 / 24) <= 2
+
+
+@pytest.mark.parametrize("shape", ["linear rise", "exponential decay", "sigmoid"])
+def test_real_developments_are_told_from_memory(shape):
+    values = simulate(shape, 24, 0.01, 50)
+    assert np.mean(24 * trend_test(np.arange(24), values) <= 0.01) > 0.9
+
+
+def test_a_jump_is_told_from_memory():
+    rng = np.random.default_rng(0)
+    values = (np.arange(24) > 10) + 0.03 * rng.normal(size=(50, 24))
+    found = development(np.arange(24), values, n_tests=50)
+    assert found.changed.mean() > 0.9
+
+
+CURVES = {
+    "sigmoid": lambda u: 1 / (1 + np.exp(-(u - 0.42) / 0.07)),
+    "jump": lambda u: (u > 0.431).astype(float),
+    "square root": np.sqrt,
+    "exponential": lambda u: 1 - np.exp(-5 * u),
+    "overshoot": lambda u: 1 - np.exp(-4 * u) * np.cos(6 * u),
+    "line": lambda u: u,
+}
+
+
+@pytest.mark.parametrize("steps", [np.linspace(0, 16384, 20), log_steps(16)], ids=["even", "log"])
+@pytest.mark.parametrize("shape", CURVES)
+def test_intervals_hold_the_half_change_step_of_the_continuous_curve(shape, steps):
+    rng = np.random.default_rng(1)
+    fine = np.unique(np.append(np.linspace(0, steps[-1], 20_001), np.geomspace(0.1, steps[-1])))
+
+    def progress(at):
+        u = np.append(at, [0.0, steps[-1]]) / steps[-1]
+        found = CURVES[shape](u)
+        return (found[:-2] - found[-2]) / (found[-1] - found[-2])
+
+    truth = fine[np.argmax(progress(fine) >= 0.5)]
+    held = []
+    for noise in (0.01, 0.05):
+        floor = np.full(len(steps), 1.96 * np.sqrt(2) * noise)
+        for _ in range(60):
+            values = progress(steps) + noise * rng.normal(size=len(steps))
+            low, high = half_change_interval(steps, values, floor, rng)
+            held.append(low <= truth <= high)
+    assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / 120)
 
 
 def test_p_values_of_noise_are_uniform_with_many_ties():

@@ -85,10 +85,10 @@ def test_intervals_of_few_residuals_are_stretched_by_students_t(monkeypatch):
     stretch = implementation._stretch
     assert stretch(9, 9) == pytest.approx(np.sqrt(9 / 8) * 2.119905 / 1.959964, rel=1e-6)
     assert stretch(10**6, 10**6) == pytest.approx(1, abs=1e-5) and stretch(3, 30) > stretch(9, 9)
-    values = two_regimes(count=6, steps=EARLY, boundary=12, seed=2)
-    wide = regimes(EARLY, values)
+    values = two_regimes(ratio=20, count=6, seed=2)
+    wide = regimes(LATE, values)
     monkeypatch.setattr(implementation, "_stretch", lambda *counts: 1.0)
-    plain = regimes(EARLY, values)
+    plain = regimes(LATE, values)
     widths = [np.diff(np.log(each.noise_ratio_interval))[0] for each in (wide, plain)]
     before, after = (part.count - 4 for part in wide.regimes)
     assert widths[0] / widths[1] == pytest.approx(stretch(before, after))
@@ -111,7 +111,7 @@ def test_the_ratio_of_two_noises_is_in_the_stretched_interval_more_often():
 
 
 def test_one_series_gives_plain_numbers():
-    found = regimes(LATE, two_regimes()[:, 0])
+    found = regimes(LATE, two_regimes(ratio=20, seed=3)[:, 0])
     assert isinstance(found.noisy.noise, float) and found.trend.shape == (50,)
 
 
@@ -148,7 +148,8 @@ def test_a_jump_of_the_trend_is_no_noisy_regime(seed):
     rng = np.random.default_rng(seed)
     place = rng.uniform(0.2, 0.8) * EARLY[-1]
     fall = 1 / (1 + np.exp(np.clip((EARLY - place) / 20, -50, 50)))  # between two checkpoints
-    assert regimes(EARLY, fall + 0.003 * rng.normal(size=24)).boundary is None
+    found = regimes(EARLY, fall[:, None] + 0.003 * rng.normal(size=(24, 2)))
+    assert found.boundary is None
 
 
 def two_jumps(steps, seed, count=1, size=0.003):
@@ -161,8 +162,7 @@ def two_jumps(steps, seed, count=1, size=0.003):
 
 @pytest.mark.parametrize(
     ("steps", "seed", "count"),
-    [(steps, seed, 1) for steps in (EARLY, LATE) for seed in (0, 2, 3)]
-    + [(EARLY, 0, 6), (LATE, 0, 6)],
+    [(LATE, seed, 1) for seed in (0, 2, 3)] + [(EARLY, 0, 6), (LATE, 0, 6)],
 )
 def test_several_jumps_of_the_trend_are_no_noisy_regime(steps, seed, count):
     found = regimes(steps, two_jumps(steps, seed, count))
@@ -171,12 +171,12 @@ def test_several_jumps_of_the_trend_are_no_noisy_regime(steps, seed, count):
     assert found.reason == "several jumps of the trend look like noise"
 
 
-def test_noise_that_grows_is_found_beside_a_jump_of_each_curve():
+def test_noise_that_grows_is_seen_beside_a_jump_of_each_curve_but_not_dated():
     values = two_regimes(count=6, seed=1)
     values += np.arange(50)[:, None] < np.array([6, 12, 19, 30, 36, 43])
     found = regimes(LATE, values)
-    assert found.order == "smooth then noisy" and abs(found.boundary - LATE[25]) <= 30_000
-    assert found.p_jumps > 0.01
+    assert found.order == "gradual" and found.boundary is None
+    assert found.p_jumps > 0.01 and found.gradual_ratio > 3
 
 
 def test_jumps_are_taken_out_as_least_squares_says():
@@ -222,13 +222,13 @@ def test_series_without_noise_or_with_few_steps_are_not_judged():
     smooth = regimes(LATE, np.exp(-LATE / 1e5))
     assert smooth.boundary is None and "no noise" in smooth.reason and np.isnan(smooth.p_value)
     short = regimes(np.arange(9), np.random.default_rng(0).normal(size=9))
-    assert short.reason == "9 usable steps are too few to compare two noise levels (18 needed)"
+    assert short.reason == "9 usable steps are too few to compare two noise levels (30 needed)"
     empty = regimes(np.arange(20), np.full(20, np.nan))
     assert empty.boundary is None and empty.reason
 
 
 def test_the_boundary_does_not_see_shift_scale_or_the_unit_of_time():
-    values = two_regimes(seed=2)[:, 0]
+    values = two_regimes(ratio=20, seed=2)[:, 0]
     plain, moved = regimes(LATE, values), regimes(LATE / 10_000, 3 - 7 * values)
     assert moved.boundary * 10_000 == plain.boundary
     assert moved.p_value == plain.p_value
@@ -258,7 +258,7 @@ def test_layers_that_share_their_noise_count_once():
 
 
 def test_the_reference_is_left_out():
-    values = two_regimes(seed=0)[:, 0]
+    values = two_regimes(ratio=20, seed=3)[:, 0]
     values[-1] = 1e6
     found = regimes(LATE, values, reference_index=49)
     assert np.isnan(found.residuals[49]) and found.regimes[-1].stop == LATE[48]

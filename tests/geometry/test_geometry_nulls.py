@@ -1,10 +1,10 @@
-"""Random walks and shuffled increments against theory, literature and explicit simulation."""
+"""Random walks and shuffled directions against theory, literature and explicit simulation."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.stats import binom, ks_2samp
 
 from ontogeny.errors import ArgumentError
 from ontogeny.geometry import (
@@ -15,7 +15,8 @@ from ontogeny.geometry import (
     shuffled_increments_null,
     variance_rank,
 )
-from ontogeny.geometry.nulls import _walk_grams
+from ontogeny.geometry.nulls import _shuffled_grams, _walk_grams, gaussian_factor, path_grams
+from ontogeny.geometry.snapshots import increments_gram
 from ontogeny.geometry.spectra import centred, descending_eigenvalues
 
 HIGH = 16_384
@@ -91,20 +92,52 @@ def test_weak_drift_alone_lowers_r90_of_both_path_and_shuffled_path():
 
 def test_shuffled_draws_are_those_of_paths_shuffled_in_full():
     rng = np.random.default_rng(0)
-    steps = rng.normal(size=(12, 6)) + np.linspace(0, 3, 12)[:, None]
+    steps = rng.normal(size=(12, 6)) * np.geomspace(1, 4, 12)[:, None]
+    lengths = np.linalg.norm(steps, axis=1, keepdims=True)
     path = np.vstack([0 * steps[:1], steps.cumsum(axis=0)])
-    null = shuffled_increments_null(path, n=800, variance=0.97)
-    explicit = np.array(
-        [
-            variance_rank(np.vstack([0 * steps[:1], steps[rng.permutation(12)].cumsum(0)]), 0.97)
-            for _ in range(800)
-        ]
-    )
+    null = shuffled_increments_null(path, n=800, variance=0.95)
+
+    def shuffled():
+        turned = (steps / lengths)[rng.permutation(12)] * lengths  # lengths at their place
+        return variance_rank(np.vstack([0 * steps[:1], turned.cumsum(0)]), 0.95)
+
+    explicit = np.array([shuffled() for _ in range(800)])
     assert len(np.unique(explicit)) > 1
     for rank in np.unique(explicit):
         share = np.mean(explicit == rank)
         error = 5 * np.sqrt(2 * max(share * (1 - share), 1e-2) / 800)
         assert np.mean(null.draws == rank) == pytest.approx(share, abs=error)
+
+
+def walk_with_a_schedule(seed: int, steps: int = 32) -> np.ndarray:
+    """Gram matrix of a random walk whose steps grow over the first 30 % and then decay."""
+    at = np.linspace(0, 1, steps)
+    lengths = np.where(at < 0.3, 0.04 + at / 0.3, 0.5 + 0.5 * np.cos(np.pi * (at - 0.3) / 0.7))
+    factor = gaussian_factor(steps, HIGH, 1, np.random.default_rng(seed))
+    return path_grams(factor, lengths + 1e-3)[0]
+
+
+def test_walks_with_warm_up_and_decay_are_not_called_lower_than_random_order():
+    # permuting lengths together with directions called all of them lower
+    nulls = [shuffled_increments_null(gram=walk_with_a_schedule(i), n=99) for i in range(200)]
+    assert np.mean([null.p_lower < 0.05 for null in nulls]) <= 0.05
+
+
+def test_early_energy_of_walks_with_warm_up_and_decay_is_at_its_nominal_rate():
+    nulls = [early_energy_null(gram=walk_with_a_schedule(i), n=99) for i in range(200)]
+    low, high = binom.interval(0.999, 200, 0.05)
+    assert low <= sum(null.p_higher <= 0.05 for null in nulls) <= high
+
+
+def test_lengths_stay_at_their_place_and_still_steps_stay_still():
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(9, 40)) * np.arange(9)[::-1, None]
+    steps[3] = 0.0
+    path = np.vstack([0 * steps[:1], steps.cumsum(axis=0)])
+    (drawn,) = _shuffled_grams(gram(path), 20, 0)
+    squares = np.diagonal(increments_gram(drawn), axis1=1, axis2=2)
+    expected = np.broadcast_to((steps**2).sum(axis=1), squares.shape)
+    np.testing.assert_allclose(squares, expected, atol=1e-9 * expected.max())
 
 
 def test_order_that_confines_the_path_is_found_by_the_permutation_p_value():

@@ -198,7 +198,7 @@ def weights_node(layers, rng):
         value="variance_rank",
         bands=[
             Band("walk_low", "walk_high", "random walk"),
-            Band("shuffled_low", "shuffled_high", "shuffled increments"),
+            Band("shuffled_low", "shuffled_high", "directions in random order"),
         ],
     )
     section = Section(
@@ -288,6 +288,95 @@ def developing_tree(layers=6, steps=STEPS, seed=0):
     findings = [finding([550, 600], "Steps 550 and 600 hold identical weights.")]
     title = "Tiny EuroBERT on Python's documentation"
     return tree_of(nodes, steps, title, findings=findings)
+
+
+CONTROLS = ["turned 0", "turned 1", "turned 2"]
+
+
+def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
+    """A node with verdicts on its rows of the variable `of`, `change` from first to last.
+
+    With `controls` the values of control runs stand beside them: as much as the run where nothing
+    is `beyond`, else a tenth.
+    """
+    rng = np.random.default_rng(seed)
+    data = node.drop_vars("developed")
+    count, changed = data.sizes["row"], node["developed"].values
+    beyond = np.full(count, beyond and bool(controls)) & changed
+    learned = np.full(count, learned and bool(controls)) & changed
+    first, last = change
+    found = {
+        "first_value": np.full(count, float(first)),
+        "last_value": np.full(count, float(last)),
+        "p_uncorrected": data["p_value"].values / 10,
+        "row_quantity": np.full(count, of),
+        "noise_known": np.ones(count, bool),
+        "judgeable": np.ones(count, bool),
+        "changed": changed,
+        "can_learn": np.full(count, node.attrs["role"] == "track"),
+        "own_value": np.ones(count, bool),
+        "beyond": beyond | learned,
+        "learned": learned,
+        "developed": learned,
+    }
+    if controls:
+        found["p_control"] = np.where(found["beyond"], 0.01, 0.8)
+    data = data.assign({name: ("row", values) for name, values in found.items()})
+    if not controls:
+        return data
+    shape = (count, len(controls))
+    share = np.where(found["beyond"], 0.1, 1.0)[:, None] * (1 + rng.normal(0, 0.05, shape))
+    half = np.nan_to_num(node["half_step"].values, nan=200.0)[:, None]
+    half = half * (1 + rng.normal(0, 0.2, shape))
+    return data.assign(
+        control_first=(("row", "run"), np.full(shape, float(first))),
+        control_last=(("row", "run"), first + (last - first) * share),
+        control_half_step=(("row", "run"), half),
+    ).assign_coords(run=list(controls))
+
+
+def with_control_band(node, name, low, high):
+    """A node whose first figure has the band of its control runs."""
+    shape = node[name].dims, np.broadcast_to(low, node[name].shape)
+    top = node[name].dims, np.broadcast_to(high, node[name].shape)
+    data = node.assign({f"{name}_control_low": shape, f"{name}_control_high": top})
+    figures = json.loads(data.attrs["figures"])
+    band = Band(f"{name}_control_low", f"{name}_control_high", "control runs (turned)")
+    figures[0]["bands"] = [*figures[0].get("bands", []), vars(band)]
+    return data.assign_attrs(figures=json.dumps(figures))
+
+
+def controlled_tree(layers=6, steps=STEPS, seed=0, learned=True, controls=CONTROLS):
+    """A run with control runs: one that learned its loss, or one that moved as far for nothing."""
+    rng = np.random.default_rng(seed)
+    names = layer_names(layers)
+    loss = loss_node(steps, rng)
+    if not learned:
+        risen = 8.34 + 0.05 * (8.3 - loss["loss"])
+        loss = loss.assign({name: loss[name] * 0 + risen for name in ("loss_low", "loss_high")})
+        loss["loss"] = loss["loss"] * 0 + risen
+        loss.attrs["statements"] = json.dumps(["The loss rose."])
+    verdicts = {"learned": learned, "beyond": learned, "seed": seed, "controls": controls}
+    loss = judged_rows(loss, "loss", (8.34, 5.02 if learned else 8.53), **verdicts)
+    verdicts |= {"learned": False}
+    concepts = concepts_node(steps, names, "ica", rng)
+    concepts = judged_rows(concepts, "distance_to_last", (21.0, 3.0), **verdicts)
+    concepts = concepts.assign(own_value=("row", np.zeros(layers, bool)))
+    entropy = entropy_node(steps, names, 4, rng)
+    entropy = judged_rows(entropy, "mean", (4.2, 2.9), **verdicts)
+    if controls:
+        loss = with_control_band(loss, "loss", 8.2, 8.7)
+        entropy_mean = entropy["mean"].values
+        entropy = with_control_band(entropy, "mean", entropy_mean + 0.2, entropy_mean + 0.5)
+    nodes = {
+        "loss": loss,
+        "concepts-ica": concepts,
+        "attention-entropy": entropy,
+        "displacement": moving_node(steps, names, rng),
+    }
+    listed = [{"name": n, "kind": "turned", "random_state": i, "steps": [int(s) for s in steps]}
+              for i, n in enumerate(controls)]  # fmt: skip
+    return tree_of(nodes, steps, "A run with controls", controls=listed)
 
 
 def still_tree(layers=4, steps=STEPS, seed=0):

@@ -84,7 +84,7 @@ def test_counts_add_up():
     counts = Inputs.from_tokens(ROWS, special_ids=[5, 9]).counts
     assert counts == {
         "texts": 3, "tokens": 7, "ordinary": 5, "special": 2, "padding": 5,
-        "truncated": 0, "dropped": 0,
+        "truncated": 0, "dropped": 0, "duplicates": 0, "documents": 0, "units": 3,
     }  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def test_few_pairs_carry_no_verdict(tmp_path):
     single = og.observables.Projection(k=2, pairs=1, batch_size=4)
     data, said = said_of(single, STEPS, tmp_path)
     assert "no 95 % interval" in said and "95 %):" not in said and "of one pair is" in said
-    assert not data.distinct.any() and not data.developed.any()
+    assert not data.distinct.any() and not data.changed.any()
 
 
 def test_enough_pairs_carry_one_and_say_that_they_share_texts(tmp_path):

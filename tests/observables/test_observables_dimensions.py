@@ -266,6 +266,36 @@ def test_without_a_boundary_the_checkpoints_are_halved_and_it_is_said():
     assert "boundary was found in 1 of 2 layers; the others are cut in halves" in said
 
 
+def test_checkpoints_of_one_dimension_neither_fall_nor_rise_whatever_their_average_does():
+    rng = np.random.default_rng(0)
+    plane = rng.normal(size=(20, 3, 40))
+    plane[10:] = plane[10] + 0.02 * rng.normal(size=(10, 3, 40))  # the late ones agree
+    spaces = np.linalg.qr(rng.normal(size=(20, 24, 3)))[0]
+    spaces[10:] = spaces[10]
+    reading = dictionaries(count=20)
+    reading.data = xr.Dataset(
+        {"dictionary": (("step", "feature", "concept"), spaces @ plane)},
+        coords={"step": 1000 * np.arange(20)},
+    )
+    found = observed(reading)
+    assert float(found.early.item()) > 2 * float(found.late.item())  # of averaged dictionaries
+    assert float(found.p_change) > 0.05
+    observable = IntrinsicDimension("x", averages=("aligned",), methods=("likelihood",))
+    node = observable.summarise(found.expand_dims(layer=["a"]), {})
+    assert "falls in 0 of 1 layers and rises in 0" in node.attrs["statements"]
+    few = observed(reading, windows=((0, 2000), (10_000, 19_000)))
+    node = observable.summarise(few.expand_dims(layer=["a"]), {})
+    assert "cannot be judged in 1 layers" in node.attrs["statements"]
+
+
+def test_orthogonal_concepts_have_no_verdict():
+    reading = dictionaries(count=20)
+    spectra = np.abs(np.random.default_rng(0).normal(size=(20, 16))) + 0.1
+    reading.data.dictionary.values[:] = np.eye(24, 16) * spectra[:, None]
+    found = observed(reading)
+    assert np.isnan(found.p_change) and np.isfinite(found.early.item())
+
+
 def test_one_checkpoint_without_a_dimension_does_not_take_the_layer_with_it():
     reading = dictionaries(count=20)
     reading.data.dictionary.values[3] = np.eye(24, 16)  # all neighbours equally far
@@ -282,5 +312,6 @@ def test_a_single_finished_step_is_refused_by_name():
 def test_standard_errors_are_named_so():
     names = IntrinsicDimension("concepts-ica").names()
     error = named(xr.Dataset({"early_stderr": 0.1}), names).early_stderr
-    assert error.attrs == {"long_name": "early window, standard error", "units": "dimensions"}
+    said = "early window, averaged dictionaries, standard error"
+    assert error.attrs == {"long_name": said, "units": "dimensions"}
     assert not any(name.endswith("_sd") for name in names)

@@ -54,4 +54,4 @@ def test_its_verdict_is_not_given_to_noise(example, tmp_path):
     study = og.Study(
         og.Trajectory.from_models(jittering()), tiny_inputs(40), [example[1](LAYERS)], device="cpu"
     )
-    assert not study.run(tmp_path / "study")["neighbour-cosine"].developed.any()
+    assert not study.run(tmp_path / "study")["neighbour-cosine"].changed.any()

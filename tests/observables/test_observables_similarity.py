@@ -40,12 +40,12 @@ def test_tokens_out_of_order_are_far_below_and_a_rotation_changes_nothing(tmp_pa
     cka = data.sel(measure="cka")
     np.testing.assert_allclose(cka.similarity, 1.0, atol=1e-4)
     assert (cka.similarity_shuffled_high < 0.5).all()
-    assert not data.developed.any()
+    assert not data.changed.any()
 
 
 def test_jitter_is_no_development(tmp_path):
     _, data = studied(jittering(), tmp_path / "s")
-    assert not data.developed.any() and data.noise_known.all()
+    assert not data.changed.any() and data.noise_known.all()
 
 
 @pytest.mark.parametrize("measures", [(), ("cka", "cka"), ("rsa",)])

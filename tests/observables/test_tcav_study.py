@@ -23,7 +23,7 @@ STEPS = (0, 10, 40, 50)
 LAYERS = "model.layers.*.mlp"
 
 
-def labelled(kind, texts=90, seed=0):
+def labelled(kind, texts=90, seed=5):
     """Texts whose label is whether a certain token stands in them, or a coin."""
     plain = tiny_inputs(texts, seed)
     rng = np.random.default_rng(seed)
@@ -35,6 +35,8 @@ def labelled(kind, texts=90, seed=0):
             row[row == 7] = 8
             if label:
                 row[: len(row) - 1] = 7
+                while any(other is not row and np.array_equal(other, row) for other in rows):
+                    row[-1] = 4 + (row[-1] - 3) % 36  # texts that repeat would be one unit
     return og.Inputs.from_tokens(rows, mask_token_id=1, labels=labels)
 
 

@@ -92,7 +92,7 @@ def test_noise_around_one_model_develops_nothing(tmp_path):
         for step in STEPS
     }
     data = node(models, tmp_path)
-    assert not data.developed.any()
+    assert not data.changed.any()
     assert np.isnan(data.order.sel(matrix="S")).all()
 
 

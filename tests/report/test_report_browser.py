@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from helpers import report_examples as examples
 from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
@@ -313,8 +314,68 @@ def test_figures_out_of_sight_are_drawn_when_the_browser_is_idle(visit):
 
 def test_no_development_is_said_plainly(visit):
     page = visit("still", examples.still_tree)
-    assert page.inner_text("#verdict h2") == "No development"
-    assert page.get_attribute("#verdict", "data-developed") == "0"
+    assert page.inner_text("#verdict h2") == "No change above chance and noise"
+    assert page.get_attribute("#verdict", "data-changed") == "0"
+
+
+def test_a_run_with_controls_says_and_shows_what_they_did(visit):
+    page = visit("controlled", examples.controlled_tree)
+    assert page.inner_text("#verdict h2").startswith("Loss on held-out text was learned; 10 of 12")
+    assert page.get_attribute("#verdict .lead", "data-direction") == "falls"
+    row = page.locator("svg.chart-wide .row").first
+    assert row.locator(".control-dot").count() == 3
+    assert "half-change step of controls" in row.locator("a").get_attribute("aria-label")
+    row.locator(".name").hover()
+    words = page.inner_text("#tooltip")
+    assert "learned" in words and "8.34 → 5.02 nats/token, falls" in words
+    assert "mean of 3 control runs 8.34 → 8.00" in words
+    draw_all(page)
+    (control,) = traces(page, "loss/loss", "control")
+    assert control["meta"]["label"] == "control runs (turned)"
+    hover(page, "loss/loss", 0.5, 0.5)
+    assert "control runs (turned): 8.200 to 8.700" in page.inner_text("#tooltip")
+
+
+def overshooting():
+    """A run whose attention entropy first goes the other way, and then further than it ends."""
+    tree = examples.controlled_tree()
+    data = tree["attention-entropy"].to_dataset()
+    data["progress"][:, 8], data["progress"][:, 15] = -0.12, 1.25
+    tree["attention-entropy"] = xr.DataTree(data)
+    return tree
+
+
+def test_overshoot_is_said_with_its_direction(visit):
+    page = visit("overshooting", overshooting)
+    row = page.locator("svg.chart-wide .row", has_text="attention entropy").first
+    box = row.locator(".hit").bounding_box()
+    scale = StepScale(tuple(examples.STEPS))
+    left, width, low, high = page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).charts.wide.plot"
+    )
+    shown = page.evaluate("document.querySelector('svg.chart-wide').viewBox.baseVal.width")
+    for place, words in (
+        (8, "12 % beyond its first value, in the other direction"),
+        (15, "25 % beyond its last value"),
+    ):
+        at = scale.positions([examples.STEPS[place]])[0]
+        x = (left + width * (at - low) / (high - low)) / shown * box["width"]
+        page.mouse.move(box["x"] + x, box["y"] + 4)
+        assert words in page.inner_text("#tooltip")
+
+
+def test_files_of_the_page_hold_the_same_rows_as_those_of_the_command(visit, tmp_path):
+    page = visit("controlled", examples.controlled_tree)
+    with page.expect_download() as waited:
+        page.click("[data-chart] button[data-action=csv]")
+    lines = list(csv.reader(io.StringIO(Path(waited.value.path()).read_text())))
+    report.write_figures(examples.controlled_tree(), tmp_path, formats=[])
+    expected = list(csv.reader(io.StringIO((tmp_path / "chart.csv").read_text())))
+    assert lines[0] == expected[0] and len(lines) == len(expected)
+    names = ("verdict", "direction", "units", "controls", "control_half_step")
+    for name in names:
+        i = lines[0].index(name)
+        assert [line[i] for line in lines] == [line[i] for line in expected]
 
 
 def test_phone_has_a_menu_and_no_sideways_scroll(visit):

@@ -17,7 +17,7 @@ from ontogeny.report.canvas import NARROW, WIDE
 from ontogeny.report.chart import draw_chart
 from ontogeny.report.colours import LEVELS
 from ontogeny.report.content import read_content
-from ontogeny.report.rows import MAX_ROWS, arrange
+from ontogeny.report.groups import MAX_ROWS, arrange
 from ontogeny.report.scales import StepScale
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -76,9 +76,9 @@ def test_rows_are_ordered_by_half_way_step_within_their_groups(layout):
     content, _, root = drawn(examples.developing_tree(), layout)
     shown = [content.rows[int(g.get("data-row"))] for g in chart_rows(root)]
     assert len(shown) == len(content.rows)
-    kinds = ["motion" if r.role == "motion" else r.developed for r in shown]
+    kinds = ["motion" if r.role == "motion" else r.changed for r in shown]
     assert kinds == sorted(kinds, key=[True, False, "motion"].index)
-    halves = [row.half_step for row in shown if row.developed and row.role != "motion"]
+    halves = [row.half_step for row in shown if row.changed and row.role != "motion"]
     assert halves == sorted(halves) and len(halves) == 17
 
 

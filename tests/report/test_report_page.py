@@ -1,4 +1,4 @@
-"""The page as a file: self-contained, safe, complete, and honest about what developed."""
+"""The page as a file: self-contained, safe, complete, and honest about what changed."""
 
 import base64
 import hashlib
@@ -7,61 +7,19 @@ import math
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
+from helpers.report_page import Page
 from ontogeny import report
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Curves, Section, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.labels import with_short_layers
 from ontogeny.report.page import render_page
-
-
-class Page(HTMLParser):
-    """Tags, attributes and scripts of a page as a browser's parser meets them."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.scripts, self.text, self._script = [], [], [], None
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag == "script":
-            self._script = dict(attrs)
-            self.scripts.append([self._script, ""])
-
-    def handle_endtag(self, tag):
-        if tag == "script":
-            self._script = None
-
-    def handle_data(self, data):
-        if self._script is not None:
-            self.scripts[-1][1] += data
-        else:
-            self.text.append(data)
-
-    def all(self, tag):
-        return [attrs for name, attrs in self.tags if name == tag]
-
-    def one(self, **wanted):
-        found = [a for _, a in self.tags if all(a.get(k) == v for k, v in wanted.items())]
-        assert len(found) == 1, found
-        return found[0]
-
-    @property
-    def data(self):
-        return json.loads(next(t for a, t in self.scripts if a.get("id") == "data"))
-
-    @property
-    def words(self):
-        return " ".join(" ".join(self.text).split())  # also joins at no-break spaces
 
 
 def page_of(tree, **options):
@@ -153,18 +111,23 @@ def test_selection_of_a_figure_is_made_before_drawing():
 
 
 @pytest.mark.parametrize(
-    ("tree", "heading", "developed"),
+    ("tree", "heading", "changed"),
     [
-        (examples.developing_tree(), "17 of 19 quantities developed", 17),
-        (examples.still_tree(), "No development", 0),
-        (examples.developing_tree(steps=[0, 1, 10, 100]), "Too few steps to tell", 17),
-        (examples.plain_tree(), "No development was tested", 0),
+        (examples.developing_tree(), "17 of 19 quantities changed; no control was run", 17),
+        (examples.still_tree(), "No change above chance and noise", 0),
+        (
+            examples.developing_tree(steps=[0, 1, 10, 100]),
+            "Too few checkpoints to judge 19 rows",
+            0,
+        ),
+        (examples.plain_tree(), "Nothing was tested", 0),
     ],
 )
-def test_verdict_says_what_developed(tree, heading, developed):
+def test_verdict_of_an_earlier_version_says_what_changed(tree, heading, changed):
     text = render_page(read_content(tree))
     page = Page(text)
-    assert page.one(id="verdict")["data-developed"] == str(developed)
+    assert page.one(id="verdict")["data-changed"] == str(changed)
+    assert page.one(id="verdict")["data-learned"] == page.one(id="verdict")["data-beyond"] == "0"
     assert f"<h2>{heading}</h2>" in text
 
 
@@ -172,14 +135,14 @@ def test_motion_of_the_weights_never_counts_in_the_verdict():
     tree = examples.still_tree()
     assert bool(tree["displacement"]["developed"].all())
     page = page_of(tree)
-    assert page.one(id="verdict")["data-developed"] == "0"
-    assert "says nothing about function by itself" in page.words
+    assert page.one(id="verdict")["data-changed"] == "0"
+    assert "Moving weights need not change what the model does" in page.words
 
 
 def test_sentences_carry_their_uncertainty():
-    words = page_of(examples.developing_tree()).words
-    assert "layer 1’s attention entropy, by step 72 (62–85)" in words
-    assert "After step 840 they all move less than their noise floor." in words
+    words = page_of(examples.controlled_tree()).words
+    assert "the attention entropy of layer 1 was half-way by step 72 (62–85)" in words
+    assert "After step 840 any further change is too small to measure." in words
 
 
 def test_statements_findings_and_notes_of_the_result_are_in_the_page():

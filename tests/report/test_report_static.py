@@ -1,5 +1,6 @@
 """Figures for papers: drawn from the same tables as the page, the same bytes each time."""
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.patches import Circle
 
 from helpers import report_examples as examples
 from helpers.paths import environment
@@ -260,3 +262,22 @@ def test_the_command_names_the_formats_it_knows_before_it_opens_anything(tmp_pat
         main(["report", str(tmp_path), "--figures", str(tmp_path / "f"), "--formats", "pdf,jpeg"])
     assert stop.value.code == 1
     assert "'pdf', 'svg', 'png'; got 'jpeg'" in capsys.readouterr().err
+
+
+def test_control_runs_and_lines_are_told_apart_in_pictures(tmp_path):
+    tree = examples.controlled_tree()
+    node = tree["loss"].to_dataset().assign(blind=8.3, words=6.3)
+    figures = json.loads(node.attrs["figures"])
+    figures[0]["bands"] += [
+        {"lower": name, "upper": name, "label": label}
+        for name, label in (("blind", "blind guess"), ("words", "word frequencies"))
+    ]
+    tree["loss"] = xr.DataTree(node.assign_attrs(figures=json.dumps(figures)))
+    report.write_figures(tree, tmp_path, formats=["svg"])
+    words = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "loss-loss.svg").read_text())
+    assert {"control runs (turned)", "blind guess", "word frequencies"} <= set(words)
+    rows = read_content(tree).rows
+    marks = sum(len(row.controls) for row in rows if row.changed)
+    (drawing,) = draw_chart_figure(read_content(tree)).axes
+    open_dots = [p for p in drawing.patches if isinstance(p, Circle) and p.get_linewidth() > 0]
+    assert len(open_dots) == marks + 2  # and two in the legend

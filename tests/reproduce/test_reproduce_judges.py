@@ -368,6 +368,17 @@ def test_a_rank_that_grows_with_depth_is_lower_in_shallower_models(shallow, deep
     assert verdict_on("depth", scaled(depths)).holds is grows
 
 
+@pytest.mark.parametrize(
+    ("rank", "walk", "holds"),
+    [(3.0, 6.0, True), (3.0, 5.0, None), (2.0, 5.0, False), (np.nan, 6.0, None), (7.0, 7.0, False)],
+)
+def test_ranks_of_three_to_five_show_nothing_where_random_walks_have_them(rank, walk, holds):
+    run = ranks([3.0] * 11)
+    run["variance_rank"] = ("block", np.full(16, rank))
+    run["walk_low"] = run["walk_high"] = ("block", np.full(16, walk))
+    assert judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[0].holds is holds
+
+
 @pytest.mark.parametrize(("below", "holds"), [(0, False), (1, False), (3, None), (16, True)])
 def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds):
     run = ranks([3.0] * 11)

@@ -216,3 +216,29 @@ def test_a_preparation_that_reads_every_step_keeps_to_one_revision(
         tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=1)
     assert tree.attrs["problems"] == "[]" and max(counts) == 1
     assert _snapshots(tmp_path) == []
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+def test_controls_of_a_suite_keep_to_the_bound(hub, tmp_path, monkeypatch, workers):
+    suite, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
+
+    def watching(*arguments):
+        held.append(len(_snapshots(tmp_path / "cache")))
+        return read(*arguments)
+
+    monkeypatch.setattr(capture, "read", watching)
+    chosen = og.Study(
+        suite.trajectory.select(steps=STEPS[:6]),
+        suite.inputs,
+        [og.observables.Loss()],
+        device="cpu",
+        controls=1,
+        control_steps=6,
+        noise=0,
+    )
+    with ThreadPoolExecutor(workers or 1) as pool:
+        tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=workers + 2)
+    assert tree.attrs["problems"] == "[]" and max(held) <= workers + 2
+    assert _snapshots(tmp_path / "cache") == []
+    free = chosen.run(tmp_path / "free")
+    xr.testing.assert_identical(tree["loss"].to_dataset(), free["loss"].to_dataset())

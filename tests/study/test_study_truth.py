@@ -16,7 +16,7 @@ def _rows(tree):
     rows = {}
     for name, node in tree.children.items():
         assert "failed" not in node.attrs, (name, node.attrs["failed"])
-        for label, developed in zip(node.row.values, node.developed.values, strict=True):
+        for label, developed in zip(node.row.values, node.changed.values, strict=True):
             rows[str(label)] = (node.attrs["role"], bool(developed))
     return rows
 
@@ -43,7 +43,7 @@ def test_jitter_and_rotation_are_no_development(tmp_path, plant):
     tree = _study(plant(MANY), tmp_path / "s")
     rows = _rows(tree)
     assert not [label for label, (role, dev) in rows.items() if dev and role != "motion"]
-    assert "no change above the noise floor" in json.loads(tree["concepts-ica"].statements)[0]
+    assert "no change above noise and chance" in json.loads(tree["concepts-ica"].statements)[0]
 
 
 def test_rotation_moves_the_raw_distance_but_not_the_aligned_one(tmp_path):

@@ -33,6 +33,28 @@ def test_where_nothing_happens_all_steps_are_equal_and_noise_is_of_the_stated_si
     assert apart / noisy.std() == pytest.approx(0.1, rel=0.05)
 
 
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
+def test_noise_with_memory_is_stationary_and_remembers_as_planted(memory):
+    run = tasks.planted("memory", n=2000, noise=0.1, memory=memory)
+    clean = tasks.planted("nothing", n=2000, noise=0.0).activations[:, 0]
+    noise = (run.activations[:, 0] - clean).reshape(len(clean), -1).astype(float)
+    spread = noise.std(axis=1) / clean[0].std()
+    np.testing.assert_allclose(spread, 0.1, rtol=0.05)
+    for apart in (1, 3):
+        found = np.mean(noise[apart:] * noise[:-apart]) / np.mean(noise**2)
+        assert found == pytest.approx(memory**apart, abs=0.02)
+    assert not run.develops
+
+
+def test_the_walk_takes_independent_steps_of_the_stated_size():
+    run = tasks.planted("walk", n=2000, noise=0.1)
+    clean = tasks.planted("nothing", n=2000, noise=0.0).activations[0, 0]
+    steps = np.diff(run.activations[:, 0].astype(float), axis=0).reshape(15, -1)
+    np.testing.assert_allclose(steps.std(axis=1) / clean.std(), 0.1, rtol=0.05)
+    assert np.abs(np.corrcoef(steps) - np.eye(15)).max() < 0.05
+    assert not run.develops
+
+
 @pytest.mark.parametrize("kind", ["basis", "rotation"])
 def test_a_change_of_basis_keeps_all_inner_products(kind):
     run = tasks.planted(kind, noise=0.0, n=60)
@@ -66,13 +88,13 @@ def test_regimes_approach_smoothly_and_then_only_fluctuate():
     assert late.std() / late.mean() < 0.05
 
 
-@pytest.mark.parametrize("kind", ["noise", "rotation", "drift"])
+@pytest.mark.parametrize("kind", ["noise", "memory", "walk", "rotation", "drift"])
 def test_concepts_and_activations_are_called_developed_where_they_are(kind, tmp_path):
     run = tasks.planted(kind, random_state=5)
     observables = [Concepts("svd", n_concepts=6, layers="layers.*"), ActivationDecay("layers.*")]
     result = og.Study(run.trajectory, run.inputs, observables=observables).run(tmp_path / "study")
     for node in ("concepts-svd", "activation-decay"):
-        assert result[node].developed.values.tolist() == [run.develops] * 2
+        assert result[node].changed.values.tolist() == [run.develops] * 2
 
 
 @pytest.mark.parametrize(
@@ -85,6 +107,7 @@ def test_concepts_and_activations_are_called_developed_where_they_are(kind, tmp_
         ({"kind": "noise", "steps": [0, 1, 2, 3, 3, 4]}, "increasing"),
         ({"kind": "noise", "r": 40}, "r must lie"),
         ({"kind": "noise", "noise": 1.5}, "noise"),
+        ({"kind": "memory", "memory": 1.0}, "memory must lie"),
     ],
 )
 def test_impossible_runs_are_refused(options, words):

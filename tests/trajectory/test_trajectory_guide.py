@@ -14,4 +14,4 @@ def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     exec("\n".join(blocks), {"__name__": "guide"})
     printed = capsys.readouterr().out.splitlines()
     promised = re.findall(r"print\(.*\)  # (.*)", "\n".join(blocks))
-    assert len(promised) == 2 and set(promised) <= set(printed)
+    assert len(promised) == 3 and set(promised) <= set(printed)

@@ -12,6 +12,7 @@ from ..concepts import CAV
 from ..concepts.directions import Fits
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs, class_counts, stratified_split
+from ..units import Units
 
 GRANULARITIES = ("mean", "last", "cls")
 
@@ -27,13 +28,16 @@ class LabelledRows:
     positive
         (n,) whether it has the larger of the two labels.
     train, test
-        Rows that find the direction, and those held out.
+        Rows that find the direction, and those held out; no unit is in both.
+    groups
+        (n,) the unit of each row, see `Inputs.groups`; None where every row is one of its own.
     """
 
     text: np.ndarray
     positive: np.ndarray
     train: np.ndarray
     test: np.ndarray
+    groups: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -44,7 +48,7 @@ class LabelledRows:
         Raises
         ------
         ArgumentError
-            If the inputs have no labels or not two classes, or a class has a single text.
+            If the inputs have no labels or not two classes, or a class has a single text or unit.
         """
         check_choice("tokens", tokens, GRANULARITIES)
         if inputs.labels is None:
@@ -58,8 +62,9 @@ class LabelledRows:
             raise ArgumentError(
                 f"labels must hold two classes; the texts of each class are {counts}."
             )
-        train, test = stratified_split(labels, fraction, random_state)
-        return cls(text, labels == max(counts), train, test)
+        groups = inputs.groups[text]
+        train, test = stratified_split(labels, fraction, random_state, groups)
+        return cls(text, labels == max(counts), train, test, groups)
 
     @property
     def truth(self) -> np.ndarray:
@@ -69,7 +74,11 @@ class LabelledRows:
     @property
     def held_weights(self) -> np.ndarray:
         """(n_test,) weights of the held-out rows in balanced accuracy: each class counts half."""
-        return np.where(self.truth, 0.5 / self.truth.sum(), 0.5 / (~self.truth).sum())
+        return balanced_weights(self.truth)
+
+    def units(self, rows: np.ndarray) -> Units:
+        """Return the units of some of the rows."""
+        return Units(rows if self.groups is None else self.groups[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +147,31 @@ def fit_direction(
         )
     found, positive = values[rows.train], rows.positive[rows.train].astype(int)
     cav = cav.fit(found, positive)
-    random = cav.permuted(found, positive, n_random, random_state)
-    held, weights = values[rows.test], rows.held_weights
+    groups = rows.units(rows.train).of_row
+    random = cav.permuted(found, positive, n_random, random_state, groups)
+    held = values[rows.test]
     right = cav.predict(held).astype(bool) == rows.truth
     rng = np.random.default_rng([random_state, 1])
-    order = np.stack([rng.permutation(len(held)) for _ in range(n_random)])
-    agrees = random.decide(held) == rows.truth[order]
+    order = np.stack(list(rows.units(rows.test).shuffles(rows.truth, rng, n_random)))
+    shuffled = rows.truth[order]
+    agrees = random.decide(held) == shuffled
     return ConceptDirection(
         cav,
         random,
-        cav.resampled(found, positive, n_refits, random_state),
+        cav.resampled(found, positive, n_refits, random_state, groups),
         right,
-        float(right @ weights),
-        (agrees * weights[order]).sum(1),
+        float(right @ rows.held_weights),
+        (agrees * balanced_weights(shuffled)).sum(1),
     )
+
+
+def balanced_weights(truth: np.ndarray) -> np.ndarray:
+    """Return weights (..., n) by which rows with and without the concept count half each.
+
+    Examples
+    --------
+    >>> balanced_weights(np.array([True, False, False])).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    positive = truth.sum(-1, keepdims=True)
+    return np.where(truth, 0.5 / positive, 0.5 / (truth.shape[-1] - positive))

@@ -71,6 +71,8 @@ class LossCollector:
         self._sums = np.zeros(len(inputs))
         self._name = type(model).__name__
         self._logits = LogitRows.of(model)
+        self._objective = "masked" if self._shift == 0 else "causal"
+        self._vocabulary = 0
 
     def start(self, batch: Batch) -> set[str] | None:
         """Find the batch's predicted tokens and the rows that predict them."""
@@ -92,6 +94,7 @@ class LossCollector:
         logits = self._logits.take(output)
         if logits is None:
             return
+        self._vocabulary = logits.shape[-1]
         losses = _losses(logits, self._target.to(logits.device))
         self._sums += np.bincount(
             self._batch.rows[self._row], weights=losses, minlength=len(self._sums)
@@ -100,7 +103,8 @@ class LossCollector:
     def result(self) -> xr.Dataset:
         """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.
 
-        A text without a predicted token has a loss of NaN and no tokens.
+        A text without a predicted token has a loss of NaN and no tokens. Attributes hold the
+        ``objective`` and ``vocabulary``, the number of tokens that the model gives a probability.
 
         Raises
         ------
@@ -119,6 +123,7 @@ class LossCollector:
         return xr.Dataset(
             {"loss": ("text", loss, {"units": "nats per token"}), "tokens": ("text", tokens)},
             coords={"text": np.arange(len(tokens))},
+            attrs={"objective": self._objective, "vocabulary": self._vocabulary},
         )
 
 

@@ -18,8 +18,10 @@ from ..dynamics.multiple import holm
 from ..errors import ArgumentError, check_choice, check_whole
 from ..inputs import Inputs, stratified_split
 from ..needs import Activations
+from ..units import Units
 from .concept_directions import GRANULARITIES
 from .directional import directional_derivatives
+from .random_documents import document_draws
 from .reading import read
 from .settings import ReadingSettings
 from .targets import Target
@@ -55,6 +57,10 @@ def tcav_against_random(
     share the concept's texts, so that both find far too much (numbers in the guide). The
     permutation test ranks the concept's mean derivative in the first run among those of the
     random concepts, and keeps its level.
+
+    Where texts come from documents (`Inputs.groups`), the concept's texts are split by document,
+    and every draw has as many documents as the concept with as many texts of each: random concepts
+    that mixed all documents would vary less than the concept does.
 
     Parameters
     ----------
@@ -114,13 +120,14 @@ def tcav_against_random(
                 "concept must hold at least two texts, to find a direction and to be scored; got "
                 f"{len(concept)}. Give other texts to score as examples."
             )
-        found_on, held_out = stratified_split(np.zeros(len(concept), int), fraction, random_state)
+        same = np.zeros(len(concept), int)
+        found_on, held_out = stratified_split(same, fraction, random_state, concept.groups)
         concept, examples = concept.subset(found_on), concept.subset(held_out)
     settings = settings or ReadingSettings()
     need = Activations(layers if isinstance(layers, str) else tuple(layers), None, tokens, None)
     with_concept, pool = (read(model, [need], {"x": i}, settings)[need] for i in (concept, random))
-    texts, others = (len(next(iter(rows.values()))) for rows in (with_concept, pool))
-    drawn = RandomConcepts.of(texts, others, n_runs, size, random_state)
+    units = (Units(i.groups[i.sample(tokens).text]) for i in (concept, random))
+    drawn = RandomConcepts.of_units(*units, n_runs, size, random_state)
     cav = CAV() if cav is None else cav
     directions = {
         path: drawn.directions(np.asarray(A), np.asarray(pool[path]), cav, n_runs).T
@@ -178,6 +185,29 @@ class RandomConcepts:
             raise ArgumentError(f"size must be at most {texts}, the concept's texts; got {size}.")
         rng = np.random.default_rng([random_state, 1])
         return cls(np.sort(rng.permutation(texts)[:size]), draws)
+
+    @classmethod
+    def of_units(
+        cls,
+        concept: Units,
+        pool: Units,
+        n_runs: int,
+        size: int | None = None,
+        random_state: int = 0,
+    ) -> RandomConcepts:
+        """Draw for texts of documents: each draw has as many documents as the concept.
+
+        Where every text is a unit of its own, this is `of`.
+
+        Raises
+        ------
+        ArgumentError
+            As `of`, and if the pool's texts are all of one document.
+        """
+        if concept.distinct and pool.distinct:
+            return cls.of(len(concept.of_row), len(pool.of_row), n_runs, size, random_state)
+        n_runs = check_whole("n_runs", n_runs, minimum=2)
+        return cls(*document_draws(concept, pool, n_runs, size, random_state))
 
     def directions(
         self, A: np.ndarray, pool: np.ndarray, cav: CAV, concept_runs: int = 1

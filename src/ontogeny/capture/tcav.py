@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.stats import binomtest
 from sklearn.base import clone
 from torch import nn
 
 from ..concepts import CAV
 from ..dynamics import permutation_test
+from ..dynamics.shares import wilson_interval
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
 from ..needs import Activations
+from ..units import Units
 from .concept_directions import ConceptDirection, LabelledRows, fit_direction
 from .directional import directional_derivatives
 from .reading import read
@@ -51,6 +52,9 @@ def tcav(
     share directions and most random directions then score near 0 or 1. For the same reason the
     score may show nothing at all: where more than 5 % of the random scores are 0 or 1, none is
     significant. The mean ``derivative`` does not saturate; it is tested in the same way.
+
+    Texts that repeat, or that share a document (`Inputs.groups`), are kept on one side of the
+    split, and labels are shuffled between documents, see `ontogeny.units.Units.shuffles`.
 
     Random concepts of other texts, as TCAV's authors make them: `tcav_against_random`.
 
@@ -157,16 +161,21 @@ def concept_scores(
     ``against_random_derivative(draw)`` of the random concepts.
     """
     check_choice("evaluate", evaluate, EVALUATED)
-    held = rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
+    held = evaluated(rows, evaluate)
     texts = inputs.subset(rows.text[held])
     stacked = {path: direction.stacked() for path, direction in directions.items()}
     data = directional_derivatives(
         model, texts, list(stacked), stacked, target, along=along, settings=settings
     )
     return {
-        path: _scores(data.derivative.sel(layer=path).values, direction)
+        path: _scores(data.derivative.sel(layer=path).values, direction, rows.units(held))
         for path, direction in directions.items()
     }
+
+
+def evaluated(rows: LabelledRows, evaluate: str) -> np.ndarray:
+    """Return the held-out rows that are counted: all, or those with the concept."""
+    return rows.test if evaluate == "all" else rows.test[rows.positive[rows.test]]
 
 
 def check_influence(path: str, scores: xr.Dataset) -> None:
@@ -178,17 +187,18 @@ def check_influence(path: str, scores: xr.Dataset) -> None:
         )
 
 
-def _scores(derivative: np.ndarray, found: ConceptDirection) -> xr.Dataset:
+def _scores(derivative: np.ndarray, found: ConceptDirection, units: Units) -> xr.Dataset:
     """Return scores from the derivatives (k, examples) along the stacked directions."""
     ends = np.cumsum([len(directions) for directions in found.kinds.values()])
     kinds = dict(zip(found.kinds, np.split(derivative, ends[:-1]), strict=True))
     own = kinds["direction"][0]
-    interval = binomtest(int((own > 0).sum()), len(own)).proportion_ci(method="wilson")
+    counted = units.effective_count(own > 0)
+    low, high = wilson_interval((own > 0).mean() * counted, counted)
     scores = xr.Dataset(
         {
             "score": (own > 0).mean(),
-            "score_low": interval.low,
-            "score_high": interval.high,
+            "score_low": low,
+            "score_high": high,
             "examples": len(own),
             "zeros": float((own == 0).mean()),
             "refit_score": ("refit", (kinds["refits"] > 0).mean(axis=1)),

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import Array, to_numpy
 from ..errors import ArgumentError, check_choice, check_number, check_whole
+from ..units import Units
 from .directions import Fits, adam, mean_differences
 from .logistic import RidgeLogistic
 
@@ -132,11 +133,30 @@ class CAV(ClassifierMixin, BaseEstimator):
         p = 1 / (1 + np.exp(-_plain(self.decision_function(X)).astype(np.float64)))
         return _give(np.column_stack([1 - p, p]), X)
 
-    def permuted(self, X: Array, y: Any, n_draws: int = 100, random_state: int = 0) -> Fits:
+    def permuted(
+        self, X: Array, y: Any, n_draws: int = 100, random_state: int = 0, groups: Any = None
+    ) -> Fits:
         """Return random-concept CAVs: fits to the same activations with the labels shuffled.
 
-        The shuffles depend on the labels and `random_state` only: they are the same at every layer
-        and checkpoint, so that tests over layers and steps can share them.
+        The shuffles depend on the labels, groups and `random_state` only: they are the same at
+        every layer and checkpoint, so that tests over layers and steps can share them.
+
+        Parameters
+        ----------
+        X, y
+            Activations (n, m) and two labels (n,).
+        n_draws
+            Shuffles.
+        random_state
+            Their seed.
+        groups
+            (n,) the document of each row, where rows of a document are not independent. Labels are
+            then shuffled as far as they are exchangeable, see `ontogeny.units.Units.shuffles`.
+
+        Raises
+        ------
+        ArgumentError
+            If `groups` has another length, or anything that `fit` refuses.
 
         Examples
         --------
@@ -145,29 +165,31 @@ class CAV(ClassifierMixin, BaseEstimator):
         (7, 3)
         """
         A, signs = clone(self)._validate(X, y)
-        rng = np.random.default_rng(random_state)
-        shuffled = np.stack(
-            [rng.permutation(signs) for _ in range(check_whole("n_draws", n_draws))]
-        )
-        return self._solve(A, shuffled, None)
+        rng, units = np.random.default_rng(random_state), _units(groups, len(A))
+        draws = units.shuffles(signs, rng, check_whole("n_draws", n_draws))
+        return self._solve(A, np.stack([signs[rows] for rows in draws]), None)
 
-    def resampled(self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0) -> Fits:
-        """Return refits to bootstrap resamples of the rows, drawn within each class."""
+    def resampled(
+        self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0, groups: Any = None
+    ) -> Fits:
+        """Return refits to bootstrap resamples of the rows, drawn within each class.
+
+        With `groups` (n,), whole groups are drawn: within each class where groups have one, and
+        otherwise from all of them.
+        """
         A, signs = clone(self)._validate(X, y)
-        rng = np.random.default_rng(random_state)
+        rng, units = np.random.default_rng(random_state), _units(groups, len(A))
         weights = np.zeros((check_whole("n_draws", n_draws), len(A)))
         for row in weights:
-            for sign in (-1, 1):
-                own = np.flatnonzero(signs == sign)
-                row[own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)))
+            row[:] = _bootstrap_weights(signs, units, rng)
         return self._solve(A, np.repeat(signs[None], n_draws, 0), weights)
 
     def bootstrap_cosine(
-        self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0
+        self, X: Array, y: Any, n_draws: int = 20, random_state: int = 0, groups: Any = None
     ) -> np.ndarray:
         """Return (n_draws,) cosines of refits to resampled rows with the fit to all rows.
 
-        Near 1 the direction is the data's; near 0 it is the sample's.
+        Near 1 the direction is the data's; near 0 it is the sample's. `groups` as in `resampled`.
 
         Examples
         --------
@@ -179,27 +201,34 @@ class CAV(ClassifierMixin, BaseEstimator):
         """
         A, signs = clone(self)._validate(X, y)
         whole = self._solve(A, signs[None], None).directions[0]
-        return self.resampled(X, y, n_draws, random_state).directions @ whole
+        return self.resampled(X, y, n_draws, random_state, groups).directions @ whole
 
     def cross_validated_accuracy(
-        self, X: Array, y: Any, folds: int = 5, random_state: int = 0
+        self, X: Array, y: Any, folds: int = 5, random_state: int = 0, groups: Any = None
     ) -> np.ndarray:
         """Return (folds,) accuracies on held-out rows, by stratified and shuffled folds.
+
+        With `groups` (n,), no group is in two folds.
 
         Raises
         ------
         ArgumentError
-            If a class has fewer rows than there are folds.
+            If a class has fewer rows, or groups, than there are folds.
         """
         A, signs = clone(self)._validate(X, y)
-        smallest = int(min((signs < 0).sum(), (signs > 0).sum()))
+        units = _units(groups, len(A))
+        smallest = min(len(np.unique(units.place[signs == sign])) for sign in (-1, 1))
         if not isinstance(folds, int | np.integer) or not 2 <= folds <= smallest:
+            what = "rows" if groups is None else "groups"
             raise ArgumentError(
-                f"folds must lie between 2 and the rows of the smaller class ({smallest}); "
+                f"folds must lie between 2 and the {what} of the smaller class ({smallest}); "
                 f"got {folds!r}."
             )
-        split = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-        return np.asarray(cross_val_score(clone(self), A, signs, cv=split))
+        groups, kind = units.place, StratifiedGroupKFold
+        if units.distinct:
+            groups, kind = None, StratifiedKFold
+        split = kind(folds, shuffle=True, random_state=random_state)
+        return np.asarray(cross_val_score(clone(self), A, signs, groups=groups, cv=split))
 
     def _validate(self, X: Array, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return float64 activations and signs (n,) of the labels; set ``classes_``."""
@@ -249,6 +278,32 @@ class CAV(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _units(groups: Any, count: int) -> Units:
+    of_row = np.arange(count) if groups is None else np.asarray(groups)
+    if of_row.shape != (count,):
+        raise ArgumentError(
+            f"groups must name one group for each of {count} rows; got shape {of_row.shape}."
+        )
+    return Units(of_row)
+
+
+def _bootstrap_weights(signs: np.ndarray, units: Units, rng: np.random.Generator) -> np.ndarray:
+    """Return how often a bootstrap over units draws each row (n,); no class is lost."""
+    if not units.constant(signs):
+        while True:
+            times = rng.multinomial(units.count, np.full(units.count, 1 / units.count))
+            weights = times[units.place]
+            if all(weights[signs == sign].any() for sign in (-1, 1)):
+                return weights
+    weights, kinds = np.zeros(len(signs)), signs[units.first_rows]
+    for sign in (-1, 1):
+        own = np.flatnonzero(kinds == sign)
+        times = np.zeros(units.count)
+        times[own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)))
+        weights += times[units.place]
+    return weights
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Series over training steps: did they develop, when, and could it be chance.
+"""Series over training steps: did they change, when, and could it be chance.
 
 Functions of NumPy arrays only. The training step is the last axis of series (`development`,
 `step_order_test`, `detrend`) and the first one of tables with one column a layer (`regimes`,
@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from .averages import AVERAGES, average_dictionary, window_steps
 from .code_matching import CodeMatching, match_codes
-from .development import Development, development, half_change_step
+from .development import Development, development
 from .encoder import Encoding, encode
 from .fit import Fit
 from .fit_comparison import FitComparison, compare_fits
 from .fits import fit_exponential, fit_power, fit_stretched_exponential
+from .half_change import half_change_interval, half_change_step
 from .least_norm import ENCODER_NORMS, Encoder, fit_encoder
 from .lipschitz import LipschitzRatios, lipschitz_ratios, local_constants
 from .logits import LogitComparison, compare_logits, concept_shares
 from .multiple import holm
 from .mutual_information import mutual_information
-from .order import step_order_test
+from .order import smallest_p, step_order_test
 from .permutation import PermutationTest, permutation_test
 from .progress import LearningProgress, learning_progress
 from .recurrence import Recurrence, recurrence
@@ -28,6 +29,7 @@ from .regimes import Regime, Regimes, regimes
 from .signals import SignalComparison, compare_signals, standardise
 from .smoothing import rolling_mean
 from .transforms import Transform, TransformPath, transform, transform_path
+from .trend_test import trend_test
 from .trends import FEWEST_FOR_A_TREND, Detrended, detrend
 from .warping import dtw
 
@@ -66,6 +68,7 @@ __all__ = [
     "fit_exponential",
     "fit_power",
     "fit_stretched_exponential",
+    "half_change_interval",
     "half_change_step",
     "holm",
     "learning_progress",
@@ -78,9 +81,11 @@ __all__ = [
     "regime_table",
     "regimes",
     "rolling_mean",
+    "smallest_p",
     "standardise",
     "step_order_test",
     "transform",
     "transform_path",
+    "trend_test",
     "window_steps",
 ]

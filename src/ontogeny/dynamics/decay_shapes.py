@@ -128,6 +128,82 @@ class StretchedExponential(ScaleAndExponent):
         return np.stack([fall * beta / tau, -fall * log], axis=1)
 
 
+class TwoExponentials(Shape):
+    """Two exponentials, one at least three times as fast, each with a fifth of the fall or more.
+
+    The rate is that of the slower one; the share is the faster one's of the fall up to s = 1.
+    """
+
+    name = "two-exponentials"
+    parameters = ("rate", "ratio", "share")
+    timelike = (-1, 0, 0)
+    slowest: ClassVar[float] = 0.3
+    least_ratio: ClassVar[float] = 3.0
+    shares: ClassVar[tuple[float, float]] = (0.2, 0.8)
+
+    def bounds(self, gap: float, offset: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ranges of rate, ratio and share; the faster one does not fall at once."""
+        fastest, (low, high) = self._fastest(gap), self.shares
+        least = np.array([self.slowest, self.least_ratio, low])
+        return least, np.array([fastest / self.least_ratio, fastest / self.slowest, high])
+
+    def grid(self, gap: float, offset: bool) -> np.ndarray:
+        """Return triples whose faster exponential is not too fast."""
+        low, high = self.bounds(gap, offset)
+        axes = [np.geomspace(low[0], high[0], 24), np.geomspace(low[1], high[1], 8)]
+        mesh = np.meshgrid(*axes, np.linspace(*self.shares, 5), indexing="ij")
+        triples = np.stack(mesh, axis=-1).reshape(-1, 3)
+        return triples[triples[:, 0] * triples[:, 1] <= 1.001 * self._fastest(gap)]
+
+    def curve(self, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """Return the sum, up to a constant and a factor."""
+        rate, ratio, share = (theta[..., i : i + 1] for i in range(3))
+        return share * _unit_fall(s, rate * ratio) + (1 - share) * _unit_fall(s, rate)
+
+    def slopes(self, s: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """Return the derivatives by rate, ratio and share."""
+        rate, ratio, share = theta
+        fast, slow = _unit_fall(s, rate * ratio), _unit_fall(s, rate)
+        faster, slower = _unit_fall_slope(s, rate * ratio), _unit_fall_slope(s, rate)
+        by_rate = share * ratio * faster + (1 - share) * slower
+        return np.stack([by_rate, share * rate * faster, fast - slow], axis=1)
+
+    def _fastest(self, gap: float) -> float:
+        return max(1 / (FASTEST * gap), 2 * self.slowest * self.least_ratio)
+
+
+def _unit_fall(s: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
+    """Return an exponential that falls by 1 from s = 0 to s = 1."""
+    return np.asarray(np.exp(-rate * s) / -np.expm1(-rate))
+
+
+def _unit_fall_slope(s: np.ndarray, rate: float) -> np.ndarray:
+    """Return the derivative of `_unit_fall` by the rate."""
+    fall = -np.expm1(-rate)
+    return -np.exp(-rate * s) * (s * fall + np.exp(-rate)) / fall**2
+
+
+class FarPower(Power):
+    """Power laws that no exponential comes near: exponents up to 3."""
+
+    exponents = (0.05, 3.0)
+
+
+class FarStretched(StretchedExponential):
+    """Stretched exponentials that no exponential comes near: β up to 0.8."""
+
+    exponents = (0.1, 0.8)
+
+
+class FarCompressed(StretchedExponential):
+    """Stretched exponentials that start slowly: β of at least 1.25."""
+
+    name = "compressed-exponential"
+    exponents = (1.25, 6.0)
+
+
 SHAPES: dict[str, Shape] = {
     shape.name: shape for shape in (Exponential(), Power(), StretchedExponential())
 }
+ALTERNATIVES: tuple[Shape, ...] = (FarPower(), FarStretched(), FarCompressed(), TwoExponentials())
+"""Shapes that differ materially from an exponential."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
+from .half_change import half_change_interval, half_change_step
 from .multiple import holm
-from .order import FEWEST_STEPS, LARGEST_ENUMERATED, step_order_test
+from .order import PAGE, draws_for, smallest_p, step_order_test
 from .series import checked_steps, checked_values, floors, resolution
-
-# Floors beyond this multiple of the change say no more than it does: nothing is known there.
-FLOOR_LIMIT = 1e3
+from .trend_test import trend_p_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +30,11 @@ class Development:
         (...,): first and last usable value.
     change
         (...,): v_last − v_first.
-    moved
-        (...,): the change exceeds the floor; False where the floor is unknown.
     half_step
-        (...,): step at which progress first reaches one half; NaN unless moved.
+        (...,): step at which progress first reaches one half; NaN unless it moved.
     half_step_low, half_step_high
-        (...,): where progress plus the floor first, and progress minus the floor for good, reaches
-        one half; the first and last such step where there is no floor. NaN where the floor of any
+        (...,): ends of its 95 % interval (`half_change_interval`): a bootstrap of the values from
+        their floors, and at least to the checkpoints on both sides. NaN where the floor of any
         usable step between the first and the last is unknown.
     settled_step
         (...,): first step from which on the series stays within the floor of its last value; NaN
@@ -46,13 +42,22 @@ class Development:
     p_value
         (...,): Holm-corrected over all series; NaN below 6 usable steps.
     p_uncorrected
-        (...,): p-value of `step_order_test`.
+        (...,): the larger p-value of `step_order_test` and `trend_test`.
     smallest_p
-        (...,): smallest p-value that so many usable steps could give; NaN where there is none.
-    developed
-        (...,): ``p_value <= alpha`` and the change exceeds the floor; False without `noise_known`.
+        (...,): smallest p-value that the number of usable steps, and of random orders, allows.
+    moved
+        (...,): the change exceeds the floor of the last step; no test. False where that floor is
+        unknown.
+    changed
+        (...,): it moved, and ``p_value <= alpha``.
+    only_memory
+        (...,): it would count as changed if its reference were not one of the checkpoints, but the
+        memory of the reference explains it as well. No verdict is possible with this reference.
+    judgeable
+        (...,): the noise is known, with this number of steps ``p_value`` could reach alpha, and not
+        `only_memory`. Where it is False, `changed` is False because nothing can be said.
     noise_known
-        (...,): the floor of the last usable step is known, so that `developed` is a verdict.
+        (...,): the floor of the last usable step is known.
     """
 
     progress: np.ndarray
@@ -60,7 +65,6 @@ class Development:
     first: np.ndarray
     last: np.ndarray
     change: np.ndarray
-    moved: np.ndarray
     half_step: np.ndarray
     half_step_low: np.ndarray
     half_step_high: np.ndarray
@@ -68,8 +72,16 @@ class Development:
     p_value: np.ndarray
     p_uncorrected: np.ndarray
     smallest_p: np.ndarray
-    developed: np.ndarray
+    moved: np.ndarray
+    changed: np.ndarray
+    only_memory: np.ndarray
+    judgeable: np.ndarray
     noise_known: np.ndarray
+
+    @property
+    def developed(self) -> np.ndarray:
+        """The same as `changed`; on the page, ``developed`` means *learned*."""
+        return self.changed
 
 
 def development(
@@ -82,13 +94,17 @@ def development(
     *,
     alpha: float = 0.01,
     scale: ArrayLike | None = None,
+    n_tests: int | None = None,
 ) -> Development:
     """Return how series over training steps went from their first to their last value.
 
-    A series **developed** if the order of its steps is visible in it (`step_order_test`, corrected
-    over all series given) and its change from first to last exceeds the noise floor. A random walk
-    counts: its values do depend on the step. A series that leaves and comes back has a small
-    p-value but no change from first to last, so it did not develop in this sense.
+    A series **changed** if three things hold. Its change from first to last exceeds the noise
+    floor. The order of its steps is visible in it (`step_order_test`), whatever the distribution of
+    the noise. And it follows a trend or a shift of level that stationary noise with memory does not
+    show (`trend_test`), whatever the memory. The p-value is the larger one of both tests, corrected
+    over all series given. A random walk has no trend and is called changed hardly more often than
+    `alpha`. A series that leaves and comes back has a small p-value but did not move from first to
+    last, so it did not change in this sense.
 
     Parameters
     ----------
@@ -97,23 +113,30 @@ def development(
     values
         Series (..., T); NaN where a step is missing.
     floor
-        Noise of a *difference* of two values as refitting or resampling gives it: a number,
-        (...,), or (..., T). Read as at least 1e-6 × `scale`. NaN where the noise is unknown, which
-        is never read as zero: without the floor of its last step no series developed.
+        Noise of a *difference* of two values as refitting or resampling gives it, half of a 95 %
+        interval (1.96 standard errors): a number, (...,), or (..., T). Read as at least
+        1e-6 × `scale`. NaN where the noise is unknown, which is never read as zero: without the
+        floor of its last step no series changed.
     reference_index
-        Position of the reference checkpoint where the values are distances to it. The value there
-        is zero by construction, so that step is left out of everything: first and last are taken
-        from the others. Distances that jitter around one level therefore do not develop, and those
-        which fall towards the reference still end at 1: the reference step shows the progress of
-        the step before it (of the step after it if it is the first).
+        Position of the reference checkpoint where the values are distances to it, or similarities
+        with it. That step is left out of everything: first and last are taken from the others.
+        Checkpoints within the memory of the reference are closer to it without any change, which
+        `trend_test` takes into account. Distances which fall towards the reference still end at 1:
+        the reference step shows the progress of the step before it (of the step after it if it is
+        the first).
     n_permutations, random_state
-        Random orders of the steps and their seed, see `step_order_test`.
+        Random orders of the steps (`step_order_test`), and the seed of these and of the bootstrap
+        of half-change steps. All series see the same draws.
     alpha
         Level of the corrected test.
     scale
         Size of the numbers that the values were computed from, a number or (...,): for example the
         norm of a dictionary where the values are small distances between dictionaries. Default:
         the largest absolute value of each series.
+    n_tests
+        Number of tests that `p_uncorrected` will be corrected for together, if more than the series
+        given. `judgeable` and the number of random orders are made for it. Default: the series
+        given, and random orders for at least 100 tests.
 
     Returns
     -------
@@ -130,32 +153,43 @@ def development(
     Notes
     -----
     The half-change step is interpolated linearly in progress over log(step), and over the step
-    itself between step 0 and the next. False-positive rates and power: the guide on nulls.
+    itself between step 0 and the next. It is given wherever a series moved, changed or not. Rates
+    of errors, power and coverage: the guide on nulls.
 
     Examples
     --------
     >>> steps = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
     >>> found = development(steps, 8.0 - 4.0 * steps / (steps + 16), floor=0.1)
-    >>> bool(found.developed), round(float(found.half_step), 1), float(found.settled_step)
+    >>> bool(found.changed), round(float(found.half_step), 1), float(found.settled_step)
     (True, 14.2, nan)
+    >>> float(found.half_step_low), float(found.half_step_high)
+    (8.0, 16.0)
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
+    if n_tests is not None and n_tests < 1:
+        raise ArgumentError(f"n_tests must be at least 1; got {n_tests}.")
     rows = series.reshape(-1, len(steps))
     noise = floors(floor, scale, series, may_be_unknown=True).reshape(rows.shape)
-    start, stop, last = _ends(rows)
-    change = stop - start
-    moved = rows - start[:, None]
+    first, last, at_last = _ends(rows)
+    change = last - first
     measurable = np.abs(change) > resolution(scale, series).reshape(-1)
-    progress = moved / np.where(measurable, change, np.nan)[:, None]
-    distinct = np.abs(moved) > noise
-    p_uncorrected = step_order_test(rows, n_permutations, random_state, alpha)
+    progress = (rows - first[:, None]) / np.where(measurable, change, np.nan)[:, None]
+    distinct = np.abs(rows - first[:, None]) > noise
+    page = max(n_tests or PAGE, len(rows))
+    in_order = step_order_test(rows, n_permutations, random_state, alpha, n_tests=page)
+    alone, trend = (p.reshape(-1) for p in trend_p_values(steps, values, reference_index))
+    p_uncorrected = np.maximum(in_order, trend)
     p_value = holm(p_uncorrected)
-    final_noise = np.take_along_axis(noise, last[:, None], axis=1)[:, 0]
-    exceeds = np.abs(change) > final_noise
-    smallest = _smallest_p(rows, n_permutations)
-    developed = exceeds & (np.nan_to_num(p_value, nan=1.0) <= alpha)
-    half, low, high = _half_steps(steps, progress, noise, change, exceeds)
+    only_memory = (p_value > alpha) & (holm(np.maximum(in_order, alone)) <= alpha)
+    final_noise = np.take_along_axis(noise, at_last[:, None], axis=1)[:, 0]
+    known = np.isfinite(final_noise)
+    moved = np.abs(change) > final_noise
+    possible = smallest_p(
+        np.count_nonzero(~np.isnan(rows), axis=1), draws_for(page, n_permutations, alpha)
+    )
+    tests = max(n_tests or 1, int(np.sum(~np.isnan(p_uncorrected))))
+    half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
     settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
@@ -163,97 +197,41 @@ def development(
     return Development(
         progress=progress.reshape(series.shape),
         distinct=distinct.reshape(series.shape),
-        first=start.reshape(batch),
-        last=stop.reshape(batch),
+        first=first.reshape(batch),
+        last=last.reshape(batch),
         change=change.reshape(batch),
-        moved=exceeds.reshape(batch),
         half_step=half.reshape(batch),
         half_step_low=low.reshape(batch),
         half_step_high=high.reshape(batch),
         settled_step=settled.reshape(batch),
         p_value=p_value.reshape(batch),
         p_uncorrected=p_uncorrected.reshape(batch),
-        smallest_p=smallest.reshape(batch),
-        developed=developed.reshape(batch),
-        noise_known=np.isfinite(final_noise).reshape(batch),
+        smallest_p=possible.reshape(batch),
+        moved=moved.reshape(batch),
+        changed=(moved & (np.nan_to_num(p_value, nan=1.0) <= alpha)).reshape(batch),
+        only_memory=only_memory.reshape(batch),
+        judgeable=(
+            known & (np.nan_to_num(possible, nan=1.0) * tests <= alpha) & ~only_memory
+        ).reshape(batch),
+        noise_known=known.reshape(batch),
     )
-
-
-def half_change_step(steps: ArrayLike, progress: ArrayLike, *, last: bool = False) -> float:
-    """Return the step at which `progress` first reaches one half, interpolated in log(step).
-
-    Parameters
-    ----------
-    steps
-        Training steps (T,), increasing, from 0; between step 0 and the next one the interpolation
-        is linear in the step.
-    progress
-        Progress (T,); NaN is left out.
-    last
-        Return where it reaches one half for good instead of for the first time.
-
-    Returns
-    -------
-    float
-        NaN if it never does.
-
-    Raises
-    ------
-    ArgumentError
-        If the steps do not increase or the lengths differ.
-
-    Examples
-    --------
-    >>> half_change_step([0, 1, 10, 100, 1000], [0.0, 0.0, 0.25, 0.75, 1.0])
-    31.62...
-    """
-    steps = checked_steps(steps)
-    track = np.asarray(progress, dtype=np.float64)
-    if track.shape != steps.shape:
-        raise ArgumentError(
-            f"progress must have one value a step; got shape {track.shape} for {len(steps)} steps."
-        )
-    steps, track = steps[~np.isnan(track)], track[~np.isnan(track)]
-    above = track >= 0.5
-    if not above.any() or (last and not above[-1]):
-        return float("nan")
-    below = np.flatnonzero(~above)
-    at = (below[-1] + 1 if len(below) else 0) if last else int(np.argmax(above))
-    if at == 0:
-        return float(steps[0])
-    share = (0.5 - track[at - 1]) / (track[at] - track[at - 1])
-    start, stop = steps[at - 1], steps[at]
-    if start == 0:
-        return float(share * stop)
-    return float(start * (stop / start) ** share)
 
 
 def _half_steps(
     steps: np.ndarray,
+    rows: np.ndarray,
     progress: np.ndarray,
     noise: np.ndarray,
-    change: np.ndarray,
     moved: np.ndarray,
+    random_state: int,
 ) -> np.ndarray:
     """Return half-change steps, their lower and upper ends, (3, n); NaN where nothing moved."""
-    halves = np.full((3, len(progress)), np.nan)
+    halves = np.full((3, len(rows)), np.nan)
     for i in np.flatnonzero(moved):
-        usable = np.flatnonzero(~np.isnan(progress[i]))
-        size = abs(change[i])
-        floor = np.minimum(noise[i], FLOOR_LIMIT * size) / size
-        floor[usable[[0, -1]]] = 0.0  # progress is 0 and 1 there by definition
+        rng = np.random.default_rng(random_state)
         halves[0, i] = half_change_step(steps, progress[i])
-        if np.isfinite(floor[usable]).all():
-            halves[1, i] = half_change_step(steps, progress[i] + floor)
-            halves[2, i] = half_change_step(steps, progress[i] - floor, last=True)
+        halves[1:, i] = half_change_interval(steps, rows[i], noise[i], rng)
     return halves
-
-
-def _smallest_p(rows: np.ndarray, n_permutations: int) -> np.ndarray:
-    """Return the smallest p-value that the test could give with the usable steps of each row."""
-    counts = np.count_nonzero(~np.isnan(rows), axis=1)
-    orders = [math.factorial(n) if n <= LARGEST_ENUMERATED else 1 + n_permutations for n in counts]
-    return np.where(counts >= FEWEST_STEPS, 1 / np.array(orders, dtype=np.float64), np.nan)
 
 
 def _settled_step(steps: np.ndarray, row: np.ndarray, floor: np.ndarray) -> float:

@@ -133,6 +133,22 @@ def fit_shape(
     return _described(shape, steps / t[-1], float(t[-1]), series, theta, offset, gap)
 
 
+def least_rss(shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool) -> float:
+    """Return the least sum of squares that a shape leaves of values (n,), none of them missing.
+
+    Times count from the first to the last value.
+
+    Examples
+    --------
+    >>> times = np.arange(12.0)
+    >>> least_rss(SHAPES["exponential"], times, np.exp(-times / 4), True) < 1e-10
+    True
+    """
+    s = (times - times[0]) / (times[-1] - times[0])
+    theta = _best(shape, s, values, offset, float(np.diff(s).min()))
+    return smallest_rss(_left(shape.curve(s, theta)[None], values, offset)[0], values)
+
+
 def _best(shape: Shape, s: np.ndarray, y: np.ndarray, offset: bool, gap: float) -> np.ndarray:
     """Return the shape parameters with the least sum of squares: grid, then local descent."""
     grid = shape.grid(gap, offset)

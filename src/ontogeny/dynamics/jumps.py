@@ -1,4 +1,4 @@
-"""Jumps of a trend between two checkpoints, and how much of the residuals they explain."""
+"""Jumps of a trend, over one to three checkpoints, and how much of the residuals they explain."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import numpy as np
 from .noise_levels import Panel
 from .trends import NEIGHBOURS
 
-FEWEST, MOST = 1, 4
+MOST = 4
+WIDTHS, BENDS = (1, 2, 3), 3
 HALF = NEIGHBOURS // 2
 
 
-def jump_gains(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Return how much the second to fourth jump of each trend save beyond the first, (draws, 3).
+def jump_gains(
+    panel: Panel, residuals: np.ndarray, used: np.ndarray, granted: int = 1
+) -> np.ndarray:
+    """Return how much up to four jumps of each trend save beyond the first, (draws, 3).
 
     Jumps are chosen one after the other, by orthogonal matching pursuit (Y. Pati, R. Rezaiifar,
     P. Krishnaprasad, Asilomar 1993): the place whose jump fits the residuals best, then all sizes
@@ -26,6 +29,8 @@ def jump_gains(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.ndar
         (draws, T, K) of the `used` series of the panel.
     used
         (K,) their places in the panel.
+    granted
+        Jumps that do not count: 1, or 0 for (draws, 4).
 
     Examples
     --------
@@ -36,16 +41,48 @@ def jump_gains(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.ndar
     >>> gains.shape, bool(gains[0, 0] > 3 * gains[1, 0])
     ((2, 3), True)
     """
-    total = np.zeros((len(residuals), MOST - FEWEST))
+    total = np.zeros((len(residuals), MOST - granted))
     for columns, rows, matrix in panel.groups:
         known = residuals[:, rows[HALF:-HALF]][:, :, np.searchsorted(used, columns)]
         each = np.moveaxis(known, 2, 1).reshape(-1, matrix.shape[0])  # (draws * columns, n)
-        jumps = matrix @ np.tri(len(rows))[:, 1:]  # column j: a jump before value j + 1
-        sizes = [np.abs(left).mean(axis=1) for left in _without_jumps(each, jumps)]
+        sizes = [np.abs(left).mean(axis=1) for left in _without_jumps(each, _patterns(matrix))]
         saved = np.log(np.maximum(sizes, np.finfo(float).tiny)) * matrix.shape[0]
-        gains = (saved[FEWEST] - saved[FEWEST + 1 :]).T
+        gains = (saved[granted] - saved[granted + 1 :]).T
         total += gains.reshape(len(residuals), len(columns), -1).sum(axis=1)
     return total
+
+
+def without_bends(panel: Panel, residuals: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Return residuals (draws, T, K) without the three bends of each trend that fit them best.
+
+    A bend is a jump, or a rise over two or three checkpoints. See `jump_gains`.
+
+    Examples
+    --------
+    >>> values = 5.0 * (np.arange(20) >= 6)[:, None] + 3.0 * (np.arange(20) >= 13)[:, None]
+    >>> panel = Panel.of(np.arange(20.0), values)
+    >>> left = without_bends(panel, panel.residuals(values)[None], np.r_[0])
+    >>> float(np.nanmax(np.abs(left))) < 1e-9
+    True
+    """
+    left = residuals.copy()
+    for columns, rows, matrix in panel.groups:
+        patterns = _patterns(matrix)
+        inside = rows[HALF:-HALF]
+        for k in np.searchsorted(used, columns):
+            left[:, inside, k] = _without_jumps(residuals[:, inside, k], patterns)[BENDS]
+    return left
+
+
+def _patterns(matrix: np.ndarray) -> np.ndarray:
+    """Return what a jump, or a rise over two or three values, leaves in residuals, (n, C)."""
+    number = np.arange(matrix.shape[1])
+    rises = [
+        np.clip((number - start + 1) / width, 0, 1)
+        for width in WIDTHS
+        for start in range(1, len(number) - width + 1)
+    ]
+    return matrix @ np.stack(rises, axis=1)
 
 
 def _without_jumps(residuals: np.ndarray, jumps: np.ndarray) -> list[np.ndarray]:

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, NonFiniteError
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
+PAGE = 100  # tests that random orders are enough for, where nothing is known of others
 CHUNK = 2**22  # numbers held at a time: 32 MiB
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
@@ -28,13 +29,16 @@ def step_order_test(
     n_permutations: int = 9999,
     random_state: int = 0,
     alpha: float = 0.01,
+    *,
+    n_tests: int | None = None,
 ) -> np.ndarray:
     """Return p-values of "the values change smoothly with the step" against any order of steps.
 
     One-sided towards smooth series: trends, sigmoids, bumps, random walks. A series of independent
-    noise has uniform p-values, whatever its distribution. Up to 8 steps all orders are enumerated;
+    noise has uniform p-values, whatever its distribution. Noise with memory is smooth as well: see
+    `trend_test`. Up to 8 steps all orders are enumerated;
     beyond, random ones are drawn, more for those series that need them to stay below
-    `alpha` after a correction for the number of series (up to ``max(99_999, series / alpha)``).
+    `alpha` after a correction for the number of tests (up to ``max(99_999, tests / alpha)``).
 
     Parameters
     ----------
@@ -46,6 +50,8 @@ def step_order_test(
         Seed of the orders; all series see the same ones.
     alpha
         Level with which the caller will compare the corrected p-values.
+    n_tests
+        Number of tests that the p-values will be corrected for; default: the series given.
 
     Returns
     -------
@@ -85,7 +91,8 @@ def step_order_test(
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
-    needed = _draws_for(int(np.sum(counts >= FEWEST_STEPS)), n_permutations, alpha)
+    tests = int(np.sum(counts >= FEWEST_STEPS)) if n_tests is None else n_tests
+    needed = draws_for(tests, n_permutations, alpha)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
         kept = rows[chosen]
@@ -94,9 +101,50 @@ def step_order_test(
     return p_values.reshape(series.shape[:-1])
 
 
-def _draws_for(series: int, n_permutations: int, alpha: float) -> int:
+def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
+    """Return the smallest p-value that the order of so many steps can have.
+
+    Multiplied by the number of tests that are corrected together, it must not exceed the level.
+    Otherwise the steps are too few for a verdict.
+
+    Parameters
+    ----------
+    n_usable
+        Number of usable steps, any shape.
+    n_orders
+        Random orders that are drawn beyond 8 steps; default: as many as the tests need.
+
+    Returns
+    -------
+    numpy.ndarray
+        The same shape: two of all orders (forwards and backwards) up to 8 steps, and beyond
+        ``1 / (1 + n_orders)``, or 0 by default. NaN below 6 steps.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is negative.
+
+    Examples
+    --------
+    >>> 1 / smallest_p([5, 6, 7, 8])
+    array([   nan,   360.,  2520., 20160.])
+    >>> bool(smallest_p(7) * 30 <= 0.01)  # seven checkpoints are too few for thirty rows
+    False
+    """
+    counts = np.asarray(n_usable)
+    if np.any(counts < 0):
+        raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
+    drawn = 0.0 if n_orders is None else 1 / (1 + n_orders)
+    smallest = np.where(counts < FEWEST_STEPS, np.nan, drawn)
+    for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
+        smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
+    return smallest
+
+
+def draws_for(tests: int, n_permutations: int, alpha: float) -> int:
     """Return how many orders make the smallest corrected p-value comfortably less than alpha."""
-    needed = series / alpha
+    needed = tests / alpha
     return max(n_permutations, math.ceil(needed), min(math.ceil(5 * needed), 99_999))
 
 
@@ -141,7 +189,7 @@ def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator
     size = max(1, CHUNK // count**2)
     for start in range(0, total, size):
         rows = min(size, total - start)
-        yield rng.permuted(np.tile(np.arange(count), (rows, 1)), axis=1)
+        yield rng.permuted(np.tile(np.arange(count, dtype=np.int32), (rows, 1)), axis=1)
 
 
 def _squared_differences(rows: np.ndarray) -> np.ndarray:
@@ -157,4 +205,4 @@ def _pair_weights(orders: np.ndarray) -> np.ndarray:
     weights = np.zeros(count)
     weights[lags] = 1.0 / (lags * (count - lags))
     first, second = np.triu_indices(count, 1)
-    return weights[np.abs(orders[:, first] - orders[:, second])]
+    return np.take(weights, np.abs(orders[:, first] - orders[:, second]))

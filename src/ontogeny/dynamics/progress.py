@@ -1,4 +1,4 @@
-"""Learning progress, stable and convergent learning: what was observed up to the last step."""
+"""Approach, bound and quiet of a series (Definitions 11 and 12): what was observed of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class LearningProgress:
     Parameters
     ----------
     progressed
-        Definition 11: from `since` to the last step all values lay below the first one by more
-        than the noise.
+        Definition 11, which calls it learning progress: from `since` to the last step all values
+        lay below the first one by more than the noise. The distance to the last point of a random
+        walk does that too.
     since
         The observed T; NaN without progress.
     bound
@@ -59,11 +60,11 @@ class LearningProgress:
         until = f"up to step {self.last_step:,.0f}"
         if self.progressed:
             progress = (
-                "Learning progress was observed: below its first value from step "
-                f"{self.since:,.0f} {until}."
+                f"Below its first value from step {self.since:,.0f} {until}, as a walk's distance "
+                "to its end would be."
             )
         else:
-            progress = f"No lasting learning progress was observed {until}."
+            progress = f"Not for good below its first value {until}."
         stable = (
             f"No change between neighbouring checkpoints exceeded {self.bound:.3g} "
             f"(step {self.bound_step:,.0f}) {until}; {self.late_bound:.3g} in the later half."
@@ -130,7 +131,7 @@ def learning_progress(
     >>> found.progressed, found.since, round(found.bound, 2), found.converged, found.quiet_since
     (True, 200.0, 0.42, True, 400.0)
     >>> found.sentences[0]
-    'Learning progress was observed: below its first value from step 200 up to step 700.'
+    "Below its first value from step 200 up to step 700, as a walk's distance to its end would be."
     """
     times = checked_steps(steps)
     series = checked_series("distance_to_reference", distance_to_reference, times, reference_index)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
-from .jumps import jump_gains
+from .gradual import gradual_gains, gradual_levels
+from .jumps import jump_gains, without_bends
 from .noise_levels import ROUNDING, Panel, best_boundaries, double_boundary, single_boundary
 from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
 
 CHUNK = 2**21  # costs held at a time
 HALF = NEIGHBOURS // 2
+VISIBLE = 0.05
+FEWEST_ALONE = 30  # steps of a single curve: with 24, boundaries are hardly found, but bends are
 
 
 class RegimeSearch:
@@ -61,18 +65,46 @@ class RegimeSearch:
             p.append(_rank(twos - ones, two - one))
         return max(p)
 
-    def p_jumps(self, places: tuple[int, ...]) -> float:
-        """Return the p-value of the noise of these regimes against several jumps of the trends.
+    def p_jumps(self, places: tuple[int, ...], granted: int = 1) -> float:
+        """Return the p-value of the noise of these regimes against jumps of the trends.
 
         Noise that is drawn anew in each regime leaves as much for jumps to explain as the series
-        do, unless the series hold jumps. One jump of each is granted: `without_bend` sees to it.
+        do, unless the series hold jumps. One jump of each is granted, unless `granted` is 0.
         """
         drawn = self._residuals_of(self._resampled(places))
         every = np.concatenate([self.residuals[None, :, self.used], drawn])
-        gains = jump_gains(self.panel, every, self.used)
+        gains = jump_gains(self.panel, every, self.used, granted)
         spread = gains.std(axis=0)
         largest = ((gains - gains.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).max(axis=1)
         return _rank(largest[1:], float(largest[0]))
+
+    def p_gradual(self, places: tuple[int, ...]) -> tuple[float, np.ndarray]:
+        """Return the p-value of gradually changing noise against boundaries, and its level.
+
+        The null draws noise of the gradual level that fits best. Beyond what a gradual change
+        saves, the boundaries must save more than they do there; where jumps of the trends are
+        visible, also without the three bends of each that fit best.
+        """
+        levels = gradual_levels(self.steps, bent=len(places) > 1)
+        _, best = gradual_gains(self.central, self.floor, levels[:, self.inner])
+        level = levels[int(best)]
+        pool = self._filled(self.central / level[self.inner][:, None])
+        rows = self.rng.integers(0, len(pool), (self.n_draws, len(self.steps)))
+        every = self.residuals[None, :, self.used], self._residuals_of(pool[rows] * level[:, None])
+        p = self._beyond(every, levels, len(places))
+        if self.p_jumps(places, granted=0) <= VISIBLE:
+            bare = [without_bends(self.panel, each, self.used) for each in every]
+            p = max(p, self._beyond(bare, levels, len(places)))
+        return p, level
+
+    def _beyond(self, every: Sequence[np.ndarray], levels: np.ndarray, count: int) -> float:
+        """Return the rank of what boundaries save beyond a gradual change in (observed, drawn)."""
+        beyond = []
+        for residuals in every:
+            inner = residuals[:, self.inner]
+            gradual, _ = gradual_gains(inner, self.floor, levels[:, self.inner])
+            beyond.append(self._gains(inner)[count - 1] - gradual)
+        return _rank(beyond[1], float(beyond[0][0]))
 
     def bootstrap(self, places: tuple[int, ...], main: int) -> tuple[np.ndarray, np.ndarray]:
         """Return boundary number `main` (draws,) and noise (draws, regimes, K) in resamples.
@@ -89,7 +121,8 @@ class RegimeSearch:
     def _prepared(self) -> str:
         """Find trend and residuals; return why that is not possible, or an empty string."""
         counts = np.count_nonzero(~np.isnan(self.series), axis=0)
-        needed = max(2 * self.min_residuals + 2 * NEIGHBOURS, FEWEST_FOR_A_TREND)
+        needed = 2 * self.min_residuals + 2 * NEIGHBOURS
+        needed = max(needed, FEWEST_ALONE if len(counts) == 1 else FEWEST_FOR_A_TREND)
         usable = counts >= needed
         if not usable.any():
             largest = int(counts.max(initial=0))

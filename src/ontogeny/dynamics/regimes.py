@@ -19,6 +19,8 @@ NAN = float("nan")
 TAILS = (0.025, 0.975)
 # Where jumps explain more than this share of the regimes' own noise leaves them, it is jumps.
 JUMPS = 0.01
+# A boundary beats a gradual change where fewer than this share of gradual ones look as sharp.
+GRADUAL = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,11 @@ class Regimes:
     p_jumps
         Of "noise of these levels" against several jumps of the trend; NaN where `p_value` is above
         `alpha`. Up to 0.01 no boundary is given.
+    p_gradual
+        Of "the noise changes gradually" against the boundaries; NaN where `p_value` is above
+        `alpha`. Above 0.02 no boundary is given.
+    gradual_ratio
+        Noise at the last step over that at the first, if it changes gradually; NaN as `p_gradual`.
     trend, residuals
         The trend, and each value's difference from its neighbours' cubic (NaN at gaps and at two
         steps on either end), shaped as the values.
@@ -97,15 +104,25 @@ class Regimes:
     p_value: float
     p_third: float
     p_jumps: float
+    p_gradual: float
+    gradual_ratio: float
     trend: np.ndarray
     residuals: np.ndarray
     reason: str = ""
 
     @property
+    def gradual(self) -> bool:
+        """Whether the noise changes, but a gradual change explains it as well as a boundary."""
+        return self.boundary is None and not self.reason and bool(np.isfinite(self.p_gradual))
+
+    @property
     def order(self) -> str:
-        """``"smooth then noisy"``, ``"noisy then smooth"``, ``"three"`` or ``"one"``."""
+        """``"smooth then noisy"``, ``"noisy then smooth"``, ``"three"``, ``"gradual"``, ``"one"``.
+
+        Gradual: the noise changes, but there is no boundary.
+        """
         if self.boundary is None:
-            return "one"
+            return "gradual" if self.gradual else "one"
         if len(self.regimes) > 2:
             return "three"
         return "smooth then noisy" if self.regimes[0] is self.smooth else "noisy then smooth"
@@ -121,7 +138,7 @@ def regimes(
     n_draws: int = 199,
     random_state: int = 0,
 ) -> Regimes:
-    """Find where the noise around the trend of one or of many series changes, if it does.
+    """Find where the noise around the trend of one or of many series changes at once, if it does.
 
     The trend itself may do what it likes as long as it is smooth between neighbouring checkpoints.
     "No boundary" is an answer: the change must be larger than what 95 % of series give that have
@@ -169,13 +186,13 @@ def regimes(
     then two with one. Both tests must hold again without the four largest residuals in a row of
     each curve, which is what a sharp bend of its trend reaches. Where two to four jumps of a trend
     explain more of the residuals than they do of noise with the levels found, no boundary is given
-    either. Several soft bends, over two or three checkpoints, still pass for noise. A curve without
-    visible noise, or with fewer than 18 steps, is not tested.
+    either. Last, the boundaries must beat noise that changes gradually: exponentially or linearly
+    in the step, as a power of it, as half a cosine, or, against two boundaries, rising and falling
+    (level 2 %; without the three largest bends where jumps are visible). If they do not, ``order``
+    is ``"gradual"``. A curve without visible noise is not tested, nor
+    are curves with fewer than 18 steps, or 30 where there is only one.
 
-    Measured (400 series each, 24 and 50 checkpoints): a boundary is found in 0.5 to 3.3 % of single
-    series that have none, whatever the memory or tails of the noise. Noise that grows sixfold
-    half-way is found in 41 and 88 % of single curves, 96 and 98 % of six layers jointly; noise
-    that falls less often. More in the guide on dynamics.
+    Rates of false and of missed boundaries stand in the guides on dynamics and on nulls.
 
     Source: Bernas 2025, sec. 5.1 and 6, where the boundary is set by hand.
 
@@ -215,6 +232,8 @@ def regimes(
         p_value=NAN if job.reason else job.p_value(),
         p_third=NAN,
         p_jumps=NAN,
+        p_gradual=NAN,
+        gradual_ratio=NAN,
         trend=back(job.trend),
         residuals=back(job.residuals),
         reason=job.reason,
@@ -223,9 +242,17 @@ def regimes(
         return one
     p_third = job.p_third()
     places = job.places(2 if p_third <= alpha else 1)
-    one = dataclasses.replace(one, p_jumps=job.p_jumps(places))
+    p_gradual, level = job.p_gradual(places)
+    one = dataclasses.replace(
+        one,
+        p_jumps=job.p_jumps(places),
+        p_gradual=p_gradual,
+        gradual_ratio=float(level[-1] / level[0]),
+    )
     if one.p_jumps <= max(JUMPS, 1 / (1 + n_draws)):
         return dataclasses.replace(one, reason="several jumps of the trend look like noise")
+    if p_gradual > max(GRADUAL, 1 / (1 + n_draws)):
+        return one
     return _with_boundaries(one, job, single, places, p_third)
 
 

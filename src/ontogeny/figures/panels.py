@@ -18,6 +18,11 @@ class Band:
     upper: str
     label: str = ""
 
+    @property
+    def control(self) -> bool:
+        """Whether it is what control runs give, and is drawn apart from other nulls."""
+        return self.lower.endswith("_control_low")
+
 
 @dataclass(frozen=True)
 class Boundary:
@@ -63,7 +68,7 @@ class Curves(Figure):
 
     `interval` names the variables of the uncertainty of every line, `band` one grey band
     (shared, or one per facet or series) that shows the null or the noise floor.
-    `x_scale` ``"step"`` is logarithmic with step 0 set apart and can be switched to linear.
+    An axis of steps is logarithmic with step 0 set apart and can be switched to linear.
     `reference` is drawn dashed in the same colours, with `reference_label` in words: a theory's
     curves over the measured ones. `boundaries` are drawn as lines with their interval over steps.
     """
@@ -72,7 +77,6 @@ class Curves(Figure):
     series: str | None = "layer"
     interval: tuple[str, str] | None = None
     bands: Sequence[Band] = ()
-    x_scale: str = "step"
     y_scale: str = "linear"
     reference: str | None = None
     reference_label: str = "theory"

@@ -6,6 +6,7 @@ Functions of arrays only. A path of T snapshots in d dimensions enters every sta
 
 from __future__ import annotations
 
+from .dimension_change import DimensionChange, dimension_change
 from .drift_nulls import lag_cosine_null, line_noise_null
 from .intrinsic import (
     IntrinsicDimension,
@@ -76,6 +77,8 @@ __all__ = [
     "sampled_subspace_control",
     "block_matched_control",
     "IntrinsicDimension",
+    "DimensionChange",
+    "dimension_change",
     "SpectrumOnlyWarning",
     "two_nn",
     "two_nn_blocks",

@@ -21,6 +21,7 @@ METHODS = ("regression", "origin", "likelihood")
 FEWEST = 5  # points with a usable ratio
 FLAT = 1e-6  # largest log ratio of distances that rounding alone may leave
 ORTHOGONAL = 1e-4  # largest |cosine| between rows that counts as orthogonal
+ROUNDING = 4 * np.finfo(np.float64).eps  # of the largest coordinate: closer points are one
 _SIMULATED = 400  # points of the sets that standard errors are simulated with, at most
 _DIMENSIONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # and their dimensions
 
@@ -119,7 +120,7 @@ def two_nn(
     True
     """
     X = to_numpy(matrix("X", X)).astype(np.float64)
-    _check(method, discard)
+    check_estimator(method, discard)
     if check_whole("n_null", n_null, minimum=0) == 1:
         raise ArgumentError("n_null must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
@@ -151,7 +152,7 @@ def two_nn(
     )
     return IntrinsicDimension(
         value=value,
-        stderr=_standard_error(value, len(logs), method, discard),
+        stderr=standard_error(value, len(logs), method, discard),
         null=float(null.mean()),
         null_sd=float(null.std(ddof=1)),
         method=method,
@@ -181,7 +182,7 @@ def two_nn_null(
     >>> bool(110 < null.mean() < 150)
     True
     """
-    _check(method, discard)
+    check_estimator(method, discard)
     n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
@@ -312,7 +313,7 @@ def log_ratios(X: np.ndarray) -> tuple[np.ndarray, int]:
         return np.empty(0), 0
     near = two_nearest(X)
     # Points that differ by less than rounding of the coordinates are the same point.
-    apart = near[:, 0] > 4 * np.finfo(np.float64).eps * np.abs(X).max()
+    apart = near[:, 0] > ROUNDING * np.abs(X).max()
     coincident = int((~apart).sum())
     if coincident:
         if apart.sum() < 3:
@@ -321,20 +322,36 @@ def log_ratios(X: np.ndarray) -> tuple[np.ndarray, int]:
     return np.sort(np.log(near[:, 1] / near[:, 0])), coincident
 
 
-def _check(method: str, discard: float) -> None:
+def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
+    """Return the estimate from log mu of the points (n,), NaN where it is undefined.
+
+    It is undefined where fewer than five are known (not NaN), or more than half are 0.
+    """
+    known = np.sort(logs[np.isfinite(logs)])
+    if len(known) < FEWEST or 2 * int((known < FLAT).sum()) > len(known):
+        return float("nan")
+    return float(_estimate(known[None], method, discard)[0])
+
+
+def check_estimator(method: str, discard: float) -> None:
+    """Refuse a method or a share to discard that `two_nn` does not take."""
     check_choice("method", method, METHODS)
     if not 0 <= discard < 0.5:
         raise ArgumentError(f"discard must be at least 0 and less than 0.5; got {discard!r}.")
 
 
-def _warn_if_orthogonal(X: np.ndarray) -> None:
-    """Warn where all rows are orthogonal: then their distances hold nothing but their norms."""
+def orthogonal_rows(X: np.ndarray) -> bool:
+    """Return whether all rows are orthogonal: then their distances hold nothing but their norms."""
     norms = np.linalg.norm(X, axis=1)
     if len(X) > X.shape[1] or not (norms > 0).all():
-        return
+        return False
     cosines = (X / norms[:, None]) @ (X / norms[:, None]).T
     np.fill_diagonal(cosines, 0.0)
-    if np.abs(cosines).max() < ORTHOGONAL:
+    return bool(np.abs(cosines).max() < ORTHOGONAL)
+
+
+def _warn_if_orthogonal(X: np.ndarray) -> None:
+    if orthogonal_rows(X):
         warnings.warn(
             "the rows of X are orthogonal (as one step's SVD dictionary is): their distances "
             "follow from their norms, so the estimate describes the spectrum and no manifold.",
@@ -359,8 +376,8 @@ def _estimate(logs: np.ndarray, method: str, discard: float) -> np.ndarray:
     return -(x * y).sum(1) / np.maximum((x * x).sum(1), np.finfo(float).tiny)
 
 
-def _standard_error(value: float, points: int, method: str, discard: float) -> float:
-    """Return the spread of the estimate over point sets of about this size and dimension.
+def standard_error(value: float, points: int, method: str, discard: float) -> float:
+    """Return the spread of the estimate over sets of `points` of about the dimension `value`.
 
     Neighbouring points share their distances, so the ratios are not independent and resampling
     them gives errors that are too small (by 40 % at 200 points in three dimensions).

@@ -1,8 +1,9 @@
 """What the variance rank of a path would be by chance, drawn from Gram matrices alone.
 
 Shuffling *snapshots* is no null: principal components do not see order, and the number comes back
-unchanged. The two nulls here keep the lengths of the steps (random walk) or the steps themselves
-and all angles between them (shuffled increments).
+unchanged. Both nulls here keep the lengths of the steps at their place, because steps that shrink
+with the learning rate lower the rank of any path. The random walk draws new directions, and
+shuffled increments are the path's own directions in another order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..errors import ArgumentError, check_whole
 from .path import early_energies
 from .snapshots import CHUNK, check_gram, increments_gram
 from .snapshots import gram as displacement_gram
-from .spectra import centred, components_holding, descending_eigenvalues
+from .spectra import ROUNDING, centred, components_holding, descending_eigenvalues
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +201,22 @@ def shuffled_increments_null(
     ends: Sequence[int] | None = None,
     variance: float = 0.9,
 ) -> NullDistribution:
-    """Return `variance_rank` of paths made of the same increments in random order.
+    """Return `variance_rank` of paths that take the same directions in random order.
 
-    Net drift, step lengths and every angle between two steps stay; only their order goes. `p_lower`
-    is the exact permutation p-value of "the rank is low because of the order of the steps"; where
-    it is not small, drift alone explains the rank. In a growing window, only increments of that
-    window are shuffled, so that each window equals a call on that window alone. Arguments and
-    errors as in `random_walk_null`.
+    The increment at each place keeps its length and gets the direction of another one, so lengths
+    stay where they are: warm-up and decay of the learning rate lower the rank by themselves. The
+    set of directions with all angles between them stays too, and with it the drift. `p_lower` is
+    the exact permutation p-value of "the rank is low because of the order of the directions"; where
+    it is not small, lengths and drift explain the rank. Increments of length zero have no direction
+    and stay where they are. In a growing window, only increments of that window are shuffled, so
+    that each window equals a call on that window alone. Arguments and errors as in
+    `random_walk_null`.
+
+    Notes
+    -----
+    Exact for increments of any lengths whose directions are exchangeable, as in a random walk with
+    a schedule. A drift that is a larger part of some increments than of others (checkpoints at
+    unequal distances) and directions that remember the one before are an order as well.
 
     Examples
     --------
@@ -232,9 +242,10 @@ def early_energy_null(
     early: float = 0.3,
     components: int = 4,
 ) -> NullDistribution:
-    """Return `early_energy` of paths made of the same increments in random order.
+    """Return `early_energy` of paths that take the same directions in random order.
 
-    `p_higher` is the permutation p-value of "the directions of the run are set early".
+    Lengths stay at their place, as in `shuffled_increments_null`. `p_higher` is the permutation
+    p-value of "the directions of the run are set early".
 
     Parameters
     ----------
@@ -263,13 +274,20 @@ def early_energy_null(
 
 
 def _shuffled_grams(gram: np.ndarray, n: int, random_state: int) -> Iterator[np.ndarray]:
-    """Yield displacement Gram matrices (size, T, T) of the path with its increments shuffled."""
-    steps = increments_gram(gram)
+    """Yield displacement Gram matrices (size, T, T) of the path with its directions shuffled."""
+    steps, count = increments_gram(gram), len(gram)
+    squares = np.maximum(np.diagonal(steps), 0.0)
+    moves = np.flatnonzero(squares > ROUNDING * np.diagonal(gram).max())  # else no direction
+    lengths = np.sqrt(squares[moves])
+    products = np.outer(lengths, lengths)
+    cosines = steps[np.ix_(moves, moves)] / products
     rng = np.random.default_rng(random_state)
-    for size in batches(n, len(gram)):
-        order = rng.permuted(np.tile(np.arange(len(steps)), (size, 1)), axis=1)
-        shuffled = np.zeros((size, len(gram), len(gram)))
-        shuffled[:, 1:, 1:] = steps[order[:, :, None], order[:, None, :]]
+    for size in batches(n, count):
+        order = rng.permuted(np.tile(np.arange(len(moves)), (size, 1)), axis=1)
+        shuffled = np.zeros((size, count, count))
+        shuffled[:, moves[:, None] + 1, moves + 1] = (
+            cosines[order[:, :, None], order[:, None, :]] * products
+        )
         yield np.cumsum(np.cumsum(shuffled, axis=1), axis=2)
 
 

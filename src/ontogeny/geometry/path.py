@@ -141,7 +141,7 @@ def early_energy(gram: np.ndarray, early: float = 0.3, components: int = 4) -> f
     The basis is the first `components` principal components of the first `early` share of the
     snapshots; the displacement is counted from the last of those. Near 1 where the directions of
     the whole run are set early, near 0 for a random walk; `early_energy_null` gives the same for
-    shuffled increments.
+    directions in random order.
 
     Parameters
     ----------

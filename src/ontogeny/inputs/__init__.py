@@ -6,8 +6,17 @@ the same at every checkpoint (decision 5).
 """
 
 from .batches import Batch
+from .groups import text_groups
 from .sampling import TokenSample
 from .splits import class_counts, stratified_draw, stratified_split
 from .tokens import Inputs
 
-__all__ = ["Batch", "Inputs", "TokenSample", "class_counts", "stratified_draw", "stratified_split"]
+__all__ = [
+    "Batch",
+    "Inputs",
+    "TokenSample",
+    "class_counts",
+    "stratified_draw",
+    "stratified_split",
+    "text_groups",
+]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..units import Units
 from .sampling import generator
 
 
@@ -58,7 +59,7 @@ def class_counts(labels: Any) -> dict[Any, int]:
 
 
 def stratified_split(
-    labels: Any, fraction: float = 2 / 3, random_state: int = 0
+    labels: Any, fraction: float = 2 / 3, random_state: int = 0, groups: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Split texts in two, each class alike: about `fraction` of every class goes to the first part.
 
@@ -73,6 +74,10 @@ def stratified_split(
         Share of the first part.
     random_state
         Seed; the same labels and seed give the same split.
+    groups
+        (n,) the unit of each text, as `Inputs.groups` gives it. Units stay whole, so that
+        `fraction` is kept as well as their sizes allow. One with several classes counts for the
+        rarest of them.
 
     Returns
     -------
@@ -82,30 +87,80 @@ def stratified_split(
     Raises
     ------
     ArgumentError
-        If a class has a single text, or `fraction` is not between 0 and 1.
+        If a class has a single text or unit, or `fraction` is not between 0 and 1.
 
     Examples
     --------
     >>> first, second = stratified_split([0, 0, 0, 1, 1, 1])
     >>> len(first), len(second)
     (4, 2)
+    >>> first, second = stratified_split([0, 0, 0, 0, 1, 1], 0.5, groups=[0, 0, 2, 2, 4, 5])
+    >>> len(first), len(second)
+    (3, 3)
     """
     labels = _check_labels(labels)
     if not isinstance(fraction, float | int) or not 0 < fraction < 1:
         raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction!r}.")
-    lonely = [label for label, count in class_counts(labels).items() if count < 2]
-    if lonely:
+    units = _check_units(groups, len(labels))
+    has = _has(labels, units)
+    classes = np.unique(labels)
+    if (has.sum(0) < 2).any():
+        what = "texts" if units.distinct else "units of texts (documents, or texts that repeat)"
         raise ArgumentError(
-            f"every class needs two texts to be split; these have one: {lonely} "
-            f"(of {len(labels)} texts)."
+            f"every class needs two {what} to be split; these have one: "
+            f"{classes[has.sum(0) < 2].tolist()} (of {len(labels)} texts)."
         )
     rng = generator(random_state)
-    first = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        own = rng.permutation(np.flatnonzero(labels == label))
-        count = min(max(round(fraction * len(own)), 1), len(own) - 1)
-        first[own[:count]] = True
+    # A unit with several classes counts for the one that fewest units have.
+    strata = np.where(has, has.sum(0), units.count + 1).argmin(1)
+    chosen = np.zeros(units.count, dtype=bool)
+    for stratum in np.unique(strata):
+        own = rng.permutation(np.flatnonzero(strata == stratum))
+        chosen[own[_taken(units.sizes[own], fraction)]] = True
+    missing = classes[~(has[chosen].any(0) & has[~chosen].any(0))]
+    if len(missing):
+        raise ArgumentError(
+            f"no split of {units.count} units of texts found with every class in both parts; "
+            f"{missing.tolist()} is in one alone. Give more documents, or another random_state."
+        )
+    first = chosen[units.place]
     return np.flatnonzero(first), np.flatnonzero(~first)
+
+
+def _taken(sizes: np.ndarray, fraction: float) -> list[int]:
+    """Return which units, the first that fit, hold about `fraction` of their texts.
+
+    At least one, and not all of several.
+    """
+    target, total, taken = round(fraction * sizes.sum()), 0, []
+    most = max(len(sizes) - 1, 1)
+    for i, size in enumerate(sizes):
+        if total + size <= target and len(taken) < most:
+            taken.append(i)
+            total += size
+    left = [i for i in range(len(sizes)) if i not in set(taken)]
+    if left and len(taken) < most:
+        least = min(left, key=lambda i: sizes[i])
+        if not taken or abs(total + sizes[least] - target) < target - total:
+            taken.append(least)
+    return taken
+
+
+def _has(labels: np.ndarray, units: Units) -> np.ndarray:
+    """Return whether each unit has texts of each class, (units, classes)."""
+    classes, number = np.unique(labels, return_inverse=True)
+    has = np.zeros((units.count, len(classes)), dtype=bool)
+    has[units.place, number] = True
+    return has
+
+
+def _check_units(groups: Any, count: int) -> Units:
+    groups = np.arange(count) if groups is None else np.asarray(groups)
+    if groups.shape != (count,):
+        raise ArgumentError(
+            f"groups must name one unit for each of {count} texts; got shape {groups.shape}."
+        )
+    return Units(groups)
 
 
 def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarray:

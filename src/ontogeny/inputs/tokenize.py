@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_choice
+from .groups import document_array
 from .layout import lay_out
 from .splits import label_array
 
@@ -18,6 +19,7 @@ def tokenize(
     max_length: int,
     padding_side: str,
     labels: Sequence[Any] | np.ndarray | None,
+    documents: Sequence[Any] | np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Return the fields of :class:`ontogeny.Inputs` for `texts`.
 
@@ -27,6 +29,8 @@ def tokenize(
     texts = _check_texts(texts)
     if labels is not None and len(labels) != len(texts):
         raise ArgumentError(f"labels has {len(labels)} entries for {len(texts)} texts.")
+    if documents is not None:
+        documents = document_array(documents, len(texts))
     _check_length(tokenizer, max_length)
     full = [index for index, text in enumerate(texts) if text.strip()]
     encoded = _encode([texts[i] for i in full], tokenizer, max_length) if full else []
@@ -45,6 +49,7 @@ def tokenize(
         "spans": spans,
         "texts": tuple(texts[i] for i, _ in kept),
         "labels": None if labels is None else label_array(labels)[[i for i, _ in kept]],
+        "documents": None if documents is None else documents[[i for i, _ in kept]],
         "mask_token_id": getattr(tokenizer, "mask_token_id", None),
         "pad_token_id": pad,
         "vocab_size": len(tokenizer),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,13 @@ import numpy as np
 from ..errors import ArgumentError, check_choice
 from ..needs import GRANULARITIES
 from .batches import Batch, make_batch, make_batches, trimmed
+from .groups import document_array, joined, normalised, token_keys
 from .layout import check_layout, check_range, rectangle, repad
 from .sampling import TokenSample, draw, masked_positions
 from .splits import label_array
 from .tokenize import tokenize
+
+log = logging.getLogger("ontogeny.inputs")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +44,9 @@ class Inputs:
         The n texts, or None if only tokens are known.
     labels
         (n,) one label per text, or None.
+    documents
+        (n,) the document that each text comes from, as a text or a whole number, or None. Texts of
+        a document are not independent: they count as one unit of noise, see `groups`.
     mask_token_id, pad_token_id
         Ids of the mask token (None if there is none) and of padding.
     vocab_size
@@ -71,6 +79,7 @@ class Inputs:
     spans: np.ndarray | None = None
     texts: tuple[str, ...] | None = None
     labels: np.ndarray | None = None
+    documents: np.ndarray | None = None
     mask_token_id: int | None = None
     pad_token_id: int = 0
     vocab_size: int | None = None
@@ -90,11 +99,13 @@ class Inputs:
             value = getattr(self, name)
             if value is not None and len(value) != len(self.ids):
                 raise ArgumentError(f"{name} has {len(value)} entries for {len(self.ids)} texts.")
+        if self.documents is not None:
+            object.__setattr__(self, "documents", document_array(self.documents, len(self.ids)))
         self._freeze()
         object.__setattr__(self, "_fingerprint", self._digest())
 
     def _freeze(self) -> None:
-        for name in ("ids", "mask", "special", "spans", "labels"):
+        for name in ("ids", "mask", "special", "spans", "labels", "documents"):
             array = getattr(self, name)
             if array is not None and array.flags.writeable:
                 array = array.copy()  # the caller's own array stays writable
@@ -125,20 +136,25 @@ class Inputs:
         padding_side: str = "right",
         labels: Sequence[Any] | np.ndarray | None = None,
         source: str = "",
+        documents: Sequence[Any] | np.ndarray | None = None,
     ) -> Inputs:
         """Tokenise `texts` once with a Hugging Face tokenizer.
 
         Texts without an ordinary token (empty, white space) are left out and counted, longer ones
         are cut at `max_length` tokens and counted. Without a padding token, texts are padded
         with the end token or 0, and the mask marks padding. Only a fast tokenizer gives spans.
+        `documents` names the document that each text comes from, see `groups`.
 
         Raises
         ------
         ArgumentError
-            If a text is no string, `labels` has another length, or no text is left.
+            If a text is no string, `labels` or `documents` has another length, or no text is left.
         """
-        fields = tokenize(texts, tokenizer, max_length, padding_side, labels)
-        return cls(**fields, source=source)
+        fields = tokenize(texts, tokenizer, max_length, padding_side, labels, documents)
+        inputs = cls(**fields, source=source)
+        if repeats := inputs.repeats:
+            log.warning("%s%s", f"{source}: " if source else "", repeats)
+        return inputs
 
     @classmethod
     def from_tokens(
@@ -153,11 +169,13 @@ class Inputs:
         vocab_size: int | None = None,
         texts: Sequence[str] | None = None,
         labels: Sequence[Any] | np.ndarray | None = None,
+        documents: Sequence[Any] | np.ndarray | None = None,
     ) -> Inputs:
         """Take token ids as an array, a tensor, or lists that may differ in length.
 
         Without `mask` every given id is a token (lists are padded on the right). Special tokens
-        are those of `special` and those whose id is in `special_ids`.
+        are those of `special` and those whose id is in `special_ids`. `documents` names the
+        document that each text comes from, see `groups`.
 
         Raises
         ------
@@ -180,6 +198,7 @@ class Inputs:
             special=marked | np.isin(ids, list(special_ids)) | ~mask,
             texts=None if texts is None else tuple(texts),
             labels=None if labels is None else label_array(labels),
+            documents=None if documents is None else document_array(documents, len(ids)),
             mask_token_id=mask_token_id,
             pad_token_id=pad_token_id,
             vocab_size=vocab_size,
@@ -244,13 +263,17 @@ class Inputs:
             spans=None if self.spans is None else self.spans[rows, columns],
             texts=None if self.texts is None else tuple(self.texts[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
+            documents=None if self.documents is None else self.documents[rows],
         )
 
     # ---- properties ------------------------------------------------------------------------------
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of ids, mask, special tokens, the mask token's id, and labels if there are."""
+        """Hex digest of ids, mask, special tokens, the mask token's id, and labels if there are.
+
+        Also of `groups`, where texts repeat or share a document.
+        """
         return self._fingerprint
 
     def _digest(self) -> str:
@@ -260,7 +283,55 @@ class Inputs:
             digest.update(np.ascontiguousarray(array).tobytes())
         if self.labels is not None:
             digest.update(repr(np.asarray(self.labels).tolist()).encode())
+        if len(np.unique(self.groups)) < len(self):
+            digest.update(b"groups" + self.groups.astype(np.int64).tobytes())
         return digest.hexdigest()
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """(n,) the unit of noise that each text belongs to: the number of the unit's first text.
+
+        Texts that repeat are one unit, and so are those of one document. Texts repeat if their
+        tokens are the same, also where they were cut, or their characters, case and white space
+        aside. Documents that share a text are one unit. Splits, shuffles and resamples keep units
+        whole.
+
+        Examples
+        --------
+        >>> Inputs.from_tokens([[1, 2], [3], [1, 2], [4]]).groups.tolist()
+        [0, 1, 0, 3]
+        >>> Inputs.from_tokens([[1], [2], [3]], documents=["a", "b", "a"]).groups.tolist()
+        [0, 1, 0]
+        """
+        named = [] if self.documents is None else [self.documents.tolist()]
+        found = joined([self._first_of_repeats.tolist(), *named], len(self))
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def _first_of_repeats(self) -> np.ndarray:
+        keys: list[Any] = [token_keys(self.ids, self.mask)]
+        if self.texts is not None:
+            keys.append([normalised(text) for text in self.texts])
+        return joined(keys, len(self))
+
+    @property
+    def repeats(self) -> str:
+        """What is to be said of texts that repeat; empty where none does.
+
+        Examples
+        --------
+        >>> Inputs.from_tokens([[1, 2], [3], [1, 2]]).repeats
+        '1 of 3 texts repeats another; texts that repeat count as one, which leaves 2 units'
+        """
+        counts = self.counts
+        if not (count := counts["duplicates"]):
+            return ""
+        words = "repeats another" if count == 1 else "repeat others"
+        return (
+            f"{count} of {len(self)} texts {words}; texts that repeat count as one, which leaves "
+            f"{counts['units']} units"
+        )
 
     @property
     def lengths(self) -> np.ndarray:
@@ -277,7 +348,8 @@ class Inputs:
         """How many texts and tokens there are, and of which kind.
 
         ``texts``, ``tokens`` (= ``ordinary`` + ``special``), ``padding``, ``truncated`` and
-        ``dropped`` texts.
+        ``dropped`` texts; ``duplicates``, texts that repeat an earlier one; ``documents``, 0 where
+        none are given; ``units``, the number of different `groups`.
         """
         tokens, ordinary = int(self.mask.sum()), int(self.ordinary.sum())
         return {
@@ -288,6 +360,9 @@ class Inputs:
             "padding": self.mask.size - tokens,
             "truncated": self.truncated,
             "dropped": self.dropped,
+            "duplicates": len(self) - len(np.unique(self._first_of_repeats)),
+            "documents": 0 if self.documents is None else len(np.unique(self.documents)),
+            "units": len(np.unique(self.groups)),
         }
 
     # ---- batches and samples ---------------------------------------------------------------------

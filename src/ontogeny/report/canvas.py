@@ -142,3 +142,11 @@ class Canvas:
         for line, dot, radius in (("halo", "halo-dot", 3.6), ("whisker", "dot", 2.4)):
             self.lines(line, [[(low, y), (high, y)]])
             self.parts.append(Mark(dot, [[(at, y)]], radius=radius, within=self.within))
+
+    def open_whisker(self, y: float, places: Sequence[float]) -> None:
+        """Append open dots on a thin line, as controls are marked beside the run itself."""
+        ends = [(min(places), y), (max(places), y)]
+        for line in ("halo", "control-whisker"):
+            self.lines(line, [ends])
+        for x in places:
+            self.parts.append(Mark("control-dot", [[(x, y)]], radius=1.9, within=self.within))

@@ -1,4 +1,4 @@
-"""The developmental chart as SVG: what developed when, for the whole run, in one figure.
+"""The developmental chart as SVG: what changed when, for the whole run, in one figure.
 
 One drawing serves the page (wide and narrow) and the README (standalone, with its own colours).
 """
@@ -16,10 +16,13 @@ from .canvas import WIDE, Canvas, ChartLayout, Points
 from .colours import LEVELS
 from .content import Content, Finding, RegimeMark, Track
 from .formats import interval_text, number, plural, step_text, with_interval
+from .groups import MAX_ROWS, RowGroup, arrange
 from .labels import truncate
-from .rows import MAX_ROWS, Row, RowGroup, arrange
+from .row_words import control_half_steps, half_words, spoken
+from .rows import Row
 from .scales import pick_ticks
-from .sentences import sentence_start, spoken
+from .sentences import sentence_start
+from .verdict import verdict
 
 MAX_COLUMNS = 220
 """Steps drawn as cells; more would be narrower than three pixels."""
@@ -52,10 +55,10 @@ def lay_chart(
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     canvas = Canvas(layout, content.steps)
-    groups = arrange(content.rows)
     order = {id(row): i for i, row in enumerate(content.rows)}
+    groups = arrange(content.rows, keep=[order[id(row)] for row in verdict(content).named])
     if groups:
-        _legend(canvas)
+        _legend(canvas, any(control_half_steps(row) for row in content.rows))
     top = canvas.y + 8
     for group in groups:
         _heading(canvas, group)
@@ -115,8 +118,8 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def _legend(canvas: Canvas) -> None:
-    """Explain colour, hatch and the mark of the half-change step."""
+def _legend(canvas: Canvas, controlled: bool) -> None:
+    """Explain colour, hatch, the mark of the half-change step and that of the controls'."""
     layout = canvas.layout
     em = layout.font
     x, y, shade = layout.legend_left, layout.font, 3.0
@@ -135,6 +138,14 @@ def _legend(canvas: Canvas) -> None:
         x += 28 + 11.5 * em
         canvas.whisker(x, y - 4, x + 13, x + 26)
         canvas.text(x + 32, y, "half-change step, with interval", "note")
+        x += 32 + 15.2 * em
+    else:
+        x += 28 + 11.6 * em
+    if controlled:
+        canvas.open_whisker(y - 4, [x, x + 18])
+        words = "controls’ half-change step" if layout.narrow else "of controls"
+        canvas.text(x + 26, y, words, "note")
+    if not layout.narrow:
         canvas.text(layout.width, y, "half-change step", "note end")
     canvas.y = y + 8
 
@@ -153,22 +164,32 @@ def _row(canvas: Canvas, row: Row, index: int, links: bool) -> None:
     layout, top = canvas.layout, canvas.y
     height = layout.row - 2.5
     base = top + height / 2 + layout.font * 0.35
-    canvas.within = f"row {'developed' if row.developed else 'undeveloped'}"
+    canvas.within = f"row {'told' if row.changed else 'still'}"
     canvas.parts.append(f'<g class="{canvas.within}" data-row="{index}">')
     if links:
         canvas.parts.append(f'<a href="#{row.section}" aria-label="{escape(spoken(row))}">')
     canvas.box("hit", 0, top - 1.25, layout.width, layout.row)
     _labels(canvas, row, base)
     _cells(canvas, row, top, height)
-    if row.developed and math.isfinite(row.half_step):
-        at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
-        low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
-        canvas.whisker(low, top + height / 2, at, high)
-        words = step_text(row.half_step) if layout.narrow else with_interval(row.half_step, *ends)
+    if row.changed:
+        _half_change(canvas, row, top, height)
+    if words := step_text(row.half_step) if layout.narrow and half_words(row) else half_words(row):
         canvas.text(layout.width, base, words, "value end")
     canvas.parts.append("</a></g>" if links else "</g>")
     canvas.within = ""
     canvas.y += layout.row
+
+
+def _half_change(canvas: Canvas, row: Row, top: float, height: float) -> None:
+    """Mark the half-change step, and below it those of the controls where there are any."""
+    controls = [canvas.x_of_step(step) for step in control_half_steps(row)]
+    y = top + height * (0.32 if controls else 0.5)
+    if math.isfinite(row.half_step):
+        at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
+        low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
+        canvas.whisker(low, y, at, high)
+    if controls:
+        canvas.open_whisker(top + height * 0.78, controls)
 
 
 def _labels(canvas: Canvas, row: Row, base: float) -> None:
@@ -205,7 +226,7 @@ def _shades(row: Row) -> np.ndarray:
     missing = ~np.isfinite(row.progress)
     share = np.clip(np.where(missing, 0.0, row.progress), 0, 1)
     shades = np.round(share * (LEVELS - 1)).astype(int)
-    hatched = ~row.distinct if row.developed else np.ones_like(missing)
+    hatched = ~row.distinct if row.changed else np.ones_like(missing)
     return np.where(missing, MISSING, np.where(hatched, HATCHED, shades))
 
 

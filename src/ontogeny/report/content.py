@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,7 @@ class Content:
     provenance: Any
     audited: bool
     findings: Sequence[Finding]
+    controls: Sequence[str]
     boundaries: Sequence[RegimeMark]
     nodes: Sequence[Node]
     groups: LayerGroups
@@ -125,6 +126,10 @@ def read_content(tree: xr.DataTree) -> Content:
         provenance=_attribute(attrs, "provenance", {}, "the root"),
         audited="findings" in attrs,
         findings=[_finding(f) for f in _attribute(attrs, "findings", [], "the root")],
+        controls=[
+            plain_text(_mapping(c).get("name", ""))
+            for c in _attribute(attrs, "controls", [], "the root")
+        ],
         boundaries=_boundaries(tree.attrs, nodes),
         nodes=nodes,
         groups=layer_groups(_layer_paths(nodes)),
@@ -187,17 +192,28 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
+    drawn = [_figure(*each) for each in enumerate(figures, start=1)]
     return Node(
         id=name,
         path=path,
         title=title,
         section={note: section.get(note, "") for note in NOTES},
-        figures=[_figure(*each) for each in enumerate(figures, start=1)],
+        figures=drawn,
         statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, name, role),
+        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn)),
     )
+
+
+def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
+    """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for figure in figures:
+        if isinstance(figure, Curves):
+            ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
+            found.setdefault(figure.value, []).extend(ends)
+    return found
 
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:

@@ -14,7 +14,8 @@ from .content import Content, read_content
 from .drawable import Drawable
 from .latex import latex_table
 from .readers import read_drawables
-from .rows import NUMBERS, Row
+from .row_words import RECORD, record
+from .rows import Row
 from .style import chart_style
 
 FORMATS = ("pdf", "svg", "png")
@@ -180,10 +181,11 @@ def _write_data(drawable: Drawable, path: Path) -> None:
 
 def _write_rows(rows: Sequence[Row], path: Path) -> None:
     """Write the chart's rows in long form: a line for each row and step."""
-    heads = ("row", "step", "progress", "distinct", "developed", *NUMBERS)
+    heads = ("row", "step", "progress", "distinct", *RECORD)
     lines = [
-        (row.name, *point, row.developed, *(getattr(row, n) for n in NUMBERS))
+        (row.name, *point, *fields)
         for row in rows
+        for fields in [record(row)]
         for point in zip(row.steps, row.progress, row.distinct, strict=True)
     ]
     pd.DataFrame(lines, columns=list(heads)).to_csv(path, index=False)

@@ -19,10 +19,12 @@ from .drawable import Drawable
 from .formats import interval_text, p_value, plain_text, step_text
 from .payload import build_payload, json_script
 from .readers import read_drawables
-from .sentences import mark, row_state, section_sentences, studied, verdict
+from .row_words import control_half_words, half_words, journey, state_words
+from .sentences import mark, section_sentences, studied
 from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
 from .thinning import BUDGET, thinned
+from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
@@ -67,7 +69,10 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"step": step_text, "p_value": p_value, "state": row_state}
+    environment.filters |= {"step": step_text, "p_value": p_value, "state": state_words}
+    environment.filters |= {
+        "journey": journey, "half": half_words, "control_half": control_half_words,
+    }  # fmt: skip
     return environment.get_template("page.html.j2")
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .drawable import Drawable
 from .fields import is_text
 from .formats import plain_text
 from .latex import latex_table
+from .row_words import RECORD, facts, record, state_words
 from .rows import Row
 from .scales import StepScale
 
@@ -67,6 +69,7 @@ def build_payload(
             {"id": name} | _row(row, content)
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
+        "record": list(RECORD),
         "charts": dict(charts),
         "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
@@ -129,7 +132,9 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         for relative in [drawable.relative_name(name)]
     }
     steps = [n for b in getattr(figure, "boundaries", ()) for n in (b.step, b.low, b.high) if n]
+    bands = [asdict(band) | {"control": band.control} for band in getattr(figure, "bands", ())]
     return figure.to_dict() | {
+        "bands": bands,
         "id": drawable.id,
         "node": drawable.node.id,
         "file": drawable.file_stem,
@@ -227,8 +232,13 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "steps": row.steps.tolist(),
         "progress": {"dims": ["step"], "shape": [len(row.steps)]} | _encoded(row.progress),
         "distinct": "".join("1" if d else "0" for d in row.distinct),
-        "developed": row.developed,
-        "half": [_finite(v) for v in (row.half_step, row.half_step_low, row.half_step_high)],
-        "settled": _finite(row.settled_step),
-        "p": _finite(row.p_value),
+        "told": row.changed,
+        "state": state_words(row),
+        "facts": facts(row),
+        "record": [_field(value) for value in record(row)],
     }
+
+
+def _field(value: Any) -> Any:
+    """Return a field of a record as JSON holds it: NaN as null."""
+    return _finite(value) if isinstance(value, float) else value

@@ -1,9 +1,9 @@
-"""The rows of the developmental chart: which there are, in which order, which are shown."""
+"""The rows of the developmental chart, as the result holds them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,15 @@ import xarray as xr
 from .formats import plain_text
 from .labels import short_names
 
-MAX_ROWS = 60
-"""Rows that the chart shows before it thins layers."""
+
+@dataclass(frozen=True)
+class ControlRow:
+    """The same row of a control run: first and last value, and half-change step; NaN if unknown."""
+
+    name: str
+    first_value: float
+    last_value: float
+    half_step: float
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,10 @@ class Row:
     """One row: how far one quantity in one layer has gone at every step, and how sure that is.
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
-    where there is none.
+    where there is none. ``changed``, ``beyond`` and ``learned`` are the verdicts of the result; of
+    a result of an earlier version, which has ``developed`` alone, that is read as ``changed``.
+    ``own_value`` is whether it follows a value of its own and no distance to a reference step, and
+    ``within_null`` whether its last value lies within a null of the quantity.
     """
 
     label: str
@@ -31,15 +41,28 @@ class Row:
     short_layer: str
     section: str
     role: str
+    units: str
     steps: np.ndarray
     progress: np.ndarray
     distinct: np.ndarray
+    first_value: float
+    last_value: float
     half_step: float
     half_step_low: float
     half_step_high: float
     settled_step: float
     p_value: float
-    developed: bool
+    p_uncorrected: float
+    p_control: float
+    noise_known: bool
+    judgeable: bool
+    changed: bool
+    beyond: bool
+    learned: bool
+    can_learn: bool
+    own_value: bool
+    within_null: bool
+    controls: tuple[ControlRow, ...]
 
     @property
     def name(self) -> str:
@@ -47,32 +70,40 @@ class Row:
         return self.label or self.quantity
 
     @property
-    def group(self) -> str:
-        """Where it stands in the chart."""
+    def controlled(self) -> bool:
+        """Whether it was compared with control runs: measured in them, and in enough of them."""
+        return bool(self.controls) and (math.isfinite(self.p_control) or self.beyond)
+
+    @property
+    def state(self) -> str:
+        """How it stands, as a key of `ontogeny.report.row_words.STATES`."""
         if self.role == "motion":
             return "motion"
-        return "developed" if self.developed else "undeveloped"
+        if not self.judgeable:
+            return "few" if self.noise_known else "unmeasured"
+        if self.learned or self.beyond:
+            return "learned" if self.learned else "beyond"
+        if not self.changed:
+            return "none"
+        if self.controlled:
+            return "within"
+        return "compared with too few" if self.controls else "uncontrolled"
 
 
-@dataclass(frozen=True)
-class RowGroup:
-    """Rows under one heading."""
-
-    title: str
-    rows: Sequence[Row]
-
-
-NUMBERS = ("half_step", "half_step_low", "half_step_high", "settled_step", "p_value")
+NUMBERS = (
+    "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
+    "p_value", "p_uncorrected", "p_control",
+)  # fmt: skip
 """Variables of rows that a row holds as numbers."""
 
-GROUPS = (
-    ("developed", "Developed, in the order of their half-change steps"),
-    ("undeveloped", "Not distinguishable from chance and noise"),
-    ("motion", "Weight change (says nothing about function by itself)"),
-)
+
+Bands = Mapping[str, Sequence[tuple[str, str]]]
+"""Lower and upper ends of the nulls of a variable, as its figures draw them."""
 
 
-def read_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[Row]:
+def read_rows(
+    dataset: xr.Dataset, title: str, section: str, role: str, bands: Bands | None = None
+) -> list[Row]:
     """Return the rows of one node, or none where it has no ``progress``."""
     if "progress" not in dataset or set(dataset["progress"].dims) != {"row", "step"}:
         return []
@@ -85,10 +116,12 @@ def read_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[
     labels, layers = (list(map(plain_text, column(name, ""))) for name in ("row", "row_layer"))
     known = [layer for layer in layers if layer]
     short = dict(zip(known, short_names(known), strict=True))
-    numbers = {name: column(name) for name in NUMBERS}
+    numbers = {name: np.asarray(column(name), dtype=float) for name in NUMBERS}
+    fields: dict[str, Any] = {**numbers, **_verdicts(data, count)}
     progress = data["progress"].values.astype(float)
     distinct = data["distinct"].values if "distinct" in data else np.isfinite(progress)
-    developed = column("developed", False)
+    names = column("row_quantity", "")
+    controls = _controls(data, count)
     return [
         Row(
             label=labels[i],
@@ -97,14 +130,90 @@ def read_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[
             short_layer=short.get(layers[i], ""),
             section=section,
             role=role,
+            units=_units(data, names[i]),
             steps=data["step"].values.astype(int),
             progress=progress[i],
             distinct=distinct[i].astype(bool),
-            developed=bool(developed[i] > 0),
-            **{name: float(values[i]) for name, values in numbers.items()},
+            within_null=_within_null(data, str(names[i]), layers[i], bands or {}),
+            controls=controls[i],
+            **{name: values[i].item() for name, values in fields.items()},
         )
         for i in range(count)
     ]
+
+
+def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
+    """Return what is said of every row as truth values."""
+
+    def flags(name: str, missing: Any = False) -> np.ndarray:
+        if name in data.variables:
+            return np.nan_to_num(data[name].values.astype(float)) > 0
+        return np.broadcast_to(np.asarray(missing, dtype=bool), count)
+
+    changed, learned = flags("changed", flags("developed")), np.zeros(count, dtype=bool)
+    if "changed" in data:  # else `developed` is all that an earlier version said
+        learned = flags("learned", flags("developed"))
+    known = flags("noise_known", True)
+    tested = np.isfinite(data["p_value"].values) if "p_value" in data else np.ones(count, bool)
+    return {
+        "changed": changed,
+        "beyond": flags("beyond", learned),
+        "learned": learned,
+        "can_learn": flags("can_learn", learned),
+        "noise_known": known,
+        "judgeable": flags("judgeable", changed | (known & tested)),
+        "own_value": flags("own_value"),
+    }
+
+
+def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
+    """Return what control runs gave for every row; nothing of those in which it was not read."""
+    parts = ("control_first", "control_last", "control_half_step")
+    found = {name: data[name] for name in parts if name in data}
+    if not found:
+        return [()] * count
+    first = next(iter(found.values()))
+    names = first["run"].values if "run" in first.coords else range(first.sizes["run"])
+    missing = np.full((count, len(names)), np.nan)
+    tables = [
+        found[name].transpose("row", "run").values.astype(float) if name in found else missing
+        for name in parts
+    ]
+    return [
+        tuple(
+            ControlRow(plain_text(name), *values)
+            for name, *values in zip(names, *(t[i].tolist() for t in tables), strict=True)
+            if any(map(math.isfinite, values))
+        )
+        for i in range(count)
+    ]
+
+
+def _units(data: xr.Dataset, name: Any) -> str:
+    """Return the units of the variable that a row follows, empty where it has none."""
+    units = plain_text(data[name].attrs.get("units", "")) if name in data.variables else ""
+    return "" if units == "1" else units
+
+
+def _within_null(data: xr.Dataset, name: str, layer: str, bands: Bands) -> bool:
+    """Return whether the last value lies within a null, where a row is a layer of the variable."""
+    value = _last(data, name, layer)
+    return any(
+        _last(data, low, layer) <= value <= _last(data, high, layer)
+        for low, high in bands.get(name, ())
+    )
+
+
+def _last(data: xr.Dataset, name: str, layer: str) -> float:
+    """Return the last known value of a variable over layers and steps, NaN of any other."""
+    if name not in data or not set(data[name].dims) <= {"layer", "step"}:
+        return math.nan
+    array = data[name]
+    if "layer" in array.dims:
+        array = array.isel(layer=array["layer"].values.astype(str) == layer)
+    known = np.asarray(array.values, dtype=float).ravel()
+    known = known[np.isfinite(known)]
+    return float(known[-1]) if len(known) else math.nan
 
 
 def _quantity(label: str, layer: str, title: str) -> str:
@@ -119,32 +228,3 @@ def _quantity(label: str, layer: str, title: str) -> str:
 def judged(rows: Sequence[Row]) -> list[Row]:
     """Return the rows that count in the verdict: all but weight change."""
     return [row for row in rows if row.role != "motion"]
-
-
-def arrange(rows: Sequence[Row], limit: int = MAX_ROWS) -> list[RowGroup]:
-    """Sort rows by half-change step into their groups; thin layers above `limit`.
-
-    Rows are thinned within each quantity, evenly over its layers, so that every quantity stays.
-    """
-    kept = sorted(_thin(rows, limit), key=_moment)
-    groups = [RowGroup(title, [row for row in kept if row.group == key]) for key, title in GROUPS]
-    return [group for group in groups if group.rows]
-
-
-def _moment(row: Row) -> float:
-    """Rows stand by half-change step, undefined ones last."""
-    return row.half_step if math.isfinite(row.half_step) else math.inf
-
-
-def _thin(rows: Sequence[Row], limit: int) -> list[Row]:
-    if len(rows) <= limit:
-        return list(rows)
-    quantities: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        quantities.setdefault((row.section, row.quantity, row.group), []).append(row)
-    kept: list[Row] = []
-    for i, members in enumerate(sorted(quantities.values(), key=len)):
-        share = max((limit - len(kept)) // (len(quantities) - i), 2)
-        places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
-        kept += [members[int(place)] for place in places]
-    return kept

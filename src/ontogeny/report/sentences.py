@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, plain_text, plural, step_text, with_interval
+from .formats import count, plain_text, plural
 from .labels import with_short_layers
 from .rows import Row, judged
-
-MIN_STEPS = 6
-"""Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
-
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
 """Answers to what a paper claims; other rows of such a table are not counted."""
 
-ALPHA = 0.01
-"""Level of the tests of development; p-values come corrected (Holm) within each section."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The overview: a heading, what matters most, what it rests on, and the number of rows."""
-
-    heading: str
-    lead: str
-    details: tuple[str, ...]
-    developed: int
-    judged: int
-
-
-def verdict(content: Content) -> Verdict:
-    """Say what developed, when, and how sure that is; or plainly that nothing did."""
-    rows = judged(content.rows)
-    developed = [row for row in rows if row.developed]
-    claims = [node for node in content.nodes if node.role == "claims"]
-    if claims:
-        heading = ", ".join(claims_sentence(node) for node in claims)
-        lead = "Each claim stands below with what was measured, and what chance or a control gives."
-    elif len(content.steps) < MIN_STEPS:
-        heading = "Too few steps to tell"
-        lead = (
-            f"The trajectory has {plural(len(content.steps), 'step')}; at least {MIN_STEPS} are "
-            "needed to tell development from chance. The figures show what was measured."
-        )
-    elif not rows:
-        heading = "No development was tested"
-        lead = "No observable of this study has rows that are tested against chance and noise."
-    elif not developed:
-        heading, lead = "No development", _nothing(rows)
-    else:
-        heading, lead = _heading(rows, developed), _first_and_last(developed)
-    details = (*_basis(rows), *_weight_change(content.rows))
-    return Verdict(heading, lead, details, len(developed), len(rows))
+CLAIMED_LEAD = "Each claim stands below with what was measured, and what chance or a control gives."
 
 
 def claims_sentence(node: Node) -> str:
@@ -74,25 +31,28 @@ def mark(node: Node) -> tuple[str, str]:
     if node.role == "claims":
         return "untested", claims_sentence(node)
     if not rows:
-        return "untested", "not tested for development"
-    developed = sum(row.developed for row in rows)
-    words = f"{developed:,} of {plural(len(rows), 'row')} developed"
-    if developed == 0:
-        return "none", words
-    return ("all" if developed == len(rows) else "some"), words
+        return "untested", "not tested against chance"
+    fair = [row for row in rows if row.judgeable]
+    if not fair:
+        return "untested", f"too few checkpoints to judge {plural(len(rows), 'row')}"
+    good = [row for row in fair if (row.beyond or row.learned if row.controlled else row.changed)]
+    shape = "all" if len(good) == len(rows) else "some" if good else "none"
+    return shape, _standing(fair)
 
 
-def row_state(row: Row) -> str:
-    """Say how a row stands in the table of all rows."""
-    words = {"motion": "weight change", "undeveloped": "not distinguishable"}
-    return words.get(row.group, row.group)
-
-
-def spoken(row: Row) -> str:
-    """Say for a screen reader what a row of the chart shows."""
-    if not row.developed:
-        return f"{row.name}: not distinguishable from chance and noise"
-    return f"{row.name}: half-change step {step_text(row.half_step)}"
+def _standing(rows: Sequence[Row]) -> str:
+    """Say how many rows were learned, changed beyond their motion, or changed."""
+    of = f"of {plural(len(rows), 'row')}"
+    learned, beyond, changed = (
+        sum(getattr(row, name) for row in rows) for name in ("learned", "beyond", "changed")
+    )
+    if not any(row.controlled for row in rows):
+        return f"{changed:,} {of} changed{'; no control was run' if changed else ''}"
+    if learned:
+        return f"{learned:,} {of} learned"
+    if beyond:
+        return f"{beyond:,} {of} changed beyond {'its' if len(rows) == 1 else 'their'} motion"
+    return f"{changed:,} {of} changed, no more than controls" if changed else f"0 {of} changed"
 
 
 def section_sentences(node: Node) -> list[str]:
@@ -101,89 +61,6 @@ def section_sentences(node: Node) -> list[str]:
     paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
     paths.update(row.layer for row in node.rows if row.layer)
     return [with_short_layers(text, sorted(paths)) for text in node.statements]
-
-
-def _basis(rows: Sequence[Row]) -> list[str]:
-    """Say how many rows were tested, and at which level where their p-values bear it out."""
-    if not rows:
-        return []
-    sections = len({row.section for row in rows})
-    words = f"{plural(len(rows), 'row')} in {plural(sections, 'section')} were tested"
-    if len(rows) == 1:
-        words = "1 row was tested"
-    called = [row.p_value for row in rows if row.developed]
-    if not all(p <= ALPHA for p in called):  # another level, or none is known
-        return [f"{words}."]
-    correction = "p corrected by Holm’s method within each section"
-    return [f"{words} at α = {ALPHA:g}, {correction}."]
-
-
-def _nothing(rows: Sequence[Row]) -> str:
-    if len(rows) == 1:
-        subject = f"{sentence_start(rows[0].name)} did not change"
-    else:
-        subject = f"None of the {len(rows):,} quantities measured here changed"
-    return (
-        f"{subject} by more than refitting and resampling change it, in an order over the steps "
-        "that chance would rarely give."
-    )
-
-
-def _heading(rows: Sequence[Row], developed: Sequence[Row]) -> str:
-    if len(rows) == 1:
-        return f"{sentence_start(rows[0].quantity)} developed"
-    if len(developed) < len(rows):
-        return f"{len(developed):,} of {len(rows):,} quantities developed"
-    return f"{'Both' if len(rows) == 2 else f'All {len(rows):,}'} quantities developed"
-
-
-def _first_and_last(developed: Sequence[Row]) -> str:
-    """Say when the first and the last row reached half of their change, and when all settled."""
-    known = (row for row in developed if math.isfinite(row.half_step))
-    timed = sorted(known, key=lambda row: row.half_step)
-    if not timed:
-        return _settled_sentence(developed)
-    first, last = timed[0], timed[-1]
-    if len(timed) == 1:
-        words = f"Half of the change of {_owner(first)} was done {_by(first)}."
-    else:
-        words = (
-            f"The first to reach half of its change was {_owner(first)}, {_by(first)}; "
-            f"the last was {_owner(last)}, {_by(last)}."
-        )
-    return " ".join(filter(None, [words, _settled_sentence(developed)]))
-
-
-def _by(row: Row) -> str:
-    return f"by step {with_interval(row.half_step, row.half_step_low, row.half_step_high)}"
-
-
-def _owner(row: Row) -> str:
-    """Whose change it is: ``layer 3's ICA concepts``; ``layer 3`` stays on one line."""
-    quantity = mid_sentence(row.quantity)
-    layer = row.short_layer.replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{layer}\N{RIGHT SINGLE QUOTATION MARK}s {quantity}" if layer else quantity
-
-
-def _settled_sentence(done: Sequence[Row]) -> str:
-    """From when on none of the rows that developed moves by more than refitting moves it."""
-    settled = [row.settled_step for row in done]
-    last = max(row.steps[-1] for row in done)
-    if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
-        return ""
-    moves = "it moves less than its" if len(done) == 1 else "they all move less than their"
-    return f"After step {step_text(max(settled))} {moves} noise floor."
-
-
-def _weight_change(rows: Sequence[Row]) -> list[str]:
-    moving = [row.developed for row in rows if row.role == "motion"]
-    if not moving:
-        return []
-    words = (
-        f"The weights changed in {sum(moving):,} of {plural(len(moving), 'row')} that follow them; "
-        "that says nothing about function by itself and does not count in the verdict."
-    )
-    return [words]
 
 
 def sentence_start(text: str) -> str:

@@ -63,9 +63,9 @@ def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> V
     """Judge whether entropy's fall and the rank's settling go together, over seeds or in time."""
     claim = "entropy's fall goes with the rank's stabilisation"
     measured = f"entropy has fallen at step {listed(fell)}, rank settles at {listed(settled)}"
-    beside = f"rank of the same increments in random order settles at {listed(shuffled)}"
+    beside = f"rank with the same directions in random order settles at {listed(shuffled)}"
     together = unanimous(_apart(fell, settled) <= _TOGETHER, fell, settled)
-    # A rank so far settles late whatever happens: where that of increments in random order does so
+    # A rank so far settles late whatever happens: where that of directions in random order does so
     # at the same time, coinciding shows nothing.
     always = bool((_apart(fell, shuffled) <= _TOGETHER).all())
     coincide = None if together and always else together

@@ -106,8 +106,8 @@ def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
         count, tested, _ = below_random_order(nodes)
         start = f"{label}: " if len(runs) > 1 else ""
         yield (
-            f"{start}{count} of {tested} matrices have a lower rank than the same increments in "
-            "random order (p < .05 each, uncorrected)."
+            f"{start}{count} of {tested} matrices have a lower rank than the same directions in "
+            "random order, with step lengths at their place (p < .05 each, uncorrected)."
         )
 
 

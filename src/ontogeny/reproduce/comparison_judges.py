@@ -50,7 +50,7 @@ def equal_loss(found: Found) -> list[Verdict]:
             exceeds(whole[multiply], whole[add], MORE),
             f"rank {spread(whole[multiply])} against {spread(whole[add])}; last losses "
             f"{spread(losses[multiply], 3)} and {spread(losses[add], 3)}",
-            f"shuffled increments: {nulls}; half a dimension in every seed counts as more",
+            f"directions in random order: {nulls}; half a dimension in every seed counts as more",
         ),
         Verdict(
             "multiplication needs more dimensions than addition, at the same loss",
@@ -116,7 +116,7 @@ def architecture(found: Found) -> list[Verdict]:
         label: last_of(runs, "accuracy")[:, -1] for label, runs in found["readout-accuracy"].items()
     }
     name = str(found["readout-accuracy"][without][0].set.values[-1])
-    # Where a rank is that of the same increments in random order, nothing is there to disrupt.
+    # Where a rank is that of the same directions in random order, nothing is there to disrupt.
     below, tested, p = below_random_order(ranks[without])
     higher = exceeds(rank[with_mlp], rank[without], MORE)
     return [
@@ -124,7 +124,7 @@ def architecture(found: Found) -> list[Verdict]:
             "MLPs disrupt the low rank of attention matrices",
             higher and p <= LEVEL,
             f"{with_mlp}: {spread(rank[with_mlp])}, {without}: {spread(rank[without])}",
-            f"without MLP {below} of {tested} matrices lie below shuffled increments "
+            f"without MLP {below} of {tested} matrices lie below directions in random order "
             f"(p = {p:.2g}); half a dimension counts",
         ),
         Verdict(
@@ -167,7 +167,7 @@ def forgetting(found: Found) -> list[Verdict]:
             "the rank distinguishes the two",
             None if None in higher else any(higher),
             f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
-            f"shuffled increments {span(ranks[curriculum], 'shuffled')} and "
+            f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
             f"{span(ranks[mixed], 'shuffled')}; one dimension counts",
         ),
     ]

@@ -14,6 +14,8 @@ from ..errors import ArgumentError, check_choice, check_texts, check_whole
 from .objectives import check_support
 from .order import first_crossing
 
+_AS_FREQUENT = 1.25  # largest ratio of the frequencies of words that change places
+
 
 def support_confusion(
     logits: np.ndarray,
@@ -114,9 +116,10 @@ class CoarseToFine:
         Mean over pairs of log2(step of the fine / step of the coarse distinction): 1 means that
         the coarse one came in half the time.
     null_interval
-        2.5 % and 97.5 % of the same mean with random coarse sets.
+        2.5 % and 97.5 % of the same mean with random coarse sets of words as frequent.
     p_value
-        Share of random draws that reach `advantage`, one-sided.
+        Share of random draws that reach `advantage`, one-sided; NaN where no class can be
+        exchanged for another of words as frequent.
     pairs
         ``coarse_step``, ``fine_step`` and ``null_median`` (of the draws' log ratios) along
         ``pair``, with ``context``, ``fine`` and ``coarse`` labels.
@@ -140,6 +143,7 @@ def coarse_before_fine(
     draws: int = 999,
     random_state: int = 0,
     words: Sequence[str] | None = None,
+    frequencies: np.ndarray | None = None,
 ) -> CoarseToFine:
     """Test whether a context's broad class is learned before its own set within that class.
 
@@ -148,8 +152,11 @@ def coarse_before_fine(
     other. Each counts as learned from when on it stays half-way from chance (``|Q|/V`` and
     ``|S_j|/|Q|``) to 1.
     The null puts other words in the place of those that Q has besides S_j: the sets keep their
-    sizes, and nothing of the hierarchy. Pairs share classes, and words may be learned alike in all
-    contexts, so each draw renames the words once, and all pairs are measured with the new names.
+    sizes, and nothing of the hierarchy. Words change places only with words about as frequent (by a
+    factor of at most 1.25 within a group): a model that has learned frequencies and no class gives
+    probability to a class of frequent words early. Pairs share classes, and words may be learned
+    alike in all contexts, so each draw renames the words once, and all pairs are measured with the
+    new names.
 
     Parameters
     ----------
@@ -163,17 +170,23 @@ def coarse_before_fine(
         Random renamings of the words, and their seed.
     words
         The V words, for labels.
+    frequencies
+        How often each word comes next, (V,), above 0 and in any unit. By default the mean of the
+        contexts' uniform distributions over their sets, which is right where contexts are equally
+        frequent and so are the words of each.
 
     Raises
     ------
     ArgumentError
-        If shapes do not fit, or no set of the table contains another.
+        If shapes do not fit, no set of the table contains another, or a frequency is not above 0.
 
     Notes
     -----
     The test of what Zhao and Thrampoulidis 2025 show in Fig. 3. Distinctions never learned count
     as learned at the last step. A renamed Q rarely contains S_j: S_j then takes the place of some
-    of its words, those that come last in a random order, one for all pairs too.
+    of its words as frequent, those that come last in a random order, one for all pairs too. Where
+    classes are themselves groups of equally frequent words, no draw differs from what is tested,
+    and the p-value is NaN: classes and frequencies cannot be told apart.
 
     Examples
     --------
@@ -206,15 +219,16 @@ def coarse_before_fine(
     if not nested:
         raise ArgumentError("no support set lies in a larger one, so nothing is coarse or fine.")
     probabilities = softmax(values, axis=-2)
-    rng = np.random.default_rng(random_state)
-    renamed = rng.permuted(np.tile(np.arange(len(sets)), (draws, 1)), axis=1)
-    last = rng.random(renamed.shape)
+    groups = _as_frequent(support, frequencies)
+    renamed, last = _renamings(groups, draws, np.random.default_rng(random_state))
     times = np.asarray(steps, dtype=np.float64)
-    rows, null = [], np.empty((len(nested), draws))
+    rows, null, exchanged = [], np.empty((len(nested), draws)), False
     for i, (j, q) in enumerate(nested):
         own, of_context = support[:, j], probabilities[:, :, j]
         coarse, fine = _learned(times, of_context, own, sets[:, [q]])
-        chance = _learned(times, of_context, own, _random_classes(own, sets[:, q], renamed, last))
+        classes = _random_classes(own, sets[:, q], renamed, last, groups)
+        exchanged = exchanged or bool((classes != sets[:, [q]]).any())
+        chance = _learned(times, of_context, own, classes)
         null[i] = np.log2((chance[1] + 1) / (chance[0] + 1))
         rows.append((float(coarse[0]), float(fine[0])))
     found = np.array(rows)
@@ -233,7 +247,8 @@ def coarse_before_fine(
             "coarse": ("pair", [labels[q] for _, q in nested]),
         }
     )
-    p_value = float((1 + (means >= advantage - 1e-9).sum()) / (1 + draws))  # ties round apart
+    reached = int((means >= advantage - 1e-9).sum())  # ties round apart
+    p_value = (1 + reached) / (1 + draws) if exchanged else float("nan")
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 
@@ -255,17 +270,54 @@ def _learned(
     return coarse_step, fine_step
 
 
+def _as_frequent(support: np.ndarray, frequencies: np.ndarray | None) -> list[np.ndarray]:
+    """Return the words in groups of about the same frequency: the most frequent, and down."""
+    if frequencies is None:
+        often = (support / support.sum(axis=0)).mean(axis=1)
+    else:
+        often = np.asarray(to_numpy(matrix("frequencies", frequencies, ndim=1)), dtype=np.float64)
+        if often.shape != (len(support),) or (often <= 0).any():
+            raise ArgumentError(
+                f"frequencies must be {len(support)} numbers above 0, one a word; got shape "
+                f"{often.shape}, smallest {often.min():g}."
+            )
+    order = np.argsort(-often, kind="stable")
+    groups = [[int(order[0])]]
+    for word in order[1:]:
+        if often[word] * _AS_FREQUENT < often[groups[-1][0]] * (1 - 1e-9):
+            groups.append([])
+        groups[-1].append(int(word))
+    return [np.array(group) for group in groups]
+
+
+def _renamings(
+    groups: Sequence[np.ndarray], draws: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return new names of the words within their groups, and numbers from 0 to 1: (draws, V)."""
+    count = sum(map(len, groups))
+    renamed = np.empty((draws, count), dtype=np.int64)
+    for group in groups:
+        renamed[:, group] = rng.permuted(np.tile(group, (draws, 1)), axis=1)
+    return renamed, rng.random(renamed.shape)
+
+
 def _random_classes(
-    own: np.ndarray, coarse: np.ndarray, renamed: np.ndarray, last: np.ndarray
+    own: np.ndarray,
+    coarse: np.ndarray,
+    renamed: np.ndarray,
+    last: np.ndarray,
+    groups: Sequence[np.ndarray],
 ) -> np.ndarray:
     """Return `coarse` under new names (draws, V), with `own` in it: sets of its size (V, draws).
 
-    Words leave for `own` in the order of `last` (draws, V), numbers from 0 to 1, largest first.
+    Words of each group leave for those of `own` in the order of `last` (draws, V), numbers from 0
+    to 1, largest first. So a set has as many words of each group as `coarse`.
     """
     rank = np.where(own > 0, -1.0, last + (coarse[renamed] == 0))
-    chosen = np.argsort(rank, axis=1)[:, : int(coarse.sum())]
     sets = np.zeros(renamed.shape)
-    np.put_along_axis(sets, chosen, 1.0, axis=1)
+    for group in groups:
+        chosen = group[np.argsort(rank[:, group], axis=1)[:, : int(coarse[group].sum())]]
+        np.put_along_axis(sets, chosen, 1.0, axis=1)
     return sets.T
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,9 +27,6 @@ class Revisions:
         to `folder` while a revision is there.
     folder
         Where retained tensors go.
-    derive
-        What makes the checkpoints of a control run of those of `trajectory`; its tasks fetch the
-        revisions that they need when they read them.
     """
 
     def __init__(
@@ -38,10 +35,8 @@ class Revisions:
         max_revisions: int | None,
         blocks: Sequence[str],
         folder: Path,
-        derive: Callable[[Trajectory], Trajectory] | None = None,
     ) -> None:
         self._trajectory, self._max, self._folder = trajectory, max_revisions, folder
-        self._derive = derive
         self._tensors = list(dict.fromkeys(block.partition("#")[0] for block in blocks))
         self._prefetch: Prefetch | None = None
 
@@ -57,7 +52,7 @@ class Revisions:
             yield self
             return
         steps = self._trajectory.steps.tolist() if self._tensors else []
-        order = list(dict.fromkeys([*order, *steps])) if self._derive is None else []
+        order = list(dict.fromkeys([*order, *steps]))
         with Prefetch(self._trajectory, order, max_revisions=self._max) as prefetch:
             self._prefetch = prefetch
             try:
@@ -74,8 +69,6 @@ class Revisions:
         """
         if self._prefetch is None or task.step is None:
             yield task
-        elif self._derive is not None:
-            yield replace(task, trajectory=self._derive(self._prefetch.trajectory))
         elif task.any_step:
             yield replace(task, trajectory=self._prefetch.trajectory)
         else:

@@ -11,7 +11,7 @@ from .. import observables
 from ..errors import ArgumentError, OntogenyError, suggestion
 from ..inputs import Inputs
 from ..observables.arguments import check_kind
-from ..tasks import LabelledTexts, load_texts, read_labelled, text_files
+from ..tasks import LabelledTexts, document_files, load_texts, read_labelled, text_files
 from ..trajectory import Trajectory
 from .study import Study
 
@@ -44,6 +44,7 @@ _INPUTS = {
     **_SOURCES,
     "labels": tuple[str | float | bool, ...],
     "unit": str,
+    "documents": str | int | tuple[str | int, ...],
     "max_texts": int,
     "max_length": int,
     "padding_side": str,
@@ -187,25 +188,48 @@ def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajec
         raise ArgumentError(
             f"{where} holds texts, but the checkpoints have no tokenizer to read them with."
         )
-    labels: Any = None
+    labels, documents = table.get("labels"), table.get("documents")
+    _check_documents(where, given[0], documents)
     source = where
     if given == ["dataset"]:
         data = _dataset(where, table, base)
         texts, labels, source = list(data.texts), data.labels, data.source
+        documents = data.documents
     elif given == ["files"]:
         paths = [str(base / str(f)) for f in _list(table["files"])]
-        texts = text_files(paths, unit=table.get("unit", "paragraph"))[:limit]
+        unit = table.get("unit", "paragraph")
+        if documents is None:
+            texts = text_files(paths, unit=unit)[:limit]
+        else:
+            found = document_files(paths, unit=unit, documents=documents)
+            texts, documents = list(found.texts[:limit]), found.documents
     else:
         texts = _list(table["texts"])[:limit]
-        labels = None if "labels" not in table else table["labels"][:limit]
+        labels = None if labels is None else labels[:limit]
+    documents = None if documents is None else documents[: len(texts)]
     options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
-    return Inputs.from_texts(texts, tokenizer, labels=labels, source=source, **options)
+    return Inputs.from_texts(
+        texts, tokenizer, labels=labels, source=source, documents=documents, **options
+    )
+
+
+def _check_documents(where: str, source: str, documents: Any) -> None:
+    """Refuse `documents` of another kind than where the texts come from allows."""
+    kinds = {
+        "dataset": ((str, int), "the name or number of a column"),
+        "files": ((str,), '"file" or "article"'),
+        "texts": ((list, tuple), "a list with one document for each text"),
+    }
+    allowed, words = kinds[source]
+    if documents is not None and not isinstance(documents, allowed):
+        raise ArgumentError(f"{where} documents must be {words} with {source}; got {documents!r}.")
 
 
 def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
     """Return a labelled data set: a local file, one local file a class, or one of the Hub."""
     name = table["dataset"]
-    columns: dict[str, Any] = {"text": table.get("field"), "label": table.get("label")}
+    keys = {"text": "field", "label": "label", "document": "documents"}
+    columns: dict[str, Any] = {argument: table.get(key) for argument, key in keys.items()}
     seed, limit = table.get("random_state", 0), table.get("max_texts")
     local: Any = None
     if isinstance(name, Mapping):

@@ -33,10 +33,16 @@ def merge(
     observables: Sequence[Observable],
     attributes: Mapping[str, Any],
     read: Callable[[Path], Cell],
+    units: Mapping[str, int] | None = None,
 ) -> xr.DataTree:
-    """Return the tree of all summaries, with verdicts over all of their rows."""
+    """Return the tree of all summaries, with verdicts over all of their rows.
+
+    `units` become an attribute of the nodes: how many texts or documents their noise is over.
+    """
     log.debug("phase=merging")
     data = {o.name: summary_data(read(summary_path(folder, o.name))) for o in observables}
+    for name, count in (units or {}).items():
+        data[name] = data[name].assign_attrs(units=count)
     data = said(data, {o.name: o.quantities for o in observables})
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={**attributes, **provenance()}), **data})
 

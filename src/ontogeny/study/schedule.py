@@ -56,11 +56,11 @@ def compute(
     max_revisions: int | None,
 ) -> list[str]:
     """Compute every cell that is to do, and return what went wrong, one line each."""
-    source, every = parts[0].trajectory, [_Stages(part) for part in parts]
+    every = [_Stages(part) for part in parts]
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     problems: list[str] = []
     for stages in every:
-        revisions = stages.revisions(source, max_revisions)
+        revisions = stages.revisions(max_revisions)
         problems += stages.run(executor, progress, revisions)
     return problems
 
@@ -109,14 +109,11 @@ class _Stages:
         for (node, why), n in blocked.items():
             yield f"{_prefix(self.part.name)}{node}: failed in {n} cells: {why}"
 
-    def revisions(self, source: Trajectory, max_revisions: int | None) -> Revisions:
-        """Return the bound on Hub revisions; controls are made of those of the run itself."""
+    def revisions(self, max_revisions: int | None) -> Revisions:
+        """Return the bound on the Hub revisions of this run."""
         part = self.part
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        folder, control = part.job.folder / "retained", part.control
-        if control is not None and control.given is None:
-            return Revisions(source, max_revisions, tensors, folder, control.of)
-        return Revisions(part.trajectory, max_revisions, tensors, folder)
+        return Revisions(part.trajectory, max_revisions, tensors, part.job.folder / "retained")
 
 
 def summarise(

@@ -36,6 +36,7 @@ from .readings import Job, release_skeleton
 from .schedule import RunPart, compute, summarise
 from .settings import Settings, noise_steps, resolve_device, resolve_reference
 from .threads import pinned
+from .unit_counts import repeated_texts, unit_counts
 
 log = logging.getLogger("ontogeny.study")
 _SHOWN = 12
@@ -125,6 +126,7 @@ class Study:
         plan = sum_of_plans([part.plan for part in parts])
         problem = too_large(plan.activation_bytes)
         plan.notes += [f"too large: {problem}"] if problem else []
+        plan.notes += repeated_texts(self.inputs)
         return plan
 
     def _parts(
@@ -235,8 +237,8 @@ class Study:
         at_once = min(workers_here(executor), plan.checkpoints)
         if problem := too_large(plan.activation_bytes, at_once):
             raise ArgumentError(problem)
-        for line in plan.changes():
-            progress.note(f"changed: {line}")
+        for line in [*repeated_texts(self.inputs), *(f"changed: {c}" for c in plan.changes())]:
+            progress.note(line)
         try:
             problems = compute(parts, executor, progress, max_revisions)
         finally:
@@ -251,7 +253,8 @@ class Study:
             summarise(part.job, part.trajectory, part.graph.summaries(), read, progress.note)
         summaries = main.graph.summaries([part.graph for part in parts[1:]])
         summarise(main.job, self.trajectory, summaries, read, progress.note)
-        tree = merge(main.job.folder, self.observables, self._attributes(parts), read)
+        units = unit_counts(self.observables, self.inputs)
+        tree = merge(main.job.folder, self.observables, self._attributes(parts), read, units)
         failed = [
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]

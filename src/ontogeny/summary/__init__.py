@@ -7,6 +7,7 @@ there is one unit that noise is resampled over: the text, never the token.
 
 from __future__ import annotations
 
+from ..units import Units
 from .bands import null_bands, over_steps
 from .controls import with_controls
 from .names import Names, named
@@ -17,7 +18,6 @@ from .runs import along_runs, mean_of_seeds, over_seeds
 from .sentences import statements
 from .summarise import summarise
 from .tables import NumberTable, along
-from .units import Units
 from .verdicts import judged, said
 
 __all__ = [

@@ -19,6 +19,13 @@ from ..dynamics import half_change_step
 from ..quantities import CONTROL, Quantity
 
 LABEL = "control runs"
+_BORROWED = 4
+"""Most degrees of freedom that a row takes over from the others of its quantity.
+
+Layers differ in spread, and a run moves all of them, so that they are not independent draws. With
+four, some row of a page of 24 is called beyond in 0 to 7 % of simulated pages whose run is one more
+control (spreads that differ by a factor of two, Student's t with four degrees of freedom).
+"""
 _ROUNDING = 1e-6  # relative; controls that differ by less are the same in float32
 
 
@@ -136,8 +143,9 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
 
     Student's t prediction intervals: a row's number in a further control would lie as far from the
     mean of its controls by chance. The spread is pooled over the rows of a quantity and over kinds
-    of controls; the row's own counts where it is larger. Of several kinds the one that fits the run
-    best counts. NaN where there are too few controls to give a spread.
+    of controls; the row's own counts where it is larger, and few degrees of freedom are borrowed.
+    Of several kinds of controls the one that fits the run best counts. NaN where there are too few
+    controls to give a spread.
 
     Returns
     -------
@@ -187,9 +195,10 @@ def _predicted(own: np.ndarray, controls: np.ndarray, kinds: np.ndarray) -> np.n
         own_variance = np.where(freedom > 0, squares / freedom, 0.0)
     spread = np.sqrt(np.maximum(squares.sum() / total, own_variance))
     rounding = _ROUNDING * np.where(known, np.abs(controls), 0.0).max(1)
+    borrowed = np.minimum(total, freedom + _BORROWED)
     p_values = np.full(len(own), np.nan)
     for kind, offset in means.items():
         with np.errstate(invalid="ignore", divide="ignore"):
             score = np.abs(offset) / np.maximum(spread * np.sqrt(1 + 1 / counts[kind]), rounding)
-        p_values = np.fmax(p_values, 2 * t.sf(score, total))
+        p_values = np.fmax(p_values, 2 * t.sf(score, borrowed))
     return p_values

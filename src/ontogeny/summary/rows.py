@@ -31,7 +31,8 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
         and ``row_quantity`` (words); ``progress`` and ``distinct``, over steps as well;
         ``first_value``, ``last_value``; ``half_step`` with its interval and ``settled_step``;
         ``noise_known``, ``moved`` (the change exceeds its noise), ``can_learn`` and
-        ``better_sign`` (+1 or -1 where higher or lower is better performance);
+        ``better_sign`` (+1 or -1 where higher or lower is better performance), ``own_value`` (no
+        distance to a reference step);
         ``p_uncorrected``; the verdicts of `ontogeny.summary.judged`. With control runs:
         ``control_first``, ``control_last`` and ``control_half_step`` over (row, run),
         ``run_change`` and ``run_half_step``, which are those of the run itself at the steps of
@@ -98,6 +99,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "moved": ("row", found.moved),
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
+            "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
         }
     )
     if all(control is None for control in controls):

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..deprecation import moved_name
 from .corpus import python_documentation, split_texts
-from .files import text_files
+from .files import document_files, text_files
 from .hub_texts import DATASETS, load_texts
 from .labelled import LabelledTexts
 from .planted import PLANTED, Planted, PlantedModel, planted
@@ -31,6 +31,7 @@ __all__ = [
     "Planted",
     "PlantedLives",
     "PlantedModel",
+    "document_files",
     "load_texts",
     "planted",
     "planted_lives",

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import ArgumentError, OntogenyError
+from ..inputs import text_groups
+from ..units import Units
 
 # Left out: what is not documentation to read (tests, build data, code tables) and what Linux
 # distributions put into packages of their own, so that the text does not depend on them.
@@ -93,7 +95,8 @@ def split_texts(
     Returns
     -------
     kept, heldout
-        Every text is in exactly one of them.
+        Every text is in exactly one of them. Texts that repeat are in the same: otherwise training
+        would have seen what is held out.
 
     Raises
     ------
@@ -110,10 +113,14 @@ def split_texts(
         raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction}.")
     if len(texts) < 2:
         raise ArgumentError(f"texts must hold at least 2 texts to split; got {len(texts)}.")
-    count = min(max(round(fraction * len(texts)), 1), len(texts) - 1)
-    chosen = set(np.random.default_rng(random_state).permutation(len(texts))[:count].tolist())
-    kept = [text for i, text in enumerate(texts) if i not in chosen]
-    heldout = [text for i, text in enumerate(texts) if i in chosen]
+    units = Units(text_groups(texts))
+    if units.count < 2:
+        raise ArgumentError(f"texts must differ to be split; all {len(texts)} are the same.")
+    order = np.random.default_rng(random_state).permutation(units.count)
+    count = min(max(round(fraction * units.count), 1), units.count - 1)
+    chosen = np.isin(units.place, order[:count])
+    kept = [text for text, out in zip(texts, chosen, strict=True) if not out]
+    heldout = [text for text, out in zip(texts, chosen, strict=True) if out]
     return kept, heldout
 
 

@@ -9,14 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..errors import ArgumentError, check_choice
 from .corpus import paragraphs
+from .labelled import LabelledTexts
 
 Paths: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _PLAIN = (".txt", ".md", ".rst", ".text")
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _SUFFIXES = (*_PLAIN, ".json", ".jsonl")
+_WIKI_TITLE = re.compile(r"^(?=[^\S\n]*=[^\S\n]*[^=\s].*=[^\S\n]*$)", re.MULTILINE)
 _WIKI_HEADING = re.compile(r"^[^\S\n]*=.*=[^\S\n]*$", re.MULTILINE)
 
 
@@ -69,6 +73,63 @@ def text_files(
     return texts
 
 
+def document_files(
+    paths: Paths,
+    *,
+    documents: str = "file",
+    unit: str = "paragraph",
+    field: str = "text",
+    encoding: str = "utf-8",
+) -> LabelledTexts:
+    r"""Read texts as `text_files` does, with the document that each comes from.
+
+    Parameters
+    ----------
+    paths, unit, field, encoding
+        As in `text_files`.
+    documents
+        What a document is: a ``"file"``, or an ``"article"``, which begins at a heading of the form
+        ``= Title =`` (WikiText).
+
+    Raises
+    ------
+    ArgumentError
+        As in `text_files`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "wiki.txt"
+    >>> _ = file.write_text(" = Lobster = \n \n A crustacean .\n \n = Oak = \n \n A tree .\n")
+    >>> document_files(file, documents="article", unit="line").documents.tolist()
+    [0, 1]
+    """
+    check_choice("unit", unit, ("paragraph", "line", "file"))
+    check_choice("documents", documents, ("file", "article"))
+    found = [
+        [text for text in texts if text]
+        for path in _files(paths)
+        for texts in _documents(path, documents, unit, field, encoding)
+    ]
+    found = [texts for texts in found if texts]
+    if not found:
+        raise ArgumentError(f"paths {_shown(paths)} hold no text.")
+    number = np.repeat(np.arange(len(found)), [len(texts) for texts in found])
+    return LabelledTexts(tuple(t for texts in found for t in texts), None, "files", (), number)
+
+
+def _documents(
+    path: Path, documents: str, unit: str, field: str, encoding: str
+) -> Iterator[list[str]]:
+    plain = path.suffix.lower() not in (".json", ".jsonl")
+    if documents == "file" or not plain:
+        yield _read(path, unit, field, encoding)
+        return
+    content = read_text(path, encoding)
+    for article in _WIKI_TITLE.split(content):
+        yield _cut(article, unit)
+
+
 def _files(paths: Paths) -> list[Path]:
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not given:
@@ -98,6 +159,10 @@ def _read(path: Path, unit: str, field: str, encoding: str) -> list[str]:
         return list(_from_json(path, content, field))
     if path.suffix.lower() == ".jsonl":
         return list(_from_json_lines(path, content, field))
+    return _cut(content, unit)
+
+
+def _cut(content: str, unit: str) -> list[str]:
     content = _WIKI_HEADING.sub("", content)
     if unit == "line":
         return [line.strip() for line in content.splitlines()]

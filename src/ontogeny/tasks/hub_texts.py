@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError
 from .corpus import paragraphs
 from .labelled import LabelledTexts
@@ -56,6 +58,7 @@ def load_texts(
     max_texts: int | None = None,
     random_state: int = 0,
     revision: str | None = None,
+    document: str | None = None,
 ) -> LabelledTexts:
     """Load texts of a data set on the Hugging Face Hub.
 
@@ -74,6 +77,9 @@ def load_texts(
         and of one that is read by paragraph (Wikipedia, WikiText-2).
     revision
         A commit or tag, to read the same data again later.
+    document
+        The field of the document that each text comes from. Wikipedia is read by paragraph, and an
+        article is a document.
 
     Raises
     ------
@@ -102,27 +108,31 @@ def load_texts(
             f"the data set {name!r} (split {split!r}) cannot be loaded: "
             f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         ) from error
-    _check_fields(name, rows, text, label)
+    _check_fields(name, rows, text, label, document)
     source = f"{name}/{split}"
     if known.unit != "text":
-        documents: Iterable[str] = (row[text] for row in rows)
+        whole: Iterable[str] = (row[text] for row in rows)
         if known.unit == "piece":
-            documents = ["\n\n".join(documents)]
-        pieces = (p for document in documents for p in paragraphs(document))
-        return LabelledTexts(tuple(itertools.islice(pieces, max_texts)), None, source)
-    fields = _two_fields(rows, text, label)
+            whole = ["\n\n".join(whole)]
+        pieces = ((p, number) for number, each in enumerate(whole) for p in paragraphs(each))
+        found = list(itertools.islice(pieces, max_texts))
+        articles = None
+        if known.unit == "paragraph":
+            articles = np.array([number for _, number in found], dtype=np.int64)
+        return LabelledTexts(tuple(p for p, _ in found), None, source, documents=articles)
+    fields = _wanted_fields(rows, text, label, document)
     fields = itertools.islice(fields, max_texts) if known.stream else fields
-    found = LabelledTexts.from_rows(fields, text, label, source)
+    found = LabelledTexts.from_rows(fields, text, label, source, document)
     if found.labels is not None and found.labels.dtype.kind == "i" and (found.labels < 0).all():
         raise ArgumentError(f"{source} has no labels: all of them are {found.labels[0]}.")
     return found.sample(max_texts, random_state)
 
 
-def _check_fields(name: str, rows: Any, text: str, label: str | None) -> None:
+def _check_fields(name: str, rows: Any, text: str, label: str | None, document: str | None) -> None:
     fields = getattr(rows, "column_names", None)
     if isinstance(fields, Mapping):
         raise ArgumentError(f"the data set {name!r} needs a split, one of {', '.join(fields)}.")
-    for argument, field in (("text", text), ("label", label)):
+    for argument, field in (("text", text), ("label", label), ("document", document)):
         if fields is not None and field is not None and field not in fields:
             raise ArgumentError(
                 f"the data set {name!r} has no field {field!r}; name one of "
@@ -130,7 +140,7 @@ def _check_fields(name: str, rows: Any, text: str, label: str | None) -> None:
             )
 
 
-def _two_fields(rows: Any, text: str, label: str | None) -> Iterable[Mapping[str, Any]]:
+def _wanted_fields(rows: Any, *fields: str | None) -> Iterable[Mapping[str, Any]]:
     """Iterate over the rows without decoding their other columns."""
-    wanted = [name for name in (text, label) if name is not None]
+    wanted = [name for name in fields if name is not None]
     return rows.select_columns(wanted) if hasattr(rows, "select_columns") else rows

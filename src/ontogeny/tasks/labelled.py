@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..inputs import Inputs, class_counts, stratified_draw, stratified_split
+from ..inputs import Inputs, class_counts, stratified_draw, stratified_split, text_groups
+from ..inputs.groups import document_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,9 @@ class LabelledTexts:
         Where they come from, for messages.
     skipped
         One line for each broken row that was left out.
+    documents
+        (n,) the document that each text comes from, as a text or a whole number; None where it is
+        not known. Texts of one document, and texts that repeat, are one unit: see `groups`.
 
     Examples
     --------
@@ -41,6 +45,7 @@ class LabelledTexts:
     labels: np.ndarray | None = None
     source: str = "texts"
     skipped: tuple[str, ...] = ()
+    documents: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not self.texts:
@@ -49,6 +54,9 @@ class LabelledTexts:
             raise ArgumentError(
                 f"{self.source}: {len(self.labels)} labels for {len(self.texts)} texts."
             )
+        if self.documents is not None:
+            documents = document_array(self.documents, len(self.texts))
+            object.__setattr__(self, "documents", documents)
 
     @classmethod
     def from_rows(
@@ -57,8 +65,11 @@ class LabelledTexts:
         text: str = "text",
         label: str | None = "label",
         source: str = "rows",
+        document: str | None = None,
     ) -> LabelledTexts:
         """Take texts from mappings held in memory, such as a ``datasets.Dataset``.
+
+        `text`, `label` and `document` are the names of their fields.
 
         Raises
         ------
@@ -70,9 +81,9 @@ class LabelledTexts:
         >>> LabelledTexts.from_rows([{"text": "good", "label": 1}]).labels.tolist()
         [1]
         """
-        texts, labels = [], []
+        texts, labels, documents = [], [], []
         for number, row in enumerate(rows):
-            for name in (text, label):
+            for name in (text, label, document):
                 if name is not None and name not in row:
                     raise ArgumentError(
                         f"{source}, row {number} has no field {name!r}; it has "
@@ -83,7 +94,13 @@ class LabelledTexts:
                 raise ArgumentError(f"{source}, row {number}: {text!r} is {kind}, not a string.")
             texts.append(row[text])
             labels.append(None if label is None else row[label])
-        return cls(tuple(texts), None if label is None else as_labels(labels), source)
+            documents.append(None if document is None else row[document])
+        return cls(
+            tuple(texts),
+            None if label is None else as_labels(labels),
+            source,
+            documents=None if document is None else as_labels(documents),
+        )
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -98,11 +115,18 @@ class LabelledTexts:
         """How many texts each class has; empty without labels."""
         return {} if self.labels is None else class_counts(self.labels)
 
+    @property
+    def groups(self) -> np.ndarray:
+        """(n,) the number of the first text of each text's unit; see `Inputs.groups`."""
+        return text_groups(self.texts, self.documents)
+
     def subset(self, rows: Sequence[int] | np.ndarray) -> LabelledTexts:
         """Return some of the texts."""
         rows = np.asarray(rows, dtype=np.int64)
         labels = None if self.labels is None else self.labels[rows]
-        return replace(self, texts=tuple(self.texts[row] for row in rows), labels=labels)
+        documents = None if self.documents is None else self.documents[rows]
+        texts = tuple(self.texts[row] for row in rows)
+        return replace(self, texts=texts, labels=labels, documents=documents)
 
     def sample(self, max_texts: int | None, random_state: int = 0) -> LabelledTexts:
         """Return at most `max_texts` texts, drawn with the classes in their shares, in order."""
@@ -134,17 +158,21 @@ class LabelledTexts:
     def split(
         self, fraction: float = 2 / 3, random_state: int = 0
     ) -> tuple[LabelledTexts, LabelledTexts]:
-        """Return two parts with the classes in equal shares; see `inputs.stratified_split`."""
+        """Return two parts with the classes in equal shares; see `inputs.stratified_split`.
+
+        Texts that repeat, and texts of one document, are in one part.
+        """
         if self.labels is None:
             raise ArgumentError(f"{self.source} has no labels to split by.")
-        first, second = stratified_split(self.labels, fraction, random_state)
+        first, second = stratified_split(self.labels, fraction, random_state, self.groups)
         return self.subset(first), self.subset(second)
 
     def inputs(self, tokenizer: Any, max_length: int = 128, padding_side: str = "right") -> Inputs:
-        """Tokenise the texts; the labels travel with them."""
+        """Tokenise the texts; labels and documents travel with them."""
         return Inputs.from_texts(
-            self.texts, tokenizer, max_length, padding_side, self.labels, self.source
-        )
+            self.texts, tokenizer, max_length, padding_side, self.labels, self.source,
+            self.documents,
+        )  # fmt: skip
 
 
 def as_labels(values: Sequence[Any]) -> np.ndarray:

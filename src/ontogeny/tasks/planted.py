@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,7 @@ class _Plan:
     last: np.ndarray  # (m, r)
     progress: np.ndarray  # (T,) 0 to 1
     noise: float
+    memory: float
     rng: np.random.Generator
 
 
@@ -103,6 +104,7 @@ def planted(
     r: int = 6,
     layers: int = 2,
     noise: float = 0.05,
+    memory: float = 0.5,
     random_state: int = 0,
 ) -> Planted:
     """Make a run of which it is known what happens.
@@ -112,6 +114,10 @@ def planted(
     kind
         - ``"nothing"``: the same activations at every step
         - ``"noise"``: independent noise around the same activations
+        - ``"memory"``: stationary noise around the same activations that remembers: its
+          correlation is `memory` to the power of the number of checkpoints between
+        - ``"walk"``: a random walk of the activations, by `noise` from checkpoint to checkpoint:
+          it gets somewhere else without any direction
         - ``"basis"``: an unrelated orthogonal basis at every step
         - ``"rotation"``: the basis turns steadily
         - ``"drift"``: the dictionary goes from one to another
@@ -127,13 +133,16 @@ def planted(
         Tokens, features, concepts, layers (independent of each other).
     noise
         Standard deviation of the noise, against that of the activations.
+    memory
+        Correlation of the noise at neighbouring checkpoints, of ``"memory"`` alone.
     random_state
         Seed of everything.
 
     Raises
     ------
     ArgumentError
-        If the kind is unknown, there are fewer than six steps, or r exceeds m or is below 2.
+        If the kind is unknown, there are fewer than six steps, r exceeds m or is below 2, or noise
+        or memory is out of range.
 
     Examples
     --------
@@ -156,8 +165,10 @@ def planted(
         )
     if not 0 <= noise < 1:
         raise ArgumentError(f"noise must lie in [0, 1); got {noise}.")
+    if not 0 <= memory < 1:
+        raise ArgumentError(f"memory must lie in [0, 1); got {memory}.")
     rng = np.random.default_rng(random_state)
-    plans = [_plan(len(steps), n, m, r, noise, rng) for _ in range(layers)]
+    plans = [_plan(len(steps), n, m, r, noise, memory, rng) for _ in range(layers)]
     made = [PLANTED[kind](plan) for plan in plans]
     activations = np.stack([a for a, _ in made], axis=1).astype(np.float32)
     models = {
@@ -181,14 +192,16 @@ def planted(
     )
 
 
-def _plan(T: int, n: int, m: int, r: int, noise: float, rng: np.random.Generator) -> _Plan:
+def _plan(
+    T: int, n: int, m: int, r: int, noise: float, memory: float, rng: np.random.Generator
+) -> _Plan:
     """Draw sparse codes and the first and last dictionary of one layer."""
     codes = rng.laplace(size=(n, r)) * (rng.uniform(size=(n, r)) < 0.5)
     first, last = (_unit(rng.standard_normal((m, r))) for _ in range(2))
     place = np.linspace(-1, 1, T)
     progress = 1 / (1 + np.exp(-5 * place))
     progress = (progress - progress[0]) / (progress[-1] - progress[0])
-    return _Plan(codes, first, last, progress, noise, rng)
+    return _Plan(codes, first, last, progress, noise, memory, rng)
 
 
 def _unit(W: np.ndarray) -> np.ndarray:
@@ -215,6 +228,24 @@ def _nothing(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
 def _noise(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     W = _still(plan)
     return _render(plan, W), W
+
+
+def _memory(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
+    W = _still(plan)
+    noise = _fresh(plan, W)
+    for t in range(1, len(W)):
+        noise[t] = plan.memory * noise[t - 1] + np.sqrt(1 - plan.memory**2) * noise[t]
+    return plan.codes @ W.swapaxes(1, 2) + noise, W
+
+
+def _walk(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
+    W = _still(plan)
+    return plan.codes @ W.swapaxes(1, 2) + np.cumsum(_fresh(plan, W), axis=0), W
+
+
+def _fresh(plan: _Plan, W: np.ndarray) -> np.ndarray:
+    """Return independent noise (T, n, m) of the planned size."""
+    return _render(plan, W) - plan.codes @ W.swapaxes(1, 2)
 
 
 def _basis(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +286,7 @@ def _split(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     W = _still(plan)
     apart = plan.progress[:, None] * plan.last[:, 1]
     W[:, :, 0], W[:, :, 1] = plan.last[:, 0] + apart, plan.last[:, 0] - apart
-    moved = _Plan(codes, plan.first, plan.last, plan.progress, plan.noise, plan.rng)
+    moved = replace(plan, codes=codes)
     return _render(moved, W), W
 
 
@@ -276,6 +307,8 @@ def _regimes(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
 PLANTED: Mapping[str, Callable[[_Plan], tuple[np.ndarray, np.ndarray]]] = {
     "nothing": _nothing,
     "noise": _noise,
+    "memory": _memory,
+    "walk": _walk,
     "basis": _basis,
     "rotation": _rotation,
     "drift": _drift,

@@ -11,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..errors import ArgumentError, check_choice, suggestion
 from .files import read_text
 from .labelled import LabelledTexts, as_labels
@@ -20,6 +22,7 @@ FORMATS = ("tsv", "csv", "jsonl", "lines", "label-text", "cola")
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _TEXT_NAMES = ("sentence", "text", "review", "content", "document", "phrase")
 _LABEL_NAMES = ("label", "labels", "class", "category", "target", "sentiment", "acceptability")
+_NO_COLUMNS = ("lines", "label-text")
 _SHOWN = 5
 
 
@@ -32,6 +35,7 @@ def read_labelled(
     encoding: str = "utf-8",
     quotes: bool | None = None,
     on_error: str = "raise",
+    document: Column | None = None,
 ) -> LabelledTexts:
     r"""Read texts and their labels from a local file.
 
@@ -55,6 +59,8 @@ def read_labelled(
     on_error
         ``"raise"``: broken rows are an error that names their lines; ``"skip"``: they are left
         out and listed in ``.skipped``.
+    document
+        Column of the document that each text comes from, by name or number; none by default.
 
     Raises
     ------
@@ -71,6 +77,8 @@ def read_labelled(
     (('good, "really"!', 'so so'), [1, 0])
     """
     check_choice("on_error", on_error, ("raise", "skip"))
+    if document is not None and (isinstance(path, Mapping) or file_format in _NO_COLUMNS):
+        raise ArgumentError("document names a column, which files of plain lines do not have.")
     if isinstance(path, Mapping):
         if not path:
             raise ArgumentError("path must name at least one file for a label; got none.")
@@ -90,7 +98,9 @@ def read_labelled(
     check_choice("file_format", kind, FORMATS)
     # Not splitlines(): sentences may hold the other line separators of Unicode.
     lines = read_text(file, encoding).split("\n")
-    rows = _Rows(str(file), on_error)
+    if document is not None and kind in _NO_COLUMNS:
+        raise ArgumentError(f"document names a column, which {file} does not have.")
+    rows = _Rows(str(file), on_error, document)
     if kind == "lines":
         rows.read_lines(lines)
     elif kind == "label-text":
@@ -111,12 +121,14 @@ class _Rows:
 
     source: str
     on_error: str
+    document: Column | None = None
     texts: list[str] = field(default_factory=list)
     labels: list[Any] = field(default_factory=list)
+    documents: list[Any] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     labelled: bool = True
 
-    def add(self, line: int, text: Any, label: Any) -> None:
+    def add(self, line: int, text: Any, label: Any, document: Any = None) -> None:
         if not isinstance(text, str):
             self.bad(line, f"its text is {type(text).__name__}, not a string")
         elif not text.strip():
@@ -125,7 +137,12 @@ class _Rows:
             self.bad(line, f"its label is {label!r}")
         elif self.labelled and isinstance(label, str) and not label.strip():
             self.bad(line, "its label is empty")
+        elif self.document is not None and not isinstance(document, str | int):
+            self.bad(line, f"its document is {document!r}")
+        elif self.document is not None and not str(document).strip():
+            self.bad(line, "its document is empty")
         else:
+            self.documents.append(str(document).strip())
             self.texts.append(text.strip())
             self.labels.append(label.strip() if isinstance(label, str) else label)
 
@@ -141,7 +158,8 @@ class _Rows:
                 "on_error='skip' leaves them out."
             )
         labels = as_labels(self.labels) if self.labelled and self.labels else None
-        return LabelledTexts(tuple(self.texts), labels, self.source, tuple(self.broken))
+        documents = np.array(self.documents) if self.document is not None and self.texts else None
+        return LabelledTexts(tuple(self.texts), labels, self.source, tuple(self.broken), documents)
 
     def read_lines(self, lines: list[str]) -> None:
         self.labelled = False
@@ -171,12 +189,14 @@ class _Rows:
             if not found:  # the first object shows which fields there are
                 text, label = self._columns(list(row), text, label)
                 found = True
-            missing = [name for name in (text, label) if name is not None and name not in row]
+            wanted = (text, label, self.document)
+            missing = [name for name in wanted if name is not None and name not in row]
             if missing:
                 self.bad(number, f"it has no field {missing[0]!r}")
             else:
                 value = None if label is None else row[label]
-                self.add(number, row[text], value)
+                document = None if self.document is None else row[self.document]
+                self.add(number, row[text], value, document)
 
     def read_table(
         self,
@@ -194,9 +214,11 @@ class _Rows:
         if self._has_names(header, text, label):
             name, other = self._columns(header, text, label)
             where, tag = header.index(name), None if other is None else header.index(other)
+            own = None if self.document is None else header.index(self.document)
         else:
             records = itertools.chain([first], records)
             where, tag = self._numbers(header, text, label)
+            own = None if self.document is None else int(self.document)
         self.labelled = tag is not None
         kept = list(records)
         known = {r[tag].strip() for _, r in kept if tag is not None and len(r) == len(header)}
@@ -206,7 +228,8 @@ class _Rows:
             elif tag is not None and _swallows(record[where], separator, len(header), tag, known):
                 self.bad(number, "its quoted text holds whole rows, so a quote may not be closed")
             else:
-                self.add(number, record[where], None if tag is None else record[tag])
+                label_there = None if tag is None else record[tag]
+                self.add(number, record[where], label_there, None if own is None else record[own])
 
     def _records(
         self, lines: list[str], separator: str, quotes: bool
@@ -232,9 +255,10 @@ class _Rows:
 
     def _has_names(self, first: list[str], text: Column | None, label: Column | None) -> bool:
         """Return whether the first row names the columns."""
-        if isinstance(text, str) or isinstance(label, str):
+        given = (text, label, self.document)
+        if any(isinstance(column, str) for column in given):
             return True
-        if text is not None or label is not None:
+        if any(column is not None for column in given):
             return False
         return any(name.strip().lower() in _TEXT_NAMES for name in first)
 
@@ -247,7 +271,7 @@ class _Rows:
                 f"{self.source}: the first row names no text column ({', '.join(_TEXT_NAMES)}); "
                 f"give text= and label= as column numbers from 0. It reads {first}."
             )
-        for name, column in (("text", text), ("label", label)):
+        for name, column in (("text", text), ("label", label), ("document", self.document)):
             if column is not None and column not in range(len(first)):
                 raise ArgumentError(
                     f"{self.source}: {name}={column} is no column; rows have {len(first)}."
@@ -259,7 +283,8 @@ class _Rows:
     ) -> tuple[str, str | None]:
         """Return the names of the text and the label column as the file writes them."""
         by_lower = {name.strip().lower(): name for name in names}
-        for argument, column in (("text", text), ("label", label)):
+        named = (("text", text), ("label", label), ("document", self.document))
+        for argument, column in named:
             if column is not None and column not in names:
                 raise ArgumentError(
                     f"{self.source} has no column {argument}={column!r}; it has "

@@ -8,6 +8,8 @@ What the papers train is in `ontogeny.reproduce.training`.
     masked_language_modelling   random crops of a text, and the loss at their masked positions
     demo_model                  a small EuroBERT
     record_training_run         all of it on texts, with checkpoints: a folder to study
+    scrambled                   the same run on tokens in random order, or random tokens: a control
+    scrambled_tokens            such tokens, for a loop of your own
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..deprecation import moved_name
+from .control_run import scrambled
 from .loop import TrainingLog, adamw_one_cycle, train
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
 from .models import demo_model
 from .run import RunSettings, record_training_run
+from .scrambling import scrambled_tokens
 
 __all__ = [
     "MaskedBatch",
@@ -29,6 +33,8 @@ __all__ = [
     "demo_model",
     "masked_language_modelling",
     "record_training_run",
+    "scrambled",
+    "scrambled_tokens",
     "train",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError
+from .scrambling import scrambled_tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -77,6 +78,14 @@ class MaskedLanguageModelling:
         counts = torch.bincount(self.stream[self.maskable]).double().numpy()
         p = counts[counts > 0] / counts.sum()
         return float(-(p * np.log(p)).sum())
+
+    def scrambled(
+        self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase
+    ) -> MaskedLanguageModelling:
+        """Return the same task on scrambled tokens; special tokens stay (`scrambled_tokens`)."""
+        special, size = tokenizer.all_special_ids, len(tokenizer)
+        ids = scrambled_tokens(self.stream, kind, random_state, vocab_size=size, keep=special)
+        return replace(self, stream=ids)
 
     def sample(self, generator: torch.Generator) -> MaskedBatch:
         """Draw crops at uniform places of the stream and mask a fixed share of their tokens."""

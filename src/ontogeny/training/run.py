@@ -76,8 +76,8 @@ def record_training_run(
     early, evenly spaced late) with the tokenizer, ``heldout.jsonl`` (texts that were never trained
     on, one JSON string a line) and ``training_log.json`` (``step``, ``loss`` and ``learning_rate``
     of every update; ``unigram_entropy`` of the training text in nats, the loss without any
-    context; ``settings``). The same texts, settings, seed and number of threads give the same
-    weights.
+    context; ``settings``; ``random_state``). The same texts, settings, seed and number of threads
+    give the same weights.
 
     Parameters
     ----------
@@ -124,7 +124,19 @@ def record_training_run(
     >>> (folder / "heldout.jsonl").is_file(), (folder / "training_log.json").is_file()
     (True, True)
     """
-    settings = _settings(quick, changes)
+    return record(folder, texts, _settings(quick, changes), random_state, device, progress)
+
+
+def record(
+    folder: str | PathLike[str],
+    texts: Sequence[str] | None,
+    settings: RunSettings,
+    random_state: int,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    scrambled: tuple[str, int] | None = None,
+) -> Path:
+    """Record a run, on `texts` or on their tokens ``scrambled`` by a kind and a seed."""
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()):
         raise ArgumentError(f"folder {str(folder)!r} is not empty; name a new one.")
@@ -135,6 +147,8 @@ def record_training_run(
     task = masked_language_modelling(
         kept, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
     )
+    if scrambled is not None:
+        task = task.scrambled(*scrambled, tokenizer)
     model = demo_model(
         tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
     )
@@ -153,7 +167,10 @@ def record_training_run(
         progress=progress,
     )
     recorder.finish(settings.steps, model)
-    _write(folder, heldout, log, task, settings)
+    more: dict[str, Any] = {"random_state": random_state}
+    if scrambled is not None:
+        more["scrambled"] = dict(zip(("kind", "random_state"), scrambled, strict=True))
+    _write(folder, heldout, log, task, settings, more)
     return folder
 
 
@@ -173,6 +190,7 @@ def _write(
     log: TrainingLog,
     task: MaskedLanguageModelling,
     settings: RunSettings,
+    more: dict[str, Any],
 ) -> None:
     # JSON strings, because a text may hold line breaks.
     lines = "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in heldout)
@@ -181,5 +199,6 @@ def _write(
         **log.to_dict(),
         "unigram_entropy": task.unigram_entropy,
         "settings": asdict(settings),
+        **more,
     }
     (folder / "training_log.json").write_text(json.dumps(record), encoding="utf-8")

@@ -56,7 +56,8 @@ class Checkpoint:
     label
         Its name in messages and figures, such as ``"checkpoint-500"`` or ``"step 500"``.
     path
-        Its folder, or None if it lives in memory. That of a Hub revision may not be there yet.
+        Its folder, or None if it lives in memory or is computed. That of a Hub revision may not
+        be there yet.
     tokens
         Number of tokens seen in training, where the name of the revision gives it.
     source

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
 from ..errors import CheckpointError, check_whole
@@ -46,8 +47,8 @@ class Prefetch:
         Order of use; a step can come several times. By default all, increasing.
     max_revisions
         Downloaded revisions on disk at any time, at least 1; with 2, one is used and one
-        downloads. With n workers that use several at once, n + 1. Controls take one more place,
-        where the first checkpoint stays.
+        downloads. With n workers that use several at once, n + 1. Checkpoints of a control need
+        the first one too, so one place is kept for it; with 1, there are two places for them.
     max_bytes
         Bound on the bytes of their weights; a single revision may exceed it.
 
@@ -99,8 +100,7 @@ class Prefetch:
         source = next((c.source for c in self.trajectory if c.source is not None), None)
         if source is not None and not source.is_offline:
             folder = self._stack.enter_context(own_folder(source.cache / _FOLDER))
-            slots = (Slots(folder, self._count()), Slots(folder, 1, "beside"))
-            self.trajectory = _bounded(self.trajectory, *slots)
+            self.trajectory = _bounded(self.trajectory, folder, self._count())
             sources = (self.trajectory[step].source for step in self.steps)
             self._to_come = [source for source in sources if source is not None]
             thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
@@ -166,12 +166,15 @@ class Prefetch:
         return True
 
 
-def _bounded(trajectory: Trajectory, slots: Slots, beside: Slots) -> Trajectory:
-    """Return the trajectory with Hub weights that are read through `slots`.
+def _bounded(trajectory: Trajectory, folder: Path, count: int) -> Trajectory:
+    """Return the trajectory with Hub weights that are read through slots in `folder`.
 
-    What a control reads of other steps than its own comes through `beside`: whoever waits for it
-    may hold one of the slots, and whoever holds it waits for nothing.
+    What a control reads of other steps than its own comes through a slot beside the others:
+    whoever waits for it may hold one of those, and whoever holds it waits for nothing.
     """
+    computed = any(checkpoint.is_computed for checkpoint in trajectory)
+    slots = Slots(folder, max(1, count - 1) if computed else count)
+    beside = Slots(folder, 1, "beside")
 
     def placed(checkpoint: Checkpoint) -> Checkpoint:
         if not checkpoint.is_computed:

@@ -146,7 +146,7 @@ def test_an_encoder_does_not_see_a_rotation_and_the_matched_path_does(tmp_path):
     node = tree["encoder-dynamics-ica"].to_dataset()
     kl = node.comparison.sel(metric="kl", codes="train-fitted")
     assert float(abs(kl - kl.sel(step=32)).max()) < 1e-4
-    assert not node.developed.any()
+    assert not node.changed.any()
     assert "no change above the noise" in json.loads(node.attrs["statements"])[0]
     moved = tree["concepts-ica-transforms"].dictionary_error
     assert float(moved.sel(mapping="matched only", step=0).min()) > 0.1

@@ -160,7 +160,7 @@ def test_noise_floors_can_be_switched_off(trajectory, tmp_path):
     assert "failed" not in node.attrs and "relative_distance_refit" not in node
     assert "bands" in node.attrs["figures"] and "refitting" not in node.attrs["figures"]
     assert "its noise was not measured" in node.attrs["statements"]
-    assert not node.developed.any() and not node.noise_known.any()
+    assert not node.changed.any() and not node.noise_known.any()
     assert "failed" not in tree["concepts-pca-distances"].attrs
 
 
@@ -384,7 +384,7 @@ def test_a_single_text_leaves_the_noise_unknown(trajectory, tmp_path):
     node = og.Study(trajectory, one, [observable], device="cpu").run(tmp_path / "s")["concepts-ica"]
     assert node.refit.values.tolist() == ["seed 1", "seed 2", "seed 3", "float64"]
     assert "relative_distance_refit" in node and "relative_distance_stderr" not in node
-    assert not node.developed.any() and "not measured" in node.attrs["statements"]
+    assert not node.changed.any() and "not measured" in node.attrs["statements"]
 
 
 def test_chance_takes_tokens_out_of_order_where_the_rotation_is_removed():

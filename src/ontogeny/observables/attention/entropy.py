@@ -45,7 +45,7 @@ class AttentionEntropy(Observable):
             rows="{layer} · attention entropy",
             subject="Attention in {layer}",
             nulls={"uniform": "uniform attention"},
-            caption="One line a layer; low is sharp.",
+            caption="One line per layer. Low: each token attends to few others.",
         ),
         Quantity(
             "entropy",
@@ -81,11 +81,18 @@ class AttentionEntropy(Observable):
         uniform = {"uniform": (maps.uniform.astype(np.float64) * share).sum("text")}
         # A text without ordinary tokens has no entropy and no weight.
         of_text = maps.entropy.mean("head").astype(np.float64).where(maps.tokens > 0, 0.0)
+        of_text = of_text.transpose(..., "text")
+        mean = Measured.over_texts(
+            entropy.mean("head"),
+            of_text.values,
+            maps.tokens.values,
+            reading.units(self.needs()[0]),
+            [str(dim) for dim in of_text.dims],
+            uniform,
+        )
         return dataset(
             {
-                "layer_entropy": Measured(
-                    entropy.mean("head"), of_text=of_text, weights=maps.tokens, nulls=uniform
-                ),
+                "layer_entropy": mean,
                 "entropy": Measured(entropy, nulls=uniform),
             }
         )

@@ -12,7 +12,8 @@ import xarray as xr
 from ...figures import Section
 from ...needs import Attention, Need
 from ...quantities import Measured, Quantity
-from ...summary import Names
+from ...summary import Names, Units
+from ...summary.noise import mean_stderr
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
@@ -52,7 +53,7 @@ class ReadoutAttention(Observable):
             rows="{layer} · {set} · read-out entropy",
             subject="Read-out attention in {layer}",
             nulls={"uniform": "equal attention"},
-            caption="One panel a set, one line a layer; low is sharp.",
+            caption="One panel per set, one line per layer. Low: each token attends to few others.",
         ),
         Quantity(
             "head_entropy",
@@ -104,10 +105,9 @@ class ReadoutAttention(Observable):
         Also ``layer_entropy(set, layer)``, the mean over heads, with its value on every text, and
         ``layer_entropy_uniform(set)``, the entropy of equal attention.
         """
-        maps = [reading[need] for need in self.needs()]
         pieces = [
-            _of_set(data).expand_dims(set=[name])
-            for name, data in zip(self.on or ("inputs",), maps, strict=True)
+            _of_set(reading[need], Units(reading.units(need))).expand_dims(set=[name])
+            for name, need in zip(self.on or ("inputs",), self.needs(), strict=True)
         ]
         return xr.concat(pieces, dim="set", data_vars="all", join="outer")
 
@@ -118,17 +118,16 @@ class ReadoutAttention(Observable):
         )
 
 
-def _of_set(maps: xr.Dataset) -> xr.Dataset:
-    of_text = maps.entropy.mean("head").astype(np.float64)
-    error = of_text.std("text", ddof=1) / np.sqrt(of_text.sizes["text"])
-    several = of_text.sizes["text"] > 1
+def _of_set(maps: xr.Dataset, units: Units) -> xr.Dataset:
+    of_text = maps.entropy.mean("head").astype(np.float64).transpose(..., "text")
+    error = of_text.isel(text=0, drop=True).copy(data=mean_stderr(*units.means(of_text.values)))
     return dataset(
         {
             "entropy": maps.entropy.mean("text"),
             "top_mass": maps.top_mass.mean("text"),
             "layer_entropy": Measured(
                 maps.entropy.mean("text").mean("head"),
-                stderr=error if several else None,
+                stderr=error if units.count > 1 else None,
                 nulls={"uniform": maps.uniform.mean("text")},
             ),
         }

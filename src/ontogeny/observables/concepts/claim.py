@@ -45,7 +45,13 @@ def _together(data: xr.Dataset) -> list[str]:
     )
     known = p.values[np.isfinite(p.values)]
     if not known.size:
-        return [line, "No layer has noise around its trend that could be compared."]
+        return [
+            line,
+            (
+                "No layer has noise around both trends that could be compared: there is none, or "
+                "both follow the same schedule."
+            ),
+        ]
     shared = int((dynamics.holm(known) <= 0.05).sum())
     return [
         line,

@@ -204,8 +204,9 @@ class Concepts(FromExtractor):
             null="Grey: refitting at the same step on resampled texts, in the other floating-point "
             "precision (and with other seeds, where the solver has any), and chance: the same "
             "dictionary in a random basis, or against tokens out of order.",
-            care="As returned, a distance measures mostly order, sign and rotation. It is 0 at the "
-            "reference step by definition; that step is left out of the verdict.",
+            care="Without matching, two fits of one model already differ, by order, sign and "
+            "rotation. A distance is 0 at the reference step by definition; that step is left out "
+            "of the verdict.",
             source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
         )
 

@@ -13,7 +13,7 @@ import xarray as xr
 from ... import dynamics, geometry
 from ...distances import align
 from ...errors import ArgumentError, NonFiniteError, check_choice, check_number, check_whole
-from ...figures import Column, Figure, Footer, Pair, Section, Table
+from ...figures import Column, Figure, Footer, Section, Table
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..arguments import check_names
@@ -36,9 +36,12 @@ _CANDIDATES = (1, 2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 @dataclass(frozen=True)
 class IntrinsicDimension(ConceptSeries):
-    """TwoNN on the dictionaries of a `Concepts` node, averaged over an early and a late window.
+    """TwoNN on the dictionaries of a `Concepts` node, compared over an early and a late window.
 
-    Each estimate stands beside its standard error, the same estimate on isotropic points of the
+    Whether the dimension changes is judged on the means of the checkpoints' own dimensions (see
+    `ontogeny.geometry.dimension_change`). The dimensions of dictionaries averaged over a window are
+    numbers without a verdict, because they depend on how much the checkpoints agree. Each estimate
+    stands beside its standard error, the same estimate on isotropic points of the
     same shape, and the Gaussian dimensions that would look like it.
 
     Parameters
@@ -74,20 +77,29 @@ class IntrinsicDimension(ConceptSeries):
     random_state: int = 0
 
     kind: ClassVar[str] = "intrinsic-dimension"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     suffix: ClassVar[str] = "dimension"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         *(
             Quantity(
                 when,
-                f"{when} window",
+                f"{when} window, averaged dictionaries",
                 "dimensions",
                 symbol="d",
                 nulls={"null": "isotropic points"},
             )
             for when in ("early", "late")
         ),
-        Quantity("difference", "late - early", "dimensions"),
+        *(
+            Quantity(
+                f"checkpoint_{name}", f"{title}, mean over checkpoints", "dimensions", figure=False
+            )
+            for name, title in (
+                ("early", "early window"),
+                ("late", "late window"),
+                ("change", "late - early"),
+            )
+        ),
         Quantity(
             "step_dimension",
             "TwoNN dimension of one checkpoint's concepts",
@@ -104,6 +116,7 @@ class IntrinsicDimension(ConceptSeries):
         "window_low": ("first step of the window", "steps"),
         "window_high": ("last step of the window", "steps"),
         "boundary_found": ("whether a regime boundary was found", "1"),
+        "p_change": ("p-value of a change of dimension", "1"),
         "looks_like": ("Gaussian dimension that would look like it", "dimensions"),
     }
     section: ClassVar[Section] = Section(
@@ -115,7 +128,8 @@ class IntrinsicDimension(ConceptSeries):
         "estimate stays far below the number of features.",
         care="Compare with the null before reading a number as a dimension. One checkpoint's SVD "
         "dictionary has orthogonal columns: its number describes the spectrum. PCA is undefined "
-        "and refused. Averaging without alignment mixes different concepts.",
+        "and refused. The dimension of averaged dictionaries falls or rises with how much the "
+        "checkpoints of a window agree, so it has no verdict.",
         source="Bernas 2025, Algorithm 4 and Table 3; Facco et al. 2017",
     )
 
@@ -159,7 +173,10 @@ class IntrinsicDimension(ConceptSeries):
                 "boundary_found": np.float64(boundary is not None),
                 "looks_like_low": ("window", [low for low, _ in like]),
                 "looks_like_high": ("window", [high for _, high in like]),
-                **self._by_step(W).variables("step_dimension"),
+                **self._by_step(W).variables(
+                    "step_dimension"
+                ),  # first: it says why one is undefined
+                **self._change(W, inside, W[at]),
             },
             coords={
                 "average": list(self.averages),
@@ -170,59 +187,98 @@ class IntrinsicDimension(ConceptSeries):
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add differences and means over layers."""
+        """Add means over layers."""
         return data.assign(
-            difference=data.late - data.early,
-            difference_stderr=np.hypot(data.early_stderr, data.late_stderr),
             early_mean=data.early.mean("layer"),
             late_mean=data.late.mean("layer"),
         )
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return a table of both windows for every average and method."""
-        return [
+        """Return a table of both windows, and one for every average and method."""
+        own = Table(
+            "windows",
+            "Early and late, mean over each window's checkpoints",
+            columns=[
+                Column(f"checkpoint_{name}", title, sd=f"checkpoint_{name}_stderr")
+                for name, title in (
+                    ("early", "early"),
+                    ("late", "late"),
+                    ("change", "late - early"),
+                )
+            ]
+            + [Column("p_change", "p")],
+            caption="In brackets the standard error. p: the dimension is the same in both windows.",
+        )
+        averaged = [
             Table(
                 f"windows-{how}-{method}",
-                f"Early and late, dictionaries {_AVERAGED[how]}, by {method}",
+                f"Dictionaries {_AVERAGED[how]}, by {method}",
                 columns=[
                     Column("early", "early", sd="early_stderr"),
                     Column("late", "late", sd="late_stderr"),
-                    Column("difference", "late - early", sd="difference_stderr"),
                     Column("early_null", "isotropic"),
                 ],
-                pairs=[Pair("early", "late", better="lower")],
                 footer=[Footer("mean over layers", {"early": "early_mean", "late": "late_mean"})],
                 select={"average": how, "estimator": method},
-                caption="In brackets the standard error; shaded the lower one, also where the "
-                "difference is within its error.",
+                caption="In brackets the standard error of one cloud. How the windows differ here "
+                "depends on how much their checkpoints agree, so it is no change of dimension.",
             )
             for how in self.averages
             for method in self.methods
         ]
+        return [own, *averaged]
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
-        """Return in how many layers late and early differ by more than their errors."""
+        """Return in how many layers the checkpoints' dimensions fall or rise."""
+        change, p = data.checkpoint_change.values, data.p_change.values
         one = data.sel(average=self.averages[0], estimator=self.methods[0])
-        known = np.isfinite(one.difference.values)
+        known, judged = np.isfinite(one.early.values), np.isfinite(p)
         if not known.any():
             return ["The intrinsic dimension is undefined in all layers."]
-        far = np.abs(one.difference.values) > 1.96 * one.difference_stderr.values
-        lower = int((far & (one.difference.values < 0)).sum())
-        higher = int((far & (one.difference.values > 0)).sum())
-        like = int((one.early.values >= one.early_null.values * 0.75)[known].sum())
-        count = int(known.sum())
+        lower, higher = (int((p[sign * change > 0] < 0.05).sum()) for sign in (-1, 1))
+        count = int(judged.sum())
         text = (
-            f"{self.of}: from the early to the late window the dimension falls by more than its "
-            f"error in {lower} of {count} layers and rises in {higher} (chance alone: about "
-            f"{0.025 * count:.1f} each). In {like} of {count} layers the early estimate is at "
-            "least three quarters of that of isotropic points."
+            f"{self.of}: from the early to the late window the dimension of the checkpoints' "
+            f"concepts falls in {lower} of {count} layers and rises in {higher} (p < .05 each, so "
+            f"chance alone gives at most about {0.025 * count:.1f} of each)."
+            if count
+            else f"{self.of}: whether the dimension changes cannot be judged in {int(known.sum())} "
+            "layers. Four checkpoints are needed in each window, with concepts that are not all "
+            "orthogonal."
+        )
+        like = int((one.early.values >= one.early_null.values * 0.75)[known].sum())
+        text += (
+            f" In {like} of {int(known.sum())} layers the early estimate of averaged dictionaries "
+            "is at least three quarters of that of isotropic points."
         )
         if self.windows == "found":
             text += (
                 f" A regime boundary was found in {int(data.boundary_found.values[known].sum())} "
-                f"of {count} layers; the others are cut in halves."
+                f"of {int(known.sum())} layers; the others are cut in halves."
             )
         return [text]
+
+    def _change(
+        self, W: np.ndarray, inside: Sequence[np.ndarray], reference: np.ndarray
+    ) -> dict[str, Any]:
+        """Return the mean dimension of each window's checkpoints, and whether they differ."""
+        base = np.broadcast_to(reference, W.shape)
+        clouds = align(base, W, under="signed-permutation").aligned.transpose(0, 2, 1)
+        try:
+            found = geometry.dimension_change(
+                clouds, inside[0], inside[1], self.methods[0], discard=self.discard
+            )
+        except ArgumentError:  # orthogonal at every checkpoint, as SVD is
+            found = geometry.DimensionChange(*[np.nan] * 6)
+        values = {
+            "early": (found.early, found.early_stderr),
+            "late": (found.late, found.late_stderr),
+            "change": (found.difference, found.stderr),
+        }
+        result: dict[str, Any] = {"p_change": found.p_value}
+        for name, (value, stderr) in values.items():
+            result |= Measured(((), value), stderr=((), stderr)).variables(f"checkpoint_{name}")
+        return result
 
     def _windows(self, steps: np.ndarray, boundary: int | None) -> tuple[tuple[float, float], ...]:
         """Return the early and the late window; a boundary is the index of the late one's start."""

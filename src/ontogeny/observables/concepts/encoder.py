@@ -13,7 +13,7 @@ import xarray as xr
 from ... import dynamics
 from ...errors import ArgumentError, check_choice, check_number
 from ...figures import Figure, Heatmap, Section
-from ...needs import Need
+from ...needs import InputSet, Need
 from ...quantities import Measured, Quantity
 from ...summary import Names, Units, reference_index
 from ..base import Reading, Run, by_layer
@@ -59,6 +59,7 @@ class EncoderDynamics(FromExtractor):
         Divides the codes before the softmax, see `ontogeny.dynamics.compare_logits`.
     test_fraction
         Share of the rows that is held out: the last ones, so that hardly a text is on both sides.
+        Where texts repeat or share documents, about this share: whole units, see `Inputs.groups`.
     test_on
         Input set of the test rows instead; all rows of `on` then serve to train.
     on, tokens, max_tokens, random_state
@@ -160,6 +161,10 @@ class EncoderDynamics(FromExtractor):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the train rows, and of the test rows where they are others."""
+        alone = [InputSet(self.on)] if self.test_on is None else []
+        return [*self._of_rows(), *alone]
+
+    def _of_rows(self) -> list[Need]:
         sets = [self.on] if self.test_on is None else [self.on, self.test_on]
         return [self._activations(on) for on in sets]
 
@@ -248,25 +253,37 @@ class EncoderDynamics(FromExtractor):
 
     def _rows(self, reading: Reading) -> dict[str, _Split]:
         """Return train and test activations of every layer."""
-        values = [reading[need] for need in self.needs()]
+        values = [reading[need] for need in self._of_rows()]
+        if self.test_on is not None:
+            return {path: _Split(A, values[1][path]) for path, A in values[0].items()}
+        held = torch.from_numpy(self._held_out(reading))
         return {
-            path: self._split(A, *(other[path] for other in values[1:]))
+            path: _Split(A[~held.to(A.device)], A[held.to(A.device)])
             for path, A in values[0].items()
         }
 
     def _units(self, reading: Reading) -> _Split:
         """Return which texts the train and the test rows come from."""
-        split = self._split(*(reading.units(need) for need in self.needs()))
-        return _Split(Units(split.train), Units(split.test))
+        units = [reading.units(need) for need in self._of_rows()]
+        if self.test_on is not None:
+            return _Split(*(Units(each) for each in units))
+        held = self._held_out(reading)
+        return _Split(Units(units[0][~held]), Units(units[0][held]))
 
-    def _split(self, rows: Any, held_out: Any = None) -> _Split:
-        """Return rows and those that are held out: the last ones, unless there are others."""
-        if held_out is not None:
-            return _Split(rows, held_out)
-        count = max(1, round(self.test_fraction * len(rows)))
-        if count >= len(rows):
-            raise ArgumentError(f"{len(rows)} rows are too few to hold {count} of them out")
-        return _Split(rows[:-count], rows[-count:])
+    def _held_out(self, reading: Reading) -> np.ndarray:
+        """Return which rows (n,) are held out: the last ones, or those of the last units."""
+        units, inputs = Units(reading.units(self._of_rows()[0])), reading[InputSet(self.on)]
+        if inputs.counts["units"] == len(inputs):
+            n = len(units.place)
+            count = max(1, round(self.test_fraction * n))
+            if count >= n:
+                raise ArgumentError(f"{n} rows are too few to hold {count} of them out")
+            return np.arange(n) >= n - count
+        if units.count < 2:
+            raise ArgumentError("all rows are of texts that repeat or of one document")
+        from_end = np.cumsum(units.sizes[::-1])[:-1]
+        count = 1 + np.abs(from_end - self.test_fraction * len(units.place)).argmin()
+        return np.asarray(units.place >= units.count - count)
 
     def _draws(self, A: _Split, U: _Split, units: _Split) -> dict[str, dict[str, Any]]:
         """Return comparisons on resampled texts, and what train codes out of order give."""

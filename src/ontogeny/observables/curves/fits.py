@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...dynamics import FitComparison, compare_fits
+from ...dynamics.fit_evidence import IN_WORDS, in_words
 from ...errors import check_choice
 from ...figures import Curves, Figure, Heatmap, Section
 from ...summary import Names, NumberTable, along
@@ -44,10 +46,15 @@ class Fits(OfCurve):
         definition="Decays fitted to each curve by least squares: exponential, power law, "
         "stretched exponential; beside them a straight line and a constant.",
         symbol="A·eᶜᵗ + b,  A·(1 + t/τ)⁻ᵖ + b,  A·exp(−(t/τ)ᵝ) + b",
-        null="The best fit is called exponential where the exponential is the best by the "
-        "criterion, its rate is determined, and its residuals are noise in any order (p ≥ 0.05).",
+        null="A curve is called exponential where the exponential has a weight of at least 0.9 "
+        "(Schwarz's criterion) among shapes that differ from it materially (power law with an "
+        "exponent up to 3, stretched exponential with β up to 0.8 or from 1.25 on, two "
+        "exponentials threefold apart, straight line), its rate is determined and negative, and "
+        "its residuals are noise in any order (p ≥ 0.05).",
         care="A high R² says little: any falling curve has one. Standard errors take the noise as "
-        "independent; where the residuals have an order they are too small.",
+        "independent; where the residuals have an order they are too small. The shape of a curve "
+        "says nothing about learning: a run that moved as far and learned nothing may look the "
+        "same.",
         source="Bernas 2025, Annex F.3, Fig. 16",
     )
     tables: ClassVar[Sequence[NumberTable]] = (
@@ -56,6 +63,7 @@ class Fits(OfCurve):
             "The exponentials",
             (
                 ("best", "best shape by the criterion", "", "best shape"),
+                ("remaining", "shapes that an exponential is not told from", "", "or else"),
                 ("rate", "rate of the exponential", "per step", "rate c"),
                 ("half_time", "time to halve", "steps", "halves in"),
                 ("amplitude", "amplitude of the exponential", "as curve", "A"),
@@ -68,8 +76,9 @@ class Fits(OfCurve):
     variables: ClassVar[Names] = {
         "r2": ("share of the variance that the exponential explains", "1"),
         "r2_of": ("share of the variance explained", "1"),
-        "exponential": ("whether the best fit is exponential", "1"),
-        "exponential_weight": ("weight of the exponential", "1"),
+        "exponential": ("whether the curve is exponential", "1"),
+        "ruled_out": ("whether another shape is nine times as likely as an exponential", "1"),
+        "exponential_weight": ("weight of the exponential among different shapes", "1"),
         "fitted": ("fitted curve", "as curve"),
         "verdict": ("verdict on the shape", ""),
     }
@@ -137,8 +146,10 @@ def _row(found: FitComparison) -> dict[str, Any]:
         "half_time": np.log(2) / -fit.rate if decays else np.nan,
         "half_time_stderr": np.log(2) * fit.stderr["rate"] / fit.rate**2 if decays else np.nan,
         "exponential": float(found.exponential),
-        "exponential_weight": found.weights["exponential"],
+        "ruled_out": float(found.ruled_out),
+        "exponential_weight": found.evidence["exponential"],
         "best": found.best,
+        "remaining": in_words(found.remaining) if found.remaining else "",
     }
 
 
@@ -154,13 +165,23 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
     spans = sorted(np.log(2) / -each.fits["exponential"].rate for each in found if each.exponential)
     halves = " to ".join(f"{span:,.0f}" for span in (spans[:1] + spans[1:][-1:]))
     words.append(
-        f"Best fit: exponential in {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of "
-        f"{of} (best by the criterion, falling, residuals without order)"
+        f"Exponential: {len(spans) or 'none'} of {count} curve{'s' * (count > 1)} of {of} (weight "
+        "of at least 0.9 among materially different shapes, falling, residuals without order)"
         + (f"; time to halve: {halves} steps." if spans else ".")
     )
-    best = [each.best for each in fitted]
-    counts = ", ".join(f"{name} {best.count(name)}" for name in dict.fromkeys(best))
-    words.append(f"Best by the criterion: {counts}.")
+    others = [each for each in fitted if not each.exponential]
+    ruled = [each for each in others if each.ruled_out]
+    if ruled:
+        words.append(
+            f"Not exponential: {len(ruled)} of {count}; at least nine times as likely: "
+            f"{_counted(ruled)}."
+        )
+    left_open = [each for each in others if not each.ruled_out and each.remaining]
+    if left_open:
+        words.append(
+            f"An exponential is not distinguished in {len(left_open)} of {count} from: "
+            f"{_counted(left_open)}."
+        )
     strange = sum(each.fits[each.best].residual_p < 0.05 for each in fitted)
     if strange:
         words.append(
@@ -168,3 +189,9 @@ def _words(of: str, found: list[FitComparison]) -> list[str]:
             "visible order."
         )
     return words
+
+
+def _counted(found: list[FitComparison]) -> str:
+    """Return the shapes that remain, with the number of curves for which they do."""
+    names = [name for each in found for name in each.remaining]
+    return ", ".join(f"{IN_WORDS[name]} {n}" for name, n in Counter(names).most_common())

@@ -13,7 +13,7 @@ from ...dynamics import LearningProgress, Recurrence, learning_progress, recurre
 from ...errors import ArgumentError, check_number
 from ...figures import Curves, Figure, Section
 from ...summary import Names, NumberTable, along
-from .base import OfCurve, curve_reference, floor_of, short
+from .base import OfCurve, curve_reference, curves_of, floor_of, short
 
 FEWEST_VALUES = 3  # beside the reference step's
 
@@ -42,15 +42,18 @@ class LearningDynamics(OfCurve):
     kind: ClassVar[str] = "learning-dynamics"
     section: ClassVar[Section] = Section(
         title="Learning dynamics ({of})",
-        definition="Learning progress: below the first value for good, from a step T on. Stable "
-        "learning: no change exceeds a bound C. Convergent learning: changes vanish in the noise. "
+        definition="Approach (the report's learning progress): below the first value for good, "
+        "from a step T on. Stable: no change exceeds a bound C. Convergent: changes vanish in the "
+        "noise. "
         "The map: the next value as a linear function of the present one, plus noise.",
         symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
         null="A value counts as below the first, and a change as one, beyond what refitting or "
-        "resampling gives.",
+        "resampling gives. Nothing here is a test of learning: the distance to the last point of a "
+        "random walk falls for good as well. Controls, where there are any, say how often.",
         care="The definitions speak of endless training; only what was seen is stated, and only "
         "at the checkpoints. Every finite series is stable. The map uses the longest evenly "
-        "spaced stretch of checkpoints; its slope is too small in short series.",
+        "spaced stretch of checkpoints; its slope is too small in short series, and neither a bent "
+        "map nor a fixed point says anything about learning: walks have both.",
         source="Bernas 2025, Definitions 10 to 12",
     )
     tables: ClassVar[Sequence[NumberTable]] = (
@@ -58,7 +61,7 @@ class LearningDynamics(OfCurve):
             "verdicts",
             "What was observed",
             (
-                ("since", "T", "steps", "progress from T"),
+                ("since", "T", "steps", "below the first from T"),
                 ("bound", "C", "as curve", "largest change C"),
                 ("bound_step", "step of the largest change", "steps", "reached at"),
                 (
@@ -88,7 +91,7 @@ class LearningDynamics(OfCurve):
     )
     variables: ClassVar[Names] = {
         "change": ("change since the checkpoint before", "as curve"),
-        "progressed": ("whether learning progress was observed", "1"),
+        "progressed": ("whether it fell below the first value for good", "1"),
         "converged": ("whether changes came to stay within the noise", "1"),
     }
 
@@ -109,12 +112,8 @@ class LearningDynamics(OfCurve):
         curves, steps = self.tabulated(data), data.step.values
         reference = curve_reference(data, curves)
         noise = self._noise(nodes[self.of], data.layer.values)
-        verdicts = [
-            learning_progress(steps, column, floor, reference_index=reference)
-            if np.isfinite(floor)
-            else None
-            for column, floor in zip(curves.T, noise, strict=True)
-        ]
+        verdicts = _judged(steps, curves, noise, reference)
+        controls = self._controls(nodes[self.of], data, noise)
         maps = [recurrence(column, steps, reference_index=reference) for column in curves.T]
         usable = curves.copy()
         if reference is not None:
@@ -124,7 +123,27 @@ class LearningDynamics(OfCurve):
             change=(("step", "layer"), np.abs(np.diff(usable, axis=0, prepend=np.nan))),
             noise=("layer", noise),
         )
-        return data, _words(f"{self.of} ({self.variable.replace('_', ' ')})", verdicts, maps)
+        of = f"{self.of} ({self.variable.replace('_', ' ')})"
+        return data, [*_words(of, verdicts), *_beside(verdicts, controls)]
+
+    def _controls(
+        self, node: xr.Dataset, data: xr.Dataset, noise: np.ndarray
+    ) -> list[list[LearningProgress | None]]:
+        """Return the same verdicts of each control, at the steps at which it was read."""
+        name = f"{self.variable}_control"
+        if name not in node:
+            return []
+        found = []
+        for run in node[name].run.values:
+            of_run = node.assign({self.variable: node[name].sel(run=run, drop=True)})
+            curve = curves_of(of_run, self.of, self.variable, self.select)
+            curve = curve.reindex(step=data.step.values, layer=data.layer.values)
+            table = self.tabulated(data.assign(curve=curve))
+            reference = curve_reference(data, self.tabulated(data))
+            enough = np.isfinite(table).sum(axis=0) > FEWEST_VALUES
+            usable = np.where(enough, noise, np.nan)
+            found.append(_judged(data.step.values, table, usable, reference))
+        return found
 
     def _noise(self, node: xr.Dataset, layers: np.ndarray) -> np.ndarray:
         if self.noise is not None:
@@ -148,6 +167,17 @@ _VERDICT = ("progressed", "since", "bound", "bound_step", "late_bound", "converg
 _MAP = ("slope", "slope_stderr", "intercept", "intercept_stderr", "fixed_point", "linear_p")
 
 
+def _judged(
+    steps: np.ndarray, curves: np.ndarray, noise: np.ndarray, reference: int | None
+) -> list[LearningProgress | None]:
+    return [
+        learning_progress(steps, column, floor, reference_index=reference)
+        if np.isfinite(floor)
+        else None
+        for column, floor in zip(curves.T, noise, strict=True)
+    ]
+
+
 def _row(verdict: LearningProgress | None, found: Recurrence) -> dict[str, Any]:
     return {
         **{name: np.nan if verdict is None else float(getattr(verdict, name)) for name in _VERDICT},
@@ -157,7 +187,7 @@ def _row(verdict: LearningProgress | None, found: Recurrence) -> dict[str, Any]:
     }
 
 
-def _words(of: str, verdicts: list[LearningProgress | None], maps: list[Recurrence]) -> list[str]:
+def _words(of: str, verdicts: list[LearningProgress | None]) -> list[str]:
     known = [verdict for verdict in verdicts if verdict is not None]
     words = _progress(of, known) if known else []
     if len(known) < len(verdicts):
@@ -165,10 +195,27 @@ def _words(of: str, verdicts: list[LearningProgress | None], maps: list[Recurren
             f"The noise of {of} was not measured in {len(verdicts) - len(known)} of "
             f"{len(verdicts)} layers, of which nothing is said; give noise= to judge them."
         )
-    bent = sum(found.linear_p < 0.05 for found in maps)
-    if bent:
-        words.append(f"In {bent} of {len(maps)} layers the map to the next checkpoint is no line.")
     return words
+
+
+def _beside(
+    verdicts: list[LearningProgress | None], controls: list[list[LearningProgress | None]]
+) -> list[str]:
+    """Return what runs that learned nothing show of the same, or that there are none."""
+    judged = [v for run in controls for v in run if v is not None]
+    if not any(v is not None for v in verdicts):
+        return []
+    if not judged:
+        return ["A run that moved as far and learned nothing may look the same."]
+    fell = sum(v.progressed for v in judged)
+    quiet = sum(v.converged for v in judged)
+    return [
+        (
+            f"Of {len(controls)} controls, which moved as far and learned nothing, {fell} of "
+            f"{len(judged)} curves fell below their first value for good as well, and {quiet} came "
+            "to stay within the noise."
+        )
+    ]
 
 
 def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
@@ -176,14 +223,14 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     progressed = [v for v in verdicts if v.progressed]
     converged = [v for v in verdicts if v.converged]
     text = (
-        f"Learning progress in {of} was observed up to step {short(last)} in {len(progressed)} "
-        f"of {count} layers"
+        f"{of[:1].upper()}{of[1:]} fell for good in {len(progressed)} of {count} layers, as seen "
+        f"up to step {short(last)}"
     )
     if progressed:
         since = sorted(v.since for v in progressed)
         ends = list(dict.fromkeys(short(each) for each in (since[0], since[-1])))
         plural = "s" if len(ends) > 1 else ""
-        text += f", below their first value from step{plural} {' to '.join(ends)} on"
+        text += f": below the first value from step{plural} {' to '.join(ends)} on"
     words = [f"{text}."]
     largest = max(verdicts, key=lambda v: v.bound)
     words.append(
@@ -196,7 +243,7 @@ def _progress(of: str, verdicts: list[LearningProgress]) -> list[str]:
     if still < count:
         words.append(
             f"Changes came to stay within the noise to the end in {len(converged)} of "
-            f"{count - still} {'other ' if still else ''}layers; that alone does not prove "
-            "convergence."
+            f"{count - still} {'other ' if still else ''}layers; a learning rate that falls to "
+            "zero does that by itself."
         )
     return words

@@ -58,11 +58,14 @@ class Regimes(OfCurve):
         "part of training, found rather than set by hand.",
         symbol="mₜ = trend(t) + σ(t) εₜ",
         null="The same trends with noise of one level throughout; the boundary must save more "
-        "than 95 % of such series give. Intervals: bootstrap.",
+        "than 95 % of such series give. It must also save more beyond a gradual change of the "
+        "noise than 98 % of series give whose noise changes gradually. Intervals: bootstrap.",
         care="Noise is what neighbouring checkpoints do not predict: it depends on their "
         "spacing. The boundary is found about one checkpoint early. The curve of one layer says "
         "little with fewer than 30 checkpoints. Jumps of a curve are distinguished from noise; "
-        "several soft bends, over two or three checkpoints each, can still look like it.",
+        "soft bends over more than three checkpoints can still look like it. Noise that falls "
+        "with the learning rate changes gradually. A boundary says nothing about learning: a "
+        "run that moved as far and learned nothing may have the same.",
         source="Bernas 2025, sec. 5.1 and 6",
     )
     tables: ClassVar[Sequence[NumberTable]] = (
@@ -90,6 +93,8 @@ class Regimes(OfCurve):
         "joint_noise_after": ("noise after, all layers", "as curve"),
         "joint_noise_ratio": ("noise after over before, all layers", "1"),
         "joint_p": ("p-value of a boundary, all layers", "1"),
+        "joint_p_gradual": ("p-value of a gradual change, all layers", "1"),
+        "joint_gradual_ratio": ("noise at the last over the first step, gradually", "1"),
         "joint_p_third": ("p-value of a third regime, all layers", "1"),
     }
 
@@ -124,6 +129,8 @@ class Regimes(OfCurve):
             boundary_p=("layer", p),
             joint_p=joint.p_value,
             joint_p_third=joint.p_third,
+            joint_p_gradual=joint.p_gradual,
+            joint_gradual_ratio=joint.gradual_ratio,
         )
         if self.jointly:
             data = data.assign(residual_size=(data.residual**2).mean(self.jointly) ** 0.5)
@@ -203,7 +210,13 @@ def _size(noise: float | np.ndarray) -> float:
 def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
     if joint.reason:
         return [f"Regimes of {of}: {joint.reason}."]
-    if joint.boundary is None or joint.interval is None:
+    if joint.gradual:
+        text = (
+            f"The noise around the curves of {of} changes with the step, but a gradual change "
+            f"({joint.gradual_ratio:.2g} times from first to last) explains it as well as a "
+            f"boundary (p = {joint.p_gradual:.2f}): no boundary"
+        )
+    elif joint.boundary is None or joint.interval is None:
         text = (
             f"The noise around the curves of {of} does not visibly change with the step, all "
             f"layers together (p = {joint.p_value:.2f})"
@@ -219,7 +232,7 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
         )
     words = [f"{text}."]
     if count:
-        words.append(f"In {layers} of {count} layers judged alone the noise changes.")
+        words.append(f"In {layers} of {count} layers judged alone the noise changes at once.")
     if joint.spacing_ratio > 2 or joint.spacing_ratio < 0.5:
         words.append(
             f"Checkpoints of the noisy regime lie {joint.spacing_ratio:.2g} times as far apart as "

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
+from ...dynamics.shared_structure import FREE
 from ...errors import ArgumentError, check_whole
 from ...figures import Curves, Figure, Section
 from ...summary import MEASURABLE, Names, NumberTable
@@ -80,7 +81,8 @@ class Signals(OfCurve):
         symbol="r = cor(x, y);  r_f = cor(x − trend, y − trend)",
         null="Surrogates that keep the trend, the local noise and its memory of one curve, and "
         "nothing of what it shares with the other. Two independent decays have a high r and are "
-        "called related in about 5 % at level 5 %.",
+        "called related in at most 5 % at level 5 %. Where both have jumps or a cycle in common, "
+        "there is no verdict: one learning-rate schedule does that to unrelated quantities.",
         care="A high r between two decays is no evidence of anything. Without noise in a curve "
         "there is nothing to test. A shared fluctuation may come from the tokens or checkpoints "
         "that both curves use.",
@@ -96,6 +98,8 @@ class Signals(OfCurve):
         "mean_rolling_pearson": ("mean absolute correlation of rolling means", "1"),
         "joint_pearson": ("correlation around the trends, all layers", "1"),
         "joint_p": ("p-value of the correlation, all layers", "1"),
+        "structure_p": ("p-value of no jumps or cycle in common", "1"),
+        "joint_structure_p": ("p-value of no jumps or cycle in common, all layers", "1"),
     }
 
     def check(self) -> None:
@@ -137,6 +141,8 @@ class Signals(OfCurve):
             mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
             joint_pearson=found.joint_pearson,
             joint_p=found.joint_p,
+            joint_structure_p=found.joint_structure_p,
+            structure_p=("layer", np.asarray(found.structure_p)),
         )
         return data, _words(names, data, found)
 
@@ -213,18 +219,30 @@ def _words(names: list[str], data: xr.Dataset, found: SignalComparison) -> list[
     count = data.sizes["layer"]
     raw = float(data.mean_pearson)
     tested = int(np.isfinite(data.pearson_p).sum())
+    alike = int((data.structure_p <= FREE).sum())
     text = f"{names[0]} and {names[1]} have a mean |r| of {raw:.2f} over {count} layers"
     words = [f"{text}, trends included: any two decays have a high one."]
-    if not tested:
+    if alike:
+        words.append(
+            f"In {alike} of {count} layers both jump or cycle at the same checkpoints, as a shared "
+            "schedule would make them: no verdict."
+        )
+    if not tested and not alike:
         words.append(
             "In no layer do both show noise distinguishable from their trends: nothing to test."
         )
-        return words
-    related = int((data.pearson_p <= 0.05).sum())
-    words.append(f"Around the trends they are related in {related} of {tested} layers (Holm, 5 %).")
-    verdict = "more" if found.joint_p <= 0.05 else "no more"
-    words.append(
-        f"Over all layers the fluctuations correlate with r = {found.joint_pearson:.2f} "
-        f"(p = {found.joint_p:.3f}): {verdict} than the trends explain."
-    )
+    if tested:
+        related = int((data.pearson_p <= 0.05).sum())
+        words.append(
+            f"Around the trends they are related in {related} of {tested} judged layers (Holm)."
+        )
+    if np.isfinite(found.joint_p):
+        verdict = "more" if found.joint_p <= 0.05 else "no more"
+        words.append(
+            f"Over all layers the fluctuations correlate with r = {found.joint_pearson:.2f} "
+            f"(p = {found.joint_p:.3f}): {verdict} than the trends explain. A run that moved as "
+            "far and learned nothing may look the same."
+        )
+    elif np.isfinite(found.joint_structure_p):
+        words.append("All layers together they follow the same schedule: no verdict.")
     return words

@@ -23,7 +23,7 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...inputs import Inputs
 from ...needs import Activations
 from ...quantities import Quantity
-from ...summary import Names
+from ...summary import Names, Units
 from ..arguments import check_names
 from ..base import Observable
 
@@ -196,6 +196,47 @@ def chance_band(data: xr.Dataset, random: str, name: str) -> dict[str, xr.DataAr
 
 
 def texts_of(data: xr.Dataset, value: str, of_text: str) -> dict[str, xr.DataArray]:
-    """Return what each held-out text says, ``{value}_of_text``; NaN where there is none (-1)."""
+    """Return what each held-out text says, ``{value}_of_text``; NaN where there is none (-1).
+
+    Where cells hold ``text_unit``, texts that repeat or share a document say one thing together:
+    their mean, with ``{value}_weights``.
+    """
     texts = data[of_text].astype(np.float64)
-    return {f"{value}_of_text": texts.where(texts >= 0)}
+    texts = texts.where(texts >= 0)
+    if "text_unit" not in data:
+        return {f"{value}_of_text": texts}
+    weights = data.get(f"{value}_weights", xr.ones_like(data.text_unit))
+    return _over_units(texts, weights, data.text_unit, value)
+
+
+def _over_units(
+    texts: xr.DataArray, weights: xr.DataArray, unit: xr.DataArray, value: str
+) -> dict[str, xr.DataArray]:
+    """Return means and weights of units in the first places along ``text``, NaN and 0 behind."""
+    dims = [d for d in texts.dims if d not in ("concept", "text")]
+    texts = texts.transpose("concept", *dims, "text")
+    unit = unit.max("step") if "step" in unit.dims else unit
+    weights = weights.fillna(0.0).max("step") if "step" in weights.dims else weights
+    means, totals = np.full(texts.shape, np.nan), np.zeros((texts.shape[0], texts.shape[-1]))
+    for i, (own, weight) in enumerate(
+        zip(unit.values, weights.transpose("concept", "text").values, strict=True)
+    ):
+        there = own >= 0
+        units = Units(own[there])
+        found, total = units.means(texts.values[i][..., there], weight[there])
+        missing = np.isnan(texts.values[i][..., there]).any(-1)
+        means[i][..., : units.count] = np.where(missing[..., None], np.nan, found)
+        totals[i, : units.count] = total
+    return {
+        f"{value}_of_text": texts.copy(data=means),
+        f"{value}_weights": xr.DataArray(totals, dims=("concept", "text")),
+    }
+
+
+def text_units(rows: Sequence[Units]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Return ``text_unit(concept, text)``, -1 behind the texts; nothing where all are distinct."""
+    if all(units.distinct for units in rows):
+        return {}
+    width = max(len(units.place) for units in rows)
+    table = np.stack([padded(units.place, width) for units in rows])
+    return {"text_unit": (("concept", "text"), table)}

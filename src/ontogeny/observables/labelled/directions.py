@@ -14,7 +14,7 @@ from ...needs import InputSet, Need
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import Reading, Run, by_layer
-from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, texts_of
+from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, text_units, texts_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class ConceptDirections(LabelledConcepts):
     variables: ClassVar[Names] = {
         **JUDGED,
         "right": ("held-out texts that are correctly classified (-1: no text)", ""),
+        "text_unit": ("unit of each held-out text (-1: no text)", ""),
         "random_accuracy": ("accuracy of shuffled labels", "1"),
         "direction": ("direction of the concept, of length 1", "1"),
         "norm": ("norm of the minimiser", "per activation unit"),
@@ -64,6 +65,7 @@ class ConceptDirections(LabelledConcepts):
                 "balanced accuracy on held-out texts",
                 "concept",
                 "The accuracy",
+                better="higher",
                 nulls={"chance": "shuffled labels"},
                 caption="Grey: 95 % of the directions for shuffled labels.",
             ),
@@ -102,6 +104,7 @@ class ConceptDirections(LabelledConcepts):
         for i, each in enumerate(rows):
             weight[i, : len(each.test)] = each.held_weights
         found = found.assign(accuracy_weights=(("concept", "text"), weight))
+        found = found.assign(text_units([each.units(each.test) for each in rows]))
         if state is not None:
             same = (found.direction * state.direction).sum("feature", skipna=False)
             found = found.assign(reference_cosine=same)

@@ -13,14 +13,14 @@ from ...capture import Target
 from ...capture.concept_directions import ConceptDirection, LabelledRows
 from ...capture.random_concepts import RandomConcepts
 from ...capture.targets import OBJECTIVES, QUANTITIES
-from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores
+from ...capture.tcav import ALONG_OF, EVALUATED, check_influence, concept_scores, evaluated
 from ...errors import ArgumentError, check_choice, check_whole
 from ...figures import Figure, Section, extend
 from ...needs import Gradients, Need
 from ...quantities import Quantity
-from ...summary import Names
+from ...summary import Names, Units
 from ..base import Reading, by_layer
-from .base import JUDGED, LabelledConcepts, chance_band, judged, texts_of
+from .base import JUDGED, LabelledConcepts, chance_band, judged, text_units, texts_of
 from .tcav_figures import section, significance_maps, significant
 from .tcav_regimes import regime_tables
 
@@ -90,6 +90,7 @@ class TCAV(LabelledConcepts):
         "examples": ("texts evaluated", "texts"),
         "zeros": ("share of zero derivatives", "1"),
         "positive": ("texts with a positive derivative (-1: no text)", ""),
+        "text_unit": ("unit of each text (-1: no text)", ""),
         "random_score": ("score of shuffled labels", "share of texts"),
         "refit_score": ("score of bootstrap refits", "share of texts"),
         "random_derivative": ("mean derivative of shuffled labels", "as derivative"),
@@ -141,6 +142,9 @@ class TCAV(LabelledConcepts):
         read = [n for on in self.sets for n in (self._activations(on), self._gradients(on))]
         return [*read, *(self._activations(pool) for pool in dict.fromkeys(self.pools))]
 
+    def _units(self, reading: Reading, pool: str) -> Units:
+        return Units(reading.units(self._activations(pool)))
+
     def _gradients(self, on: str | None) -> Gradients:
         return Gradients(_LOSSES[self.target], on, self.mask_fraction, self.random_state)
 
@@ -164,7 +168,8 @@ class TCAV(LabelledConcepts):
             try:
                 found = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
                 for i, pool in enumerate(pools):
-                    found[i] = self._against(found[i], values[i][path], rows[i], pool[path])
+                    others = self._units(reading, self.pools[i])
+                    found[i] = self._against(found[i], values[i][path], rows[i], pool[path], others)
                 fits[path] = found
             except (ValueError, ArithmeticError) as error:
                 failed[path] = error
@@ -198,7 +203,9 @@ class TCAV(LabelledConcepts):
                     piece["against_texts"] = fit.against_texts
             return self._stacked(pieces)
 
-        return by_layer(values[0], one).assign_coords(concept=self.concepts)
+        found = by_layer(values[0], one).assign_coords(concept=self.concepts)
+        units = [each.units(evaluated(each, self.evaluate)) for each in rows]
+        return found.assign(text_units(units))
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
@@ -281,12 +288,16 @@ class TCAV(LabelledConcepts):
         return extend(data, tables, left_out)
 
     def _against(
-        self, found: ConceptDirection, A: Any, rows: LabelledRows, pool: Any
+        self, found: ConceptDirection, A: Any, rows: LabelledRows, pool: Any, units: Units
     ) -> ConceptDirection:
-        """Add the directions of the concept, and of random concepts, against random texts."""
-        own = np.asarray(A, dtype=np.float64)[rows.train[rows.positive[rows.train]]]
-        drawn = RandomConcepts.of(
-            len(own), len(pool), self.n_random, random_state=self.random_state
+        """Add the directions of the concept, and of random concepts, against random texts.
+
+        `units` are those of the random texts.
+        """
+        chosen = rows.train[rows.positive[rows.train]]
+        own = np.asarray(A, dtype=np.float64)[chosen]
+        drawn = RandomConcepts.of_units(
+            rows.units(chosen), units, self.n_random, random_state=self.random_state
         )
         others = np.asarray(pool, dtype=np.float64)
         directions = drawn.directions(own, others, self._cav())

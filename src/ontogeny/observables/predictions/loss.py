@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from ...capture.loss import next_tokens
 from ...figures import Section
-from ...needs import Losses, Need
+from ...inputs import Inputs
+from ...needs import InputSet, Losses, Need
 from ...quantities import Measured, Quantity
+from ...summary import Names
 from ..base import Observable, dataset
+from .crossing import Crossing, crossing
+from .frequencies import bigrams, blind_guess, word_frequencies
+
+LINES = {"uniform": "blind guess", "unigram": "word frequencies", "bigram": "bigrams"}
+"""What the loss is read against: ends of the variables' names, and what the figure calls them."""
 
 
 @dataclass(frozen=True)
 class Loss(Observable):
     """Mean loss on the study's texts, in nats per predicted token.
+
+    Beside it stand what guesses cost on the same tokens: ``loss_uniform``, a blind guess (the
+    logarithm of the number of tokens that the model can give a probability), ``loss_unigram``, the
+    frequencies of tokens, and for causal models ``loss_bigram``, each token's frequency after the
+    one before it. Frequencies are those of all other texts of the set; a set of a single text has
+    neither. ``loss_below_unigram`` and ``loss_below_bigram`` are the steps from which on the loss
+    stays below them, with their interval over texts; NaN where it does not.
 
     Parameters
     ----------
@@ -40,7 +55,7 @@ class Loss(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "loss"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -49,7 +64,9 @@ class Loss(Observable):
             units="nats per token",
             rows="loss",
             subject="The loss",
-            caption="Line: mean over predicted tokens.",
+            better="lower",
+            nulls=LINES,
+            caption="Line: mean over predicted tokens. Grey: what guesses cost on the same tokens.",
         ),
     )
     section: ClassVar[Section] = Section(
@@ -59,20 +76,111 @@ class Loss(Observable):
         symbol="L(θₜ) = −mean log p(xᵢ | context; θₜ)",
         null="A change counts where it exceeds 1.96 standard errors of the paired "
         "difference over texts, and its order in time beats shuffled orders.",
-        care="Measured on the study's texts only, so its level depends on them.",
+        care="Measured on the study's texts only, so its level depends on them. Word frequencies "
+        "and bigrams are those of the other texts of the set, so that with few texts their lines "
+        "lie higher than the training text's own frequencies would.",
     )
+    variables: ClassVar[Names] = {
+        f"loss_below_{line}{end}": (f"step from which on the loss is below {words}{more}", "steps")
+        for line, words in LINES.items()
+        if line != "uniform"
+        for end, more in {"": "", "_low": ", lower end", "_high": ", upper end"}.items()
+    }
 
     def needs(self) -> Sequence[Need]:
-        """Return the losses of every text."""
-        return [Losses(self.on, self.objective, self.mask_fraction, self.random_state)]
+        """Return the losses of every text, and the texts."""
+        losses = Losses(self.on, self.objective, self.mask_fraction, self.random_state)
+        return [losses, InputSet(self.on)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the mean loss and that of every text, weighted by its predicted tokens."""
-        losses = reading[self.needs()[0]]
+        losses, inputs = (reading[need] for need in self.needs())
         of_text, weights = losses.loss.values.astype(np.float64), losses.tokens.values
         counted = weights > 0
-        mean = float(np.average(of_text[counted], weights=weights[counted]))
         of_text = np.where(counted, of_text, 0.0)
-        return dataset(
-            {"loss": Measured(mean, of_text=("text", of_text), weights=("text", weights))}
-        )
+        units = reading.units(self.needs()[0])
+        mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+        return dataset({"loss": mean, **self._lines(inputs, losses, units)})
+
+    def _lines(self, inputs: Inputs, losses: xr.Dataset, units: np.ndarray) -> dict[str, Any]:
+        """Return what guesses cost on the predicted tokens, over all and of every unit."""
+        vocabulary, masked = losses.attrs["vocabulary"], losses.attrs["objective"] == "masked"
+        found: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
+        if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
+            return found
+        if masked:
+            predicted = inputs.corrupt(self.mask_fraction, self.random_state)[1]
+            costs = {"unigram": word_frequencies(inputs, predicted, vocabulary)}
+        else:
+            predicted = next_tokens(inputs)
+            costs = {
+                "unigram": word_frequencies(inputs, predicted, vocabulary),
+                "bigram": bigrams(inputs, predicted, vocabulary),
+            }
+        weights = losses.tokens.values
+        for line, of_text in costs.items():
+            mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
+            found[f"loss_{line}"] = mean.value
+            found[f"loss_{line}_of_text"] = mean.of_text
+        return found
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with each line once, and the steps at which the loss went below it."""
+        lines = [f"loss_{line}{end}" for line in LINES for end in ("", "_of_text")]
+        known = [name for name in lines if name in data and "step" in data[name].dims]
+        data = data.assign({name: _constant(data[name]) for name in known})
+        for line in list(LINES)[1:]:
+            if f"loss_{line}_of_text" in data:
+                data = data.assign(_below(data, line))
+        return data
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
+        below = [line for line in LINES if f"loss_below_{line}" in data]
+        return [*_no_better_than_blind(data), *(_sentence(data, line) for line in below)]
+
+
+def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:
+    counted = weights > 0
+    return float(np.average(of_text[counted], weights=weights[counted]))
+
+
+def _constant(values: xr.DataArray) -> xr.DataArray:
+    """Return what is the same at all steps once, read where a step has it."""
+    known = values.dropna("step", how="all")
+    return known.isel(step=0, drop=True) if known.sizes["step"] else values.isel(step=0, drop=True)
+
+
+def _below(data: xr.Dataset, line: str) -> dict[str, float]:
+    """Return the step from which on the loss stays below a line, and its interval; NaN if never."""
+    of_text = data.loss_of_text.transpose("step", "text")
+    weights = data.loss_weights.transpose("step", "text").max("step").fillna(0.0)
+    costs = data[f"loss_{line}_of_text"].values
+    found: Crossing = crossing(data.step.values, of_text.values, costs, weights.values)
+    ends = {"": found.step, "_low": found.low, "_high": found.high}
+    return {f"loss_below_{line}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
+
+
+def _no_better_than_blind(data: xr.Dataset) -> list[str]:
+    # That it is better shows little: an untrained model may favour frequent words by luck.
+    if "loss_uniform" not in data or "step" not in data.loss.dims or data.loss.ndim > 1:
+        return []
+    if not data.loss.notnull().any() or (data.loss < data.loss_uniform).any():
+        return []
+    return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
+
+
+def _sentence(data: xr.Dataset, line: str) -> str:
+    """Say from when on the loss is below a line, or that it is not."""
+    level = f"{LINES[line]} ({float(data[f'loss_{line}']):.2f} nats)"
+    step, low, high = (float(data[f"loss_below_{line}{end}"]) for end in ("", "_low", "_high"))
+    if not (data.loss < data[f"loss_{line}"]).any():
+        return f"The loss is never below that of {level}."
+    if np.isnan(step):
+        return f"The loss does not stay below that of {level}."
+    if np.isnan(high):
+        return f"The loss ends below that of {level} on these texts, but not surely on others."
+    if step == float(data.step[0]):
+        return f"The loss is below that of {level} at every step."
+    interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
+    return f"From step {step:,.0f}{interval} on the loss is below that of {level}."

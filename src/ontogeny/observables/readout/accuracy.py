@@ -13,11 +13,12 @@ import xarray as xr
 
 from ...capture import cut_attention
 from ...capture.forward import run
+from ...dynamics.shares import wilson_interval
 from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
 from ...needs import Gradients, Need
 from ...quantities import Measured, Quantity
-from ...summary import Names
+from ...summary import Names, Units
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 
@@ -54,6 +55,7 @@ class ReadoutAccuracy(Observable):
             units="share of answers",
             rows="{set} · accuracy",
             subject="Accuracy",
+            better="higher",
             nulls={"majority": "most frequent label"},
             heading="accuracy on each set",
             caption="Line: share of right answers.",
@@ -97,18 +99,22 @@ class ReadoutAccuracy(Observable):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return accuracy, loss and baseline per input set, and the accuracies with cut attention.
 
-        ``accuracy(set)`` with its error, ``accuracy_low``, ``accuracy_high`` (Wilson, 95 %) and
-        ``accuracy_majority``, the share of the most frequent label; ``loss(set)`` in nats,
-        ``texts(set)``, ``cut_accuracy(kept, set)``.
+        ``accuracy(set)`` with its error, ``accuracy_low``, ``accuracy_high`` (Wilson, 95 %, of
+        units where texts repeat or share a document) and ``accuracy_majority``, the share of the
+        most frequent label; ``loss(set)`` in nats, ``texts(set)``, ``cut_accuracy(kept, set)``.
         """
         values = [reading[need] for need in self.needs()]
         whole = [answers(value) for value in values]
         counts = np.array([len(correct) for correct, _ in whole])
-        correct = np.array([int(each.sum()) for each, _ in whole])
-        share, (low, high) = correct / counts, wilson_interval(correct, counts)
+        share = np.array([int(each.sum()) for each, _ in whole]) / counts
+        of_row = [Units(value.inputs.groups) for value in values]
+        counted = np.array(
+            [u.effective_count(each) for u, (each, _) in zip(of_row, whole, strict=True)]
+        )
+        low, high = wilson_interval(share * counted, counted)
         majority = ("set", np.array([majority_share(v.inputs.labels) for v in values]))
         # A share of 0 or 1 has an error too: an eighth of an answer is added to its variance.
-        error = np.sqrt((share * (1 - share) + 0.125 / counts) / counts)
+        error = np.sqrt((share * (1 - share) + 0.125 / counted) / counted)
         found: dict[str, Any] = {
             "accuracy": Measured(
                 ("set", share), stderr=("set", error), nulls={"majority": majority}
@@ -177,22 +183,6 @@ def majority_share(labels: np.ndarray) -> float:
     0.6666666666666666
     """
     return float(np.bincount(np.asarray(labels).astype(np.int64)).max() / len(labels))
-
-
-def wilson_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 95 % score interval of shares (Wilson 1927), which stays within 0 and 1.
-
-    Examples
-    --------
-    >>> low, high = wilson_interval(np.array([10]), np.array([10]))
-    >>> low.round(2), high.round(2)
-    (array([0.72]), array([1.]))
-    """
-    z2 = 1.959963984540054**2
-    share = correct / count
-    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = np.sqrt(z2 * (share * (1 - share) + z2 / (4 * count)) / count) / (1 + z2 / count)
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
 def _cut(model: torch.nn.Module, keep: int | None) -> AbstractContextManager[None]:

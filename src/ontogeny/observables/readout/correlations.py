@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...units import Units
+
 
 @dataclass(frozen=True)
 class Correlations:
@@ -29,7 +31,11 @@ class Correlations:
 
 
 def correlations(
-    codes: np.ndarray, factors: np.ndarray, draws: int, rng: np.random.Generator
+    codes: np.ndarray,
+    factors: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+    units: Units | None = None,
 ) -> Correlations:
     """Return `latent_correlations` with `largest_correlation_null`.
 
@@ -41,7 +47,8 @@ def correlations(
     True
     """
     return Correlations(
-        latent_correlations(codes, factors), largest_correlation_null(codes, factors, draws, rng)
+        latent_correlations(codes, factors),
+        largest_correlation_null(codes, factors, draws, rng, units),
     )
 
 
@@ -65,9 +72,15 @@ def latent_correlations(codes: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def largest_correlation_null(
-    codes: np.ndarray, factors: np.ndarray, draws: int, rng: np.random.Generator
+    codes: np.ndarray,
+    factors: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+    units: Units | None = None,
 ) -> float:
     """Return the 95 % quantile of the largest |correlation| when texts are shuffled.
+
+    With `units`, of the texts, they are shuffled as far as they are exchangeable.
 
     The largest over all latents and factors: what the best of so many shows by chance, so no
     further correction for the number of latents is needed (Westfall and Young 1993).
@@ -79,8 +92,10 @@ def largest_correlation_null(
     >>> 0.1 < limit < 0.25
     True
     """
-    a, b = _standardised(codes), _standardised(factors)
-    largest = [np.abs(a.T @ b[rng.permutation(len(b))]).max() for _ in range(max(draws, 100))]
+    a, factors = _standardised(codes), np.asarray(factors)
+    units = Units(np.arange(len(factors))) if units is None else units
+    orders = units.shuffles(factors, rng, max(draws, 100))
+    largest = [np.abs(a.T @ _standardised(factors[rows])).max() for rows in orders]
     return float(np.quantile(largest, 0.95))
 
 

@@ -16,7 +16,8 @@ from ...figures import Section
 from ...inputs import Inputs
 from ...needs import Gradients, Need
 from ...quantities import Measured, Quantity
-from ...summary import Names
+from ...summary import Names, Units
+from ...summary.noise import mean_stderr
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
 from .accuracy import answers
@@ -170,10 +171,14 @@ class SaeProbe(Observable):
         (``position_correlation(variant, place)``, the largest over latents).
         """
         value = reading[self.needs()[0]]
-        texts = len(value.inputs)
+        units = Units(value.inputs.groups)
         site = ReadoutState(value, self.layer)
-        order = np.random.default_rng(self.random_state).permutation(texts)
-        halves = np.sort(order[: texts // 2]), np.sort(order[texts // 2 :])
+        order = np.random.default_rng(self.random_state).permutation(units.count)
+        # Texts that repeat, or share a document, are in one half.
+        sizes = units.sizes[order]
+        before = np.cumsum(sizes) - sizes / 2 < len(units.place) // 2
+        fitted = np.isin(units.place, order[before])
+        halves = np.flatnonzero(fitted), np.flatnonzero(~fitted)
         found = [self._of_variant(value, site, halves, variant) for variant in self.variants]
         data = xr.concat(found, dim="variant", data_vars="all").assign_coords(
             variant=list(self.variants)
@@ -193,8 +198,9 @@ class SaeProbe(Observable):
         codes = np.asarray(sae.fit_transform(states[fitted]))
         rng = np.random.default_rng(self.random_state)
         marked = np.isin(value.inputs.ids, self.marker_ids) & value.inputs.mask
-        count = correlations(codes, marked[fitted].sum(1)[:, None], self.draws, rng)
-        place = correlations(codes, marked[fitted], self.draws, rng)
+        units = Units(value.inputs.groups[fitted])
+        count = correlations(codes, marked[fitted].sum(1)[:, None], self.draws, rng, units)
+        place = correlations(codes, marked[fitted], self.draws, rng, units)
         energy = codes.mean(0) ** 2 + codes.var(0)
         energy *= np.square(sae.components_).sum(1)
         active = np.flatnonzero(energy > 0)
@@ -207,7 +213,8 @@ class SaeProbe(Observable):
         right["random"] = np.mean(draws, axis=0)
         drops = np.stack([(whole - right[name])[measured] for name in ABLATIONS])
         by_chance = [(whole - each)[measured].mean() for each in draws]
-        lost, error = drops.mean(1), drops.std(1, ddof=1) / np.sqrt(len(measured))
+        lost = drops.mean(1)
+        error = mean_stderr(*Units(value.inputs.groups[measured]).means(drops))
         test = np.asarray(sae.transform(states[measured]))
         left = states[measured] - np.asarray(sae.inverse_transform(test))
         centred = states[measured] - states[measured].mean(0)

@@ -278,7 +278,8 @@ def _statements(data: xr.Dataset, what: str) -> list[str]:
     return [
         (
             f"In {found} of {int(known.sum())} {what} the principal directions overlap more than "
-            "random subspaces do (false discovery rate 5 %)."
+            "random subspaces do (false discovery rate 5 %). Noise that prefers the same coordinates "
+            "is enough for that."
         ),
         f"Their median overlap is {np.median(ratio):.2f} of what chance gives on average.",
     ]

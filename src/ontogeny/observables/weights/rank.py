@@ -26,11 +26,11 @@ _WINDOWS = 24
 class WeightRank(Observable):
     """Variance rank of the snapshots of every weight matrix, whole run and growing window.
 
-    Beside it four nulls: random walks with the same step lengths, the same increments in random
-    order with their permutation p-value, walks with the same increment cosine per lag, and a line
-    with noise. And what distinguishes learning from a walk: net drift ratio, rank and participation
-    ratio of the increments, energy of later displacement inside the early components, and the rank
-    of what was learned, W_T − W_0, beside that of a Gaussian matrix.
+    Beside it four nulls: random walks with the same step lengths, the path's directions in random
+    order with step lengths at their place and a permutation p-value, walks with the same increment
+    cosine per lag, and a line with noise. And what distinguishes learning from a walk: net drift
+    ratio, rank and participation ratio of the increments, energy of later displacement inside the
+    early components, and the rank of what was learned, W_T − W_0, beside that of a Gaussian matrix.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class WeightRank(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "weight-rank"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -86,19 +86,19 @@ class WeightRank(Observable):
         "dimension": ("entries of the matrix", "entries"),
         "masked_rows": ("rows of no token, left out", "rows"),
         "variance_rank": ("variance rank", "directions"),
-        "early": ("energy early in the path, shuffled increments", "1"),
+        "early": ("energy early in the path, directions in random order", "1"),
         "p_early": ("p-value of the early energy", "1"),
         "p_early_corrected": ("p-value of the early energy, corrected", "1"),
         "p_lower": ("p-value of a lower variance rank", "1"),
         "p_corrected": ("p-value of a lower variance rank, corrected", "1"),
         "walk": ("variance rank of random walks", "directions"),
-        "shuffled": ("variance rank of shuffled increments", "directions"),
-        "shuffled_mean": ("variance rank of shuffled increments, mean", "directions"),
+        "shuffled": ("variance rank of directions in random order", "directions"),
+        "shuffled_mean": ("variance rank of directions in random order, mean", "directions"),
         "lag": ("variance rank of walks with the same lag cosines", "directions"),
         "line": ("variance rank of a line with noise", "directions"),
         "growing_rank": ("variance rank of the run so far", "directions"),
         "growing_walk": ("variance rank of random walks so far", "directions"),
-        "growing_shuffled": ("variance rank of shuffled increments so far", "directions"),
+        "growing_shuffled": ("variance rank of directions in random order so far", "directions"),
     }
 
     def check(self) -> None:
@@ -124,7 +124,6 @@ class WeightRank(Observable):
             left += np.sum((chunk - chunk[-1]) ** 2, axis=1)
             gram.add(chunk[chosen])
             learned.add(chunk[-1] - chunk[0])
-        matrix, dimension = gram.gram, gram.dimension
         matrix, dimension = gram.gram, gram.dimension
         series = {"displacement": np.sqrt(moved), "to_last": np.sqrt(left)}
         for name, values in self._growing(matrix, dimension).items():

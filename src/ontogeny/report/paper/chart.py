@@ -58,7 +58,9 @@ def _draw(axes: Axes, mark: Mark, look: dict[str, str], points: float) -> None:
             fontweight="bold" if look.get("font-weight") == "600" else "normal",
         )  # fmt: skip
     elif mark.radius:
-        axes.add_patch(Circle((x, y), mark.radius, facecolor=fill, linewidth=0))
+        width = float(look.get("stroke-width", 1)) * points if stroke != "none" else 0
+        edge = stroke if stroke != "none" else fill
+        axes.add_patch(Circle((x, y), mark.radius, facecolor=fill, edgecolor=edge, linewidth=width))
     elif mark.lines and fill != "transparent":
         patch = PathPatch(
             _path(mark),

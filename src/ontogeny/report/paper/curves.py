@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -50,7 +50,7 @@ def draw_curves(view: FigureView) -> Figure:
         if direct and i in frame.last_in_rows:
             _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
     frame.name_axes(view.axis_words("x"), view.value_words)
-    frame.legend(_legend(view, frame.axes[0]))
+    frame.legend(_legend(view, frame.axes[0], bands[0]))
     if view.dimension("series") is not None and not direct:
         _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
     return frame.figure
@@ -85,15 +85,26 @@ def _bands(view: FigureView, panel: Panel) -> list[np.ndarray]:
     return found
 
 
+def _band_look(view: FigureView, k: int) -> dict[str, Any]:
+    """Return how a band is drawn; that of control runs is lighter, with dotted edges."""
+    grey = view.base["null"]
+    if view.figure.bands[k].control:
+        return {"facecolor": to_rgba(grey, 0.16), "edgecolor": grey, "linewidth": 0.8,
+                "linestyle": ":"}  # fmt: skip
+    return {"color": grey, "alpha": _BAND_ALPHAS[k % 2], "linewidth": 0}
+
+
 def _draw_panel(
     axes: Axes, view: FigureView, panel: Panel, lines: list[np.ndarray], bands: list[np.ndarray]
 ) -> None:
     places = view.axis("x").places(view.scale)
     grey = view.base["null"]
     for k, (low, high) in enumerate(bands):
-        axes.fill_between(places, low, high, color=grey, alpha=_BAND_ALPHAS[k % 2], linewidth=0)
-        if np.array_equal(low, high, equal_nan=True):
+        axes.fill_between(places, low, high, **_band_look(view, k))
+        if _flat((low, high)):
             axes.plot(places, low, color=grey, linewidth=1.4, zorder=1)
+            others = [other[0] for n, other in enumerate(bands) if n != k and _flat(other)]
+            _name_line(axes, places, low, others, view.figure.bands[k].label, view)
     values, *ends = lines
     for s, (colour, dash) in enumerate(view.looks("series")):
         if ends:
@@ -110,6 +121,36 @@ def _draw_panel(
         )  # fmt: skip
     if not np.isfinite(values).any():
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
+
+
+def _flat(band: Any) -> bool:
+    """Return whether a band is a line."""
+    return bool(np.array_equal(band[0], band[1], equal_nan=True))
+
+
+def _name_line(
+    axes: Axes,
+    places: np.ndarray,
+    line: np.ndarray,
+    others: Sequence[np.ndarray],
+    label: str,
+    view: FigureView,
+) -> None:
+    """Write the name of a null without width over its right end: several look alike in a legend.
+
+    It stands under the line where another one lies close above it.
+    """
+    known = np.flatnonzero(np.isfinite(line))
+    if not len(known):
+        return
+    low, high = axes.get_ylim()
+    above = [other[known[-1]] - line[known[-1]] for other in others]
+    under = any(0 < gap < 0.1 * (high - low) for gap in above)
+    axes.annotate(
+        label, (places[known[-1]], line[known[-1]]), xytext=(0, -2 if under else 1), ha="right",
+        va="top" if under else "bottom", textcoords="offset points", fontsize=0.9 * FONT,
+        color=view.base["ink-2"],
+    )  # fmt: skip
 
 
 def _lonely(values: np.ndarray) -> np.ndarray:
@@ -160,12 +201,12 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return moved
 
 
-def _legend(view: FigureView, axes: Axes) -> list[Any]:
-    """Name the bands and the marks that stand in the first panel."""
+def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[Any]:
+    """Name the bands and the marks that stand in the first panel; lines are named beside them."""
     handles: list[Any] = [
-        Patch(color=view.base["null"], alpha=_BAND_ALPHAS[k % 2], linewidth=0, label=band.label)
+        Patch(**_band_look(view, k), label=band.label)
         for k, band in enumerate(view.figure.bands)
-        if band.label
+        if band.label and not _flat(bands[k])
     ]
     if view.figure.reference:
         words = view.figure.reference_label

@@ -109,13 +109,15 @@ function bandLabels(panel, places, toY, box, i, palette) {
   });
 }
 
-// Places where a band's name may stand: over its upper edge and under it, all along.
+// Places where a band's name may stand: over its upper edge and under it, all along; that of control
+// runs at its end.
 function bandSpots(band, count, toX, toY, box) {
   const half = textWidth(band.label, 11) / 2;
   const fits = (x) => x - half > 10 && x + half < box.width - 4;
   const tried = range(count).filter((k) => k % Math.ceil(count / 24) === 0);
-  return tried
-    .filter((k) => Number.isFinite(band.upper[k]) && fits(toX(k)))
+  const able = tried.filter((k) => Number.isFinite(band.upper[k]) && fits(toX(k)));
+  return able
+    .filter((k, n) => !band.control || n >= able.length * 0.7)
     .flatMap((k) => {
       const edge = toY(band.upper[k]);
       const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);

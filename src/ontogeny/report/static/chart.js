@@ -28,8 +28,7 @@ function startChart() {
   }
 }
 
-const UNDECIDED = "not distinguishable from noise or chance";
-
+// The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
 function chartHover(event, svg, placeOf) {
   const element = event.target.closest(".row");
   if (!element) {
@@ -40,27 +39,23 @@ function chartHover(event, svg, placeOf) {
   const row = DATA.rows[element.dataset.row];
   const place = placeOf(point.x);
   if (place < DATA.scales.log.at[0] - 0.04) {
-    showTooltip(event, row.label, row.developed ? "developed" : UNDECIDED, rowFacts(row));
+    showTooltip(event, row.label, row.state, row.facts);
     return;
   }
   const places = row.steps.map((step) => DATA.scales.log.at[indexOfStep.get(step)]);
   const i = nearest(places, place);
   const share = values(row.progress)[i];
-  const told = row.developed && row.distinct[i] === "1";
-  const value = Number.isNaN(share) ? "not measured" : `${Math.round(share * 100)}% of the way`;
-  const doubt = !Number.isNaN(share) && !told && UNDECIDED;
-  showTooltip(event, `Step ${formatStep(row.steps[i])} · ${row.label}`, value, [doubt, ...rowFacts(row)]);
+  const told = row.told && row.distinct[i] === "1";
+  const doubt = !Number.isNaN(share) && !told && "no larger than chance and noise would give";
+  const head = `Step ${formatStep(row.steps[i])} · ${row.label}`;
+  showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
 }
 
-// When the row reached half of its change and settled, and its p-value, as far as there are any.
-function rowFacts(row) {
-  const facts = [];
-  const [half, low, high] = row.half;
-  if (row.developed && half !== null) {
-    const interval = low === null || high === null ? "" : ` (${formatStep(low)}–${formatStep(high)})`;
-    facts.push(`half-change step ${formatStep(half)}${interval}`);
-  }
-  if (row.developed && row.settled !== null) facts.push(`settled from step ${formatStep(row.settled)}`);
-  if (row.p !== null) facts.push(row.p < 1e-4 ? "p < 0.0001" : `p = ${Number(row.p.toPrecision(2))}`);
-  return facts;
+// How far a row has gone from its first value to its last, or past one of them.
+function shareWords(share) {
+  if (Number.isNaN(share)) return "not measured";
+  const percent = Math.round(share * 100);
+  if (percent < 0) return `${-percent} % beyond its first value, in the other direction`;
+  if (percent > 100) return `${percent - 100} % beyond its last value`;
+  return `${percent} % of the way`;
 }

@@ -63,7 +63,8 @@ class CurvesPicture extends Picture {
       return [Math.min(...both.map((ends) => ends[0])), Math.max(...both.map((ends) => ends[1]))];
     };
     const ends = range(this.places.length).map(widestAt);
-    return { label: band.label, lower: ends.map((e) => e[0]), upper: ends.map((e) => e[1]) };
+    const [lower, upper] = [0, 1].map((k) => ends.map((e) => e[k]));
+    return { label: band.label, control: band.control, lower, upper };
   }
 
   get logarithmic() {
@@ -128,15 +129,14 @@ class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", ...outline(this.places, lower, upper), ...filled, meta };
   }
 
-  // A band without width is drawn as a grey line.
+  // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted.
   bandTrace(band) {
     const grey = this.palette.base.null;
     const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
-    const trace = this.area(band.lower, band.upper, withAlpha(grey, 0.32), {
-      part: "band",
-      label: band.label,
-    });
-    return flat ? { ...trace, line: { width: 2, color: grey } } : trace;
+    const meta = { part: band.control ? "control" : "band", label: band.label };
+    const trace = this.area(band.lower, band.upper, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
+    const edge = { width: band.control ? 1.2 : 2, color: grey, dash: band.control ? "dot" : "solid" };
+    return flat || band.control ? { ...trace, line: edge } : trace;
   }
 
   lineTraces(line, panel) {
@@ -229,8 +229,17 @@ class CurvesPicture extends Picture {
     const failures = others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
     const theory = line.theory ? [`${this.figure.reference_label}: ${formatNumber(line.theory[i])}`] : [];
     const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
-    return { ...told, rest: [...theory, ...told.rest, ...near, ...failures] };
+    const beside = panel.bands.map((band) => bandWords(band, i)).filter(Boolean);
+    return { ...told, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
   }
+}
+
+// What a band holds at a place: its two ends, or the one value of a line.
+function bandWords(band, i) {
+  const [low, high] = [band.lower[i], band.upper[i]];
+  if (!Number.isFinite(low)) return null;
+  const ends = low === high ? formatNumber(low) : `${formatNumber(low)} to ${formatNumber(high)}`;
+  return `${band.label}: ${ends}`;
 }
 
 // A closed outline for every stretch without gaps: along the upper ends, back along the lower ones.

@@ -43,34 +43,16 @@ function figureCsv(data) {
 }
 
 function chartCsv() {
-  const blank = (v) => (v === null ? "" : v);
   const rows = DATA.rows.flatMap((row) =>
     row.steps.map((step, i) => [
       row.label,
       step,
       shortest(values(row.progress)[i], row.progress),
       row.distinct[i] === "1",
-      row.developed,
-      ...row.half.map(blank),
-      blank(row.settled),
-      blank(row.p),
+      ...row.record.map((field) => field ?? ""),
     ]),
   );
-  return csv(
-    [
-      "row",
-      "step",
-      "progress",
-      "distinct",
-      "developed",
-      "half_step",
-      "half_step_low",
-      "half_step_high",
-      "settled_step",
-      "p_value",
-    ],
-    rows,
-  );
+  return csv(["row", "step", "progress", "distinct", ...DATA.record], rows);
 }
 
 // The chart with its styles written into it, so that it stands alone.

@@ -87,6 +87,7 @@ _ALL = (
         "slow rates are just enough to learn every set.",
         measure=measure_organisms,
         reads_text=False,
+        version=2,
     ),
     SemanticsRecipe(
         "semantics-imbalance",

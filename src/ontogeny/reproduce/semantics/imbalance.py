@@ -130,7 +130,7 @@ def _flow_view(flow: dict[str, xr.Dataset]) -> xr.Dataset:
     data.time.attrs.update(long_name="time of the weighted loss's flow", units="1")
     figure = Curves(
         "kinds", "Which kind of concept is learned when", value="learned", x="time",
-        x_scale="linear", series="kind", facet="weights",
+        series="kind", facet="weights",
         caption="Aligned start, square loss; mean of the concepts of a kind.",
     )  # fmt: skip
     section = Section(
@@ -228,7 +228,7 @@ def _steps(since: np.ndarray, chosen: slice) -> str:
 def _digit_view(found: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     figure = Curves(
         "right", "Which question is answered when", value="right", series="question", facet="run",
-        x_scale="linear", bands=[Band("chance", "chance", "chance")],
+        bands=[Band("chance", "chance", "chance")],
     )  # fmt: skip
     section = Section(
         "Digits",

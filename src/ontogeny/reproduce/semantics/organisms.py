@@ -16,7 +16,7 @@ from ...observables.semantics import concepts_view, confusion_view, tree_view
 from ...quantities import Quantity
 from ...summary import mean_of_seeds
 from .. import tasks, training
-from ..evidence import LEVEL, joined
+from ..evidence import LEVEL, joined, unanimous
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
 
@@ -148,8 +148,8 @@ def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
             "it cannot be otherwise: the first contains the second",
         ),
         Verdict(
-            "classes are learned ahead of random classes of their size",
-            max(p_values.values()) <= LEVEL,
+            "classes are learned ahead of random classes of their size and frequency",
+            unanimous([p <= LEVEL for p in p_values.values()]),
             "advantage in octaves of epochs "
             + "; ".join(f"Adam {rate}: {joined(a)}" for rate, a in advantage.items()),
             "the same random classes for all seeds, 95 % of the means: "

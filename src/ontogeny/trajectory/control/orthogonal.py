@@ -20,6 +20,7 @@ HAAR_LIMIT = 1024
 """The largest side that is turned by a dense matrix."""
 
 _OWN_LIMIT = 128  # up to this size each side has a draw of its own
+_AT_HAND = 4  # maps that are kept as they are, for the next rows of a tensor
 _CACHED = 256  # draws that a process keeps: 128 KiB each up to that size, and one for each larger
 
 
@@ -91,6 +92,7 @@ def _haar(size: int, random_state: int, *purpose: str) -> Tensor:
     return torch.from_numpy(ortho_group.rvs(size, random_state=drawn))
 
 
+@functools.lru_cache(maxsize=_AT_HAND)
 def signed_permutation(size: int, random_state: int, name: str, side: str) -> SignedPermutation:
     """Return the map of a large side, or of a vector."""
     drawn = generator(random_state, name, side)
@@ -98,6 +100,7 @@ def signed_permutation(size: int, random_state: int, name: str, side: str) -> Si
     return SignedPermutation(order, torch.from_numpy(drawn.choice([-1.0, 1.0], size)))
 
 
+@functools.lru_cache(maxsize=_AT_HAND)
 def side_map(size: int, random_state: int, name: str, side: str) -> Side:
     """Return the map of a side of a matrix, by its size.
 

@@ -49,7 +49,7 @@ def concepts_view(basis: semantics.ConceptBasis, k: int = 8, shown: int = SHOWN)
     )
     figures: list[Any] = [
         Curves("spectrum", "Singular values", value="sigma", x="number", series=None,
-               x_scale="linear", caption="How much of the support each concept holds."),
+               caption="How much of the support each concept holds."),
     ]  # fmt: skip
     sides = [("U", "word", basis.U, basis.words), ("V", "context", basis.V, basis.contexts)]
     for name, kind, vectors, names in sides:

@@ -93,7 +93,7 @@ def lift_view(lift: semantics.SignatureLift) -> xr.Dataset:
     data, bands = _with_bands(data, "distance", draws)
     figure = Curves(
         "lift", "Do contexts lead to words of their own signs?", value="lift", x="distance",
-        series=None, bands=bands, x_scale="linear", y_scale="log",
+        series=None, bands=bands, y_scale="log",
         caption="Left: word and context have the same signs in all concepts; right: opposite ones.",
     )  # fmt: skip
     section = Section(

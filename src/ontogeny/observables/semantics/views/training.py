@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
@@ -13,7 +11,6 @@ from ....figures import Curves, Figure, Heatmap, Section, attach
 from .words import SOURCE
 
 _CURVES = 12  # concepts drawn: more lines than that say nothing
-_TIME: dict[str, Any] = {"x": "time", "x_scale": "linear"}
 
 
 def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
@@ -52,26 +49,26 @@ def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
     figures: list[Figure] = [
         Curves(
             "projection", "How each concept is learned", value="projection", series="concept",
-            reference=theory, reference_label="closed form", **_TIME,
+            reference=theory, reference_label="closed form", x="time",
             caption="Projection of the logits on each concept over the time of the flow."
             + (" Dashed: σᵢ aᵢ(t)." if theory else ""),
         ),
         Curves(
             "singular-values", "Singular values of the logits", value="singular_value",
-            series="concept", reference=theory, reference_label="closed form", **_TIME,
+            series="concept", reference=theory, reference_label="closed form", x="time",
             caption="Sorted at each time, so lines of different concepts never cross.",
         ),
         Curves(
             "overlap", "Which matrix's directions the logits have", value="overlap", series="k",
-            facet="matrix", **_TIME,
+            facet="matrix", x="time",
             caption="Overlap of the k leading directions with those of each matrix.",
         ),
         Curves(
             "complement", "What lies outside the concepts", value="relative_complement",
-            series=None, **_TIME,
+            series=None, x="time",
             caption="‖L − UUᵀLVVᵀ‖ / ‖L‖: a random start has most of its logits there at first.",
         ),
-        Curves("loss", "Loss", value="loss", series=None, **_TIME, caption="With its penalty."),
+        Curves("loss", "Loss", value="loss", series=None, x="time", caption="With its penalty."),
     ]  # fmt: skip
     section = Section(
         title,

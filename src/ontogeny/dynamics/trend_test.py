@@ -1,0 +1,198 @@
+"""F-tests of trends and shifts of level, beyond stationary noise with memory.
+
+For each null model (`memory`) the series is whitened, the level projected out, and the share of the
+rest measured that a shape explains: an F-test of generalised least squares, exact for normal noise.
+Shapes are S-curves, exponential approaches and roots; jumps; and polynomials. The p-value is the
+largest over the null models, so that it holds whatever the memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .memory import JITTER, NullModel, fitted_models, plain_models, reference_models
+from .order import FEWEST_STEPS
+from .series import checked_steps, checked_values
+
+DEGREES = (3, 5)
+SMALLEST_BAND = 8
+PROMISING = 0.05  # rows with a larger p-value need no fit of their own
+
+
+def trend_test(
+    steps: ArrayLike, values: ArrayLike, reference_index: int | None = None
+) -> np.ndarray:
+    """Return p-values of "the series is no stationary noise with memory, but follows a trend".
+
+    The null hypothesis is normal autoregressive noise around one level, with any coefficient from
+    0 to .95 from one checkpoint to the next, or with memory in steps (up to 20 of the smallest
+    gaps). Fresh noise on top of it, and a random walk, make the test more cautious or hardly less
+    so; the guide on nulls has the rates. Noise with rare lasting shocks counts as a trend: it does
+    shift the level.
+
+    Parameters
+    ----------
+    steps
+        Training steps (T,), increasing, from 0.
+    values
+        Series (..., T); NaN marks a missing step and is left out.
+    reference_index
+        Position of the reference checkpoint where the values are distances to it (lengths, zero
+        there), or similarities (largest there). Checkpoints within its
+        memory are then expected to be closer to it. The reference itself is left out.
+
+    Returns
+    -------
+    numpy.ndarray
+        (...,): NaN for a series with fewer than 6 usable steps, 1 for a constant one.
+
+    Raises
+    ------
+    ArgumentError
+        If steps do not increase, shapes do not fit, or the reference is no position.
+    NonFiniteError
+        If a value is infinite.
+
+    References
+    ----------
+    A. C. Aitken, Proc. R. Soc. Edinburgh 55, 1935, for generalised least squares; J.-M. Dufour,
+    J. Econometrics 133, 2006, for the largest p-value over a nuisance parameter.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> steps, noise = np.arange(24), rng.normal(size=24)
+    >>> slow = np.convolve(rng.normal(size=200), 0.9 ** np.arange(100))[100:124]
+    >>> p = trend_test(steps, [np.sqrt(steps) + 0.02 * noise, slow])
+    >>> bool(p[0] < 1e-4), bool(p[1] > 0.05)
+    (True, True)
+    """
+    return trend_p_values(steps, values, reference_index)[1]
+
+
+def trend_p_values(
+    steps: ArrayLike, values: ArrayLike, reference_index: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p-values of `trend_test` without and with the memory of the reference.
+
+    A row whose first one alone is small moves as checkpoints do that are close to the reference
+    because they are near in time: it cannot be judged with this reference.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        (...,) each; equal where there is no reference.
+    """
+    steps = checked_steps(steps)
+    series = checked_values(values, len(steps), reference_index)
+    rows = series.reshape(-1, len(steps))
+    at = _at_reference(values, rows, reference_index)
+    usable = ~np.isnan(rows)
+    alone, both = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    alike = np.column_stack([usable, at != 0])
+    for kind in np.unique(alike[usable.sum(axis=1) >= FEWEST_STEPS], axis=0):
+        chosen = np.flatnonzero((alike == kind).all(axis=1))
+        mask, similar = kind[:-1], bool(kind[-1])
+        moved = rows[np.ix_(chosen, mask)] - at[chosen, None]
+        families = _shapes(int(mask.sum()))
+        alone[chosen] = found = _largest(moved, plain_models(steps, mask), families)
+        if reference_index is not None:
+            near = reference_models(steps, mask, reference_index, similar)
+            found = np.maximum(found, _largest(moved, near, families))
+            for i in np.flatnonzero(found <= PROMISING):
+                fitted = fitted_models(moved[i], steps, mask, reference_index, similar)
+                found[i] = max(found[i], *_largest(moved[[i]], fitted, families))
+        both[chosen] = found
+    return alone.reshape(series.shape[:-1]), both.reshape(series.shape[:-1])
+
+
+def _at_reference(values: ArrayLike, rows: np.ndarray, reference: int | None) -> np.ndarray:
+    """Return the value at the reference of each row where it is a similarity, else 0.
+
+    Distances are 0 there, up to rounding; similarities are as large as they get.
+    """
+    if reference is None:
+        return np.zeros(len(rows))
+    given = np.nan_to_num(np.asarray(values, dtype=np.float64).reshape(rows.shape))
+    there = given[:, reference]
+    return np.where(np.abs(there) >= np.max(np.abs(given), axis=1) / 2, there, 0.0)
+
+
+def _largest(
+    rows: np.ndarray, models: list[NullModel], families: tuple[np.ndarray, ...]
+) -> np.ndarray:
+    """Return the largest p-value of complete rows (n, T) over the null models."""
+    spread = np.ptp(rows, axis=1, keepdims=True)
+    rows = rows / np.where(spread > 0, spread, 1.0)
+    worst = np.zeros(len(rows))
+    for model in models:
+        worst = np.maximum(worst, _p_values(rows, model, families))
+    return np.where(spread[:, 0] > 0, worst, 1.0)
+
+
+def _p_values(rows: np.ndarray, model: NullModel, families: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return the p-value of each row under one null model, corrected for shapes and bands.
+
+    Half of the tests look at the smoother half of the whitened series alone, where fresh noise is
+    small.
+    """
+    count = rows.shape[1]
+    variances, axes = np.linalg.eigh(model.correlation + JITTER * np.eye(count))
+    whitening = (axes / np.sqrt(variances)).T[::-1] / model.size  # smooth components first
+    bands = sorted({count, min(count, max(SMALLEST_BAND, -(-count // 2)))})
+    best = np.ones(len(rows))
+    for band in bands:
+        white = whitening[:band]
+        level = white @ model.size
+        level /= np.linalg.norm(level)
+        found = _explained(_without(level, white @ rows.T), level, white, families)
+        best = np.minimum(best, len(bands) * found)
+    return best
+
+
+def _explained(
+    y: np.ndarray, level: np.ndarray, white: np.ndarray, families: tuple[np.ndarray, ...]
+) -> np.ndarray:
+    """Return the p-value (n,) of the shape that explains most of whitened series y (band, n)."""
+    from scipy.special import betainc  # takes a while to import
+
+    *single, polynomials = families
+    energy, free = np.sum(y**2, axis=0), len(y) - 1
+    energy = np.where(energy > 0, energy, 1.0)
+    tests = len(single) + 1
+    degrees = [degree for degree in DEGREES if free - degree >= 2]
+    best = np.ones(y.shape[1])
+    for shapes in single:
+        seen = white @ shapes.T
+        rest = _without(level, seen)
+        length = np.linalg.norm(rest, axis=0)
+        kept = length > 1e-6 * np.linalg.norm(seen, axis=0)
+        share = np.max(((rest[:, kept] / length[kept]).T @ y) ** 2, axis=0) / energy
+        p = betainc((free - 1) / 2, 0.5, np.clip(1 - share, 0, 1))
+        best = np.minimum(best, tests * np.sum(kept) * p)
+    for degree in degrees:
+        basis, _ = np.linalg.qr(_without(level, white @ polynomials[:degree].T))
+        share = np.sum((basis.T @ y) ** 2, axis=0) / energy
+        p = betainc((free - degree) / 2, degree / 2, np.clip(1 - share, 0, 1))
+        best = np.minimum(best, tests * len(degrees) * p)
+    return best
+
+
+def _without(level: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return columns without their part along the level."""
+    return columns - level[:, None] * (level @ columns)
+
+
+def _shapes(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return smooth monotone shapes, jumps, and polynomials over `count` checkpoints."""
+    t = np.arange(count, dtype=np.float64)
+    smooth = [t, np.sqrt(t), np.sqrt(t[::-1])]
+    width = 0.35
+    while width < count / 3:
+        away = (t - np.arange(0, count - 1, width)[:, None]) / width
+        smooth += [*(0.5 * (1 + np.tanh(away / 2))), np.exp(-t / width), np.exp(-t[::-1] / width)]
+        width *= np.sqrt(2)
+    jumps = (t >= t[1:, None]).astype(np.float64)
+    legendre = np.polynomial.legendre.legvander(np.linspace(-1, 1, count), max(DEGREES))
+    return np.array(smooth), jumps, legendre[:, 1:].T

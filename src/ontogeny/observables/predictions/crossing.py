@@ -1,0 +1,91 @@
+"""The step from which on a loss stays below a line, with its interval over texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_RESAMPLED = 1000
+_TAIL = 0.025
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """When a curve went below a line for good.
+
+    Parameters
+    ----------
+    step
+        First step from which on it is below the line; infinite if it is not below at the last one.
+    low, high
+        95 % interval over texts. It reaches down to the step before, as the crossing lies between
+        two checkpoints, and is infinite above where more than 2.5 % of the resamples never cross.
+    """
+
+    step: float
+    low: float
+    high: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether it went below the line for good with any such choice of texts."""
+        return bool(np.isfinite(self.step) and np.isfinite(self.high))
+
+
+def crossing(
+    steps: np.ndarray,
+    losses: np.ndarray,
+    line: np.ndarray,
+    weights: np.ndarray,
+    random_state: int = 0,
+) -> Crossing:
+    """Return when the mean over texts of `losses` went below that of `line` for good.
+
+    Texts are resampled, with their losses at all steps and their share of the line together: what
+    makes a text hard for both moves neither.
+
+    Parameters
+    ----------
+    steps
+        (T,) training steps, increasing.
+    losses
+        (T, n) the loss of every text, NaN at steps that are missing.
+    line
+        (n,) what the line costs on every text.
+    weights
+        (n,) number of predicted tokens; texts of weight 0 do not count.
+    random_state
+        Seed of the resampling.
+
+    Examples
+    --------
+    >>> found = crossing(
+    ...     np.array([0, 10, 20]),
+    ...     np.array([[3.0] * 9, [2.0] * 9, [1.0] * 9]),
+    ...     np.full(9, 1.5),
+    ...     np.ones(9),
+    ... )
+    >>> found.step, found.low, found.high
+    (20.0, 10.0, 20.0)
+    """
+    counted = weights > 0
+    known = np.isfinite(losses[:, counted]).all(axis=1)
+    steps = np.asarray(steps, dtype=float)[known]
+    excess = (losses[known][:, counted] - line[counted]) * weights[counted]
+    if not len(steps) or not counted.any():
+        return Crossing(np.nan, np.nan, np.nan)
+    count = excess.shape[1]
+    rng = np.random.default_rng(random_state)
+    drawn = rng.multinomial(count, np.full(count, 1 / count), size=_RESAMPLED)
+    first = np.array([_first_below(sums) for sums in drawn @ excess.T])
+    after, before = np.append(steps, np.inf), np.append(steps[:1], steps)
+    low = np.quantile(before[first], _TAIL, method="inverted_cdf")
+    high = np.quantile(after[first], 1 - _TAIL, method="inverted_cdf")
+    return Crossing(float(after[_first_below(excess.sum(axis=1))]), float(low), float(high))
+
+
+def _first_below(sums: np.ndarray) -> int:
+    """Return the first place from which on all sums are negative; their number if there is none."""
+    above = np.flatnonzero(sums >= 0)
+    return int(above[-1]) + 1 if len(above) else 0

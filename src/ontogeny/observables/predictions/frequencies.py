@@ -1,0 +1,145 @@
+"""What frequencies alone predict: the lines that a loss is read against.
+
+A model's loss says little without what a guess of each kind would cost on the same tokens. Each
+text is predicted from the counts of all other texts, those of its own unit (copies of it, the rest
+of its document) left out, so that no line has seen what it predicts. The one number of each estimate, its smoothing, is the one with which the texts left out cost
+least: a weaker smoothing would make the line easier to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...inputs import Inputs
+
+_SMOOTHING = np.geomspace(1e-4, 10.0, 26)  # counts added to each token
+_STRENGTH = np.geomspace(1e-2, 1e4, 31)  # counts that word frequencies stand for after a token
+
+
+def blind_guess(vocabulary: int) -> float:
+    """Return the loss of a guess that gives all tokens of the vocabulary the same probability.
+
+    Examples
+    --------
+    >>> round(blind_guess(1000), 3)
+    6.908
+    """
+    return float(np.log(vocabulary))
+
+
+def word_frequencies(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarray:
+    """Return the mean loss (n,) of each text's predicted tokens under the tokens' frequencies.
+
+    The frequency of a token is its count among the ordinary tokens of all other texts plus α, over
+    their number plus α times the vocabulary. It depends on nothing else, so the estimate is the
+    same for causal and for masked models; only the tokens that are predicted differ.
+
+    Parameters
+    ----------
+    inputs
+        The texts.
+    predicted
+        (n, L) bool: the tokens that the loss is taken over.
+    vocabulary
+        Number of tokens that the model can give a probability.
+
+    Returns
+    -------
+    numpy.ndarray
+        Nats per token; 0 for a text without a predicted token.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 1, 1, 2], [1, 1, 2, 1]])
+    >>> of_text = word_frequencies(inputs, inputs.ordinary, 1000)
+    >>> bool((of_text < blind_guess(1000)).all())
+    True
+    """
+    text, column = np.nonzero(predicted)
+    losses = -np.log(_best(_unigram(inputs, text, column, vocabulary), _SMOOTHING))
+    return _of_texts(losses, text, len(inputs))
+
+
+def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarray:
+    """Return the mean loss (n,) of each text's predicted tokens given the token before each.
+
+    The probability of a token after another is its count there in all other texts plus β times its
+    own frequency, over the other's count plus β: a Dirichlet prior at the word frequencies
+    (MacKay & Peto 1995, eq. 10). Only what predicts the next token is compared fairly with it.
+
+    Parameters
+    ----------
+    inputs, predicted, vocabulary
+        As of `word_frequencies`; a predicted token has a token before it.
+
+    Returns
+    -------
+    numpy.ndarray
+        Nats per token; 0 for a text without a predicted token.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 2] * 20, [2, 1] * 20])
+    >>> predicted = inputs.ordinary & (np.arange(40) > 0)
+    >>> of_text = bigrams(inputs, predicted, 1000)
+    >>> bool((of_text < word_frequencies(inputs, predicted, 1000)).all())
+    True
+    """
+    text, column = np.nonzero(predicted)
+    frequency = _best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)
+    before, token = inputs.ids[text, column - 1], inputs.ids[text, column]
+    size = int(inputs.ids.max()) + 1
+    unit = inputs.groups[text]
+    pairs = _elsewhere(before * size + token, unit)
+    after = _elsewhere(before, unit)
+
+    def probability(strength: float) -> np.ndarray:
+        return (pairs + strength * frequency) / (after + strength)
+
+    return _of_texts(-np.log(_best(probability, _STRENGTH)), text, len(inputs))
+
+
+def _unigram(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int
+) -> Callable[[float], np.ndarray]:
+    """Return the probability of each token at (text, column) in the other texts, by smoothing."""
+    rows, columns = np.nonzero(inputs.ordinary)
+    unit, of_text = inputs.groups[rows], inputs.groups[text]
+    size = int(inputs.ids.max()) + 1
+    wanted, given = inputs.ids[text, column], inputs.ids[rows, columns]
+    total = np.bincount(given, minlength=size)[wanted]
+    own = _counts(unit * size + given, of_text * size + wanted)
+    number = len(given) - np.bincount(unit, minlength=len(inputs))[of_text]
+
+    def probability(smoothing: float) -> np.ndarray:
+        return (total - own + smoothing) / (number + smoothing * vocabulary)
+
+    return probability
+
+
+def _elsewhere(keys: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return how often the key of each row occurs in rows of other units."""
+    _, place, total = np.unique(keys, return_inverse=True, return_counts=True)
+    own = place * (unit.max(initial=0) + 1) + unit
+    return total[place] - _counts(own, own)
+
+
+def _counts(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return how often each wanted key occurs."""
+    known, times = np.unique(keys, return_counts=True)
+    if not len(known):
+        return np.zeros(len(wanted), dtype=int)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, times[at], 0)
+
+
+def _best(probability: Callable[[float], np.ndarray], grid: np.ndarray) -> np.ndarray:
+    """Return the probabilities under which the tokens are least surprising."""
+    return min((probability(each) for each in grid), key=lambda p: -float(np.log(p).sum()))
+
+
+def _of_texts(losses: np.ndarray, text: np.ndarray, count: int) -> np.ndarray:
+    number = np.bincount(text, minlength=count)
+    return np.bincount(text, weights=losses, minlength=count) / np.maximum(number, 1)

@@ -1,0 +1,156 @@
+"""What a row of the chart says, in words and as a record: the same in all its places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .formats import interval_text, number, p_value, step_text, with_interval
+from .rows import NUMBERS, Row
+
+STATES = {
+    "learned": ("Learned", "learned"),
+    "beyond": ("Changed beyond its motion", "changed beyond its motion"),
+    "within": ("Changed, no more than controls", "changed, no more than controls"),
+    "compared with too few": (
+        "Changed; too few control runs to compare with",
+        "changed; too few control runs to compare with",
+    ),
+    "uncontrolled": ("Changed; no control was run", "changed; no control was run"),
+    "few": ("Too few checkpoints to judge", "too few checkpoints to judge"),
+    "unmeasured": ("Not judged: its noise was not measured", "not judged, noise not measured"),
+    "none": (
+        "Not distinguishable from chance and noise",
+        "not distinguishable from chance and noise",
+    ),
+    "motion": ("Weight change (need not change what the model does)", "weight change"),
+}
+"""Where a row stands, in the order of the chart: heading of its group, and the words for a row."""
+
+RECORD = (
+    "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
+    "learned", "controls", "control_first", "control_last", "control_half_step",
+)  # fmt: skip
+"""Columns of a row in files, behind those of each step."""
+
+
+def state_words(row: Row) -> str:
+    """Say how a row stands."""
+    return STATES[row.state][1]
+
+
+def direction(row: Row) -> str:
+    """Return ``"falls"``, ``"rises"`` or ``"returns to its first value"``; empty if unknown."""
+    change = row.last_value - row.first_value
+    if not math.isfinite(change):
+        return ""
+    return "returns to its first value" if change == 0 else "rises" if change > 0 else "falls"
+
+
+def journey(row: Row) -> str:
+    """Say from what to what a row goes: ``8.34 → 5.02 nats, falls``.
+
+    Of a row that is not distinguishable from chance and noise no direction is said.
+    """
+    ends = values_words(row.first_value, row.last_value, " → ")
+    words = " ".join(filter(None, [ends, row.units])) if ends else ""
+    return f"{words}, {direction(row)}" if words and row.changed else words
+
+
+def half_words(row: Row) -> str:
+    """Return the half-change step with its interval, empty where there is none."""
+    if not (row.changed and math.isfinite(row.half_step)):
+        return ""
+    return with_interval(row.half_step, row.half_step_low, row.half_step_high)
+
+
+def control_half_words(row: Row) -> str:
+    """Return the range of the controls' half-change steps: ``40–90``; empty without any."""
+    steps = control_half_steps(row)
+    if not steps:
+        return ""
+    return interval_text(min(steps), max(steps)) or step_text(steps[0])
+
+
+def control_half_steps(row: Row) -> list[float]:
+    """Return the half-change steps of the controls that have one."""
+    return [each.half_step for each in row.controls if math.isfinite(each.half_step)]
+
+
+def facts(row: Row) -> list[str]:
+    """Return what is known of a row, most important first."""
+    half, told = half_words(row), []
+    told += [journey(row)] if journey(row) else []
+    told += [f"half-change step {half}"] if half else []
+    told += _control_facts(row)
+    if row.changed and math.isfinite(row.settled_step):
+        step = step_text(row.settled_step)
+        told.append(f"after step {step} any further change is too small to measure")
+    for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
+        if math.isfinite(p):
+            words = p_value(p)
+            told.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
+    return told
+
+
+def spoken(row: Row) -> str:
+    """Say for a screen reader what a row of the chart shows."""
+    half = half_words(row)
+    parts = [state_words(row), journey(row), f"half-change step {half}" if half else ""]
+    return f"{row.name}: {'; '.join(filter(None, [*parts, *_control_facts(row)]))}"
+
+
+def record(row: Row) -> list[Any]:
+    """Return the fields of `RECORD`; of several controls joined by semicolons."""
+    names = ("name", "first_value", "last_value", "half_step")
+    controls = [[getattr(each, name) for each in row.controls] for name in names]
+    return [
+        state_words(row),
+        direction(row),
+        row.units,
+        *(getattr(row, name) for name in NUMBERS),
+        *(row.noise_known, row.judgeable, row.changed, row.beyond, row.learned),
+        *("; ".join("" if each != each else str(each) for each in part) for part in controls),
+    ]
+
+
+def values_words(first: float, last: float, between: str = " to ") -> str:
+    """Return two values with three digits, and more where their difference is small.
+
+    Examples
+    --------
+    >>> values_words(8.3441, 5.0211), values_words(0.91, 0.9123), values_words(8, float("nan"))
+    ('8.34 to 5.02', '0.9100 to 0.9123', '')
+    """
+    if not (math.isfinite(first) and math.isfinite(last)):
+        return ""
+    largest = max(abs(first), abs(last))
+    shown = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest else math.nan
+    shown = min(shown, abs(last - first) or shown)
+    return between.join(number(value, shown) for value in (first, last))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of the known values, NaN of none."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def control_ends(row: Row) -> tuple[float, float]:
+    """Return the mean over controls of first and of last values, NaN where there are none."""
+    first, last = ([getattr(c, f"{end}_value") for c in row.controls] for end in ("first", "last"))
+    return mean(first), mean(last)
+
+
+def _control_facts(row: Row) -> list[str]:
+    """Say what the controls do, their values first."""
+    told = []
+    if ends := values_words(*control_ends(row), " → "):
+        count = len(row.controls)
+        told.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
+    if steps := control_half_words(row):
+        told.append(f"half-change step of controls {steps}")
+    return told

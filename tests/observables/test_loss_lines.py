@@ -1,0 +1,174 @@
+"""What guesses cost: closed forms, planted chains, and runs that learned nothing."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.study_examples import developing, tiny_inputs
+from ontogeny.inputs import Inputs
+from ontogeny.observables.predictions.crossing import crossing
+from ontogeny.observables.predictions.frequencies import bigrams, blind_guess, word_frequencies
+
+VOCABULARY = 50
+STEPS = np.array([0, 10, 20, 40, 80])
+
+
+def chains(texts=150, length=80, seed=0):
+    """Texts of a Markov chain, with the entropy of its words and that of a word after another."""
+    rng = np.random.default_rng(seed)
+    after = rng.dirichlet(np.full(VOCABULARY, 0.1), VOCABULARY)
+    values, vectors = np.linalg.eig(after.T)
+    share = np.real(vectors[:, np.argmax(values.real)])
+    share /= share.sum()
+    ids = np.empty((texts, length), dtype=int)
+    ids[:, 0] = rng.choice(VOCABULARY, texts, p=share)
+    for place in range(1, length):
+        draws = rng.random((texts, 1))
+        ids[:, place] = (after[ids[:, place - 1]].cumsum(axis=1) < draws).sum(axis=1)
+    words = -(share * np.log(share)).sum()
+    return Inputs.from_tokens(ids), words, -(share[:, None] * after * np.log(after + 1e-300)).sum()
+
+
+def predicted(inputs):
+    return inputs.ordinary & (np.arange(inputs.ids.shape[1]) > 0)
+
+
+def test_lines_are_the_entropies_of_a_planted_chain():
+    inputs, words, pairs = chains()
+    unigram = word_frequencies(inputs, predicted(inputs), VOCABULARY).mean()
+    bigram = bigrams(inputs, predicted(inputs), VOCABULARY).mean()
+    assert unigram == pytest.approx(words, abs=0.03)
+    assert pairs < bigram < pairs + 0.12  # 12,000 tokens for 2,500 pairs
+    assert blind_guess(VOCABULARY) == pytest.approx(np.log(50))
+
+
+@pytest.mark.parametrize("line", [word_frequencies, bigrams])
+def test_no_line_sees_the_text_that_it_predicts(line):
+    rng = np.random.default_rng(0)
+    inputs = Inputs.from_tokens(rng.integers(0, 5000, (60, 50)))
+    assert line(inputs, predicted(inputs), 5000).mean() > np.log(5000) - 0.01
+
+
+def test_frequencies_are_those_of_the_other_texts_smoothed():
+    inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 3]])
+    found = word_frequencies(inputs, inputs.ordinary, 4)
+
+    def cost(smoothing):  # the first text from the counts of the second, and the other way round
+        one = np.array([1, 1, 1]) + smoothing
+        other = np.array([2, 1, 0]) + smoothing
+        total = 3 + 4 * smoothing
+        return -np.log(one / total).mean(), -np.log(other / total).mean()
+
+    grid = [cost(s) for s in np.geomspace(1e-4, 10.0, 26)]
+    assert found.tolist() == pytest.approx(min(grid, key=sum))
+
+
+def test_masked_and_causal_share_frequencies_and_differ_in_what_is_predicted():
+    inputs, words, _ = chains()
+    few = predicted(inputs) & (np.random.default_rng(1).random(inputs.ids.shape) < 0.3)
+    assert word_frequencies(inputs, few, VOCABULARY).mean() == pytest.approx(words, abs=0.06)
+
+
+def test_texts_without_a_predicted_token_cost_nothing():
+    inputs = Inputs.from_tokens([[1], [1, 2, 1], [2, 1, 2]])
+    assert bigrams(inputs, predicted(inputs), 5)[0] == 0
+    assert word_frequencies(inputs, predicted(inputs), 5)[0] == 0
+
+
+def curve(levels, texts=40, spread=0.3, seed=0):
+    noise = np.random.default_rng(seed).normal(0, spread, texts)
+    return np.asarray(levels, dtype=float)[:, None] + noise - noise.mean(), np.ones(texts)
+
+
+def test_crossing_is_the_first_step_from_which_on_it_stays_below():
+    losses, weights = curve([5, 2, 4, 2, 1])
+    found = crossing(STEPS, losses, np.full(40, 3.0), weights)
+    assert (found.step, found.low, found.high) == (40, 20, 40) and found.certain
+
+
+def test_interval_is_over_texts_and_paired_with_the_line():
+    losses, weights = curve([5, 3.05, 2.95, 2.0, 1], spread=1.0)
+    hard = losses[0] - losses[0].mean()  # what is hard for the model is as hard for the line
+    paired = crossing(STEPS, losses, 3.0 + hard, weights)
+    alone = crossing(STEPS, losses, np.full(40, 3.0), weights)
+    assert (paired.low, paired.high) == (10, 20) and alone.high > 20
+
+
+def test_a_curve_that_ends_above_never_crosses():
+    losses, weights = curve([5, 4, 2, 4, 4])
+    found = crossing(STEPS, losses, np.full(40, 3.0), weights)
+    assert np.isinf(found.step) and not found.certain
+
+
+def test_a_level_that_texts_cannot_tell_from_the_line_is_not_certain():
+    losses, weights = curve([3, 2.99, 2.99, 2.99, 2.99], spread=1.0)
+    found = crossing(STEPS, losses, np.full(40, losses[1].mean() + 0.001), weights)
+    assert np.isfinite(found.step) and np.isinf(found.high) and not found.certain
+
+
+def test_missing_steps_and_empty_texts_are_left_out():
+    losses, weights = curve([5, 2, 2, 2, 2])
+    losses[1], losses[:, 0], weights[0] = np.nan, 99.0, 0.0
+    assert crossing(STEPS, losses, np.full(40, 3.0), weights).step == 20
+
+
+def summarised(levels, uniform=8.3, unigram=6.3, **lines):
+    """The summary of cells with losses at given levels and lines at others."""
+    of_text, weights = curve(levels)
+    shape = of_text.shape
+    data = xr.Dataset(
+        {
+            "loss": ("step", of_text.mean(axis=1)),
+            "loss_of_text": (("step", "text"), of_text),
+            "loss_weights": (("step", "text"), np.broadcast_to(weights, shape)),
+            "loss_uniform": ("step", np.full(len(levels), uniform)),
+        },
+        coords={"step": STEPS[: len(levels)]},
+    )
+    noise = of_text[0] - of_text[0].mean()
+    for line, level in {"unigram": unigram, **lines}.items():
+        data[f"loss_{line}"] = ("step", np.full(len(levels), level))
+        data[f"loss_{line}_of_text"] = (("step", "text"), np.broadcast_to(level + noise, shape))
+    return og.observables.Loss().summarise(data, {})
+
+
+def test_sentences_name_step_interval_and_level():
+    data = summarised([8.4, 7.0, 6.0, 5.5, 5.0], bigram=5.2)
+    words = json.loads(data.attrs["statements"])
+    assert words[-2:] == [
+        "From step 20 (10–20) on the loss is below that of word frequencies (6.30 nats).",
+        "From step 80 (40–80) on the loss is below that of bigrams (5.20 nats).",
+    ]
+    assert float(data.loss_below_unigram) == 20 and data.loss_unigram.ndim == 0
+    assert not any("blind guess" in each for each in words)
+
+
+def test_a_run_that_learned_nothing_passes_no_line():
+    rng = np.random.default_rng(0)
+    data = summarised(8.4 + 0.05 * np.abs(rng.normal(size=5)))
+    words = data.attrs["statements"]
+    assert "The loss is never below that of word frequencies (6.30 nats)." in words
+    assert "The loss is never below that of a blind guess (8.30 nats)." in words
+    assert "From step" not in words and np.isnan(data.loss_below_unigram)
+
+
+def test_luck_against_a_blind_guess_is_no_finding():
+    data = summarised([8.25] * 5)
+    assert "blind guess" not in data.attrs["statements"]
+
+
+@pytest.mark.parametrize("objective", ["causal", "masked"])
+def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
+    trajectory = og.Trajectory.from_models(developing([0, 1, 2]))
+    loss = og.observables.Loss(objective=objective)
+    tree = og.Study(trajectory, tiny_inputs(), loss, device="cpu", noise=0).run(tmp_path / "s")
+    node = tree["loss"]
+    assert node.loss_unigram.ndim == node.loss_uniform.ndim == 0
+    labels = [band["label"] for band in json.loads(node.attrs["figures"])[0]["bands"]]
+    expected = ["blind guess", "word frequencies", *["bigrams"] * (objective == "causal")]
+    assert labels == expected
+    assert float(node.loss_unigram) < float(node.loss_uniform) + 0.5
+    assert node.loss_unigram.attrs["units"] == "nats per token"

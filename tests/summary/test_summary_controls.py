@@ -1,0 +1,146 @@
+"""What control runs say of rows: held-out controls are nothing special, learned runs are."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ontogeny.figures import Section
+from ontogeny.quantities import Quantity
+from ontogeny.summary import judged, said, statements, summarise, with_controls
+
+STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
+RISE = np.log1p(STEPS) / np.log1p(STEPS[-1])
+LOSS = Quantity("loss", "loss", "nats", rows="loss", subject="The loss", better="lower")
+NORM = Quantity("norm", "norm", rows="{layer} · norm", subject="The norm of {layer}")
+
+
+def norms(change, rng, noise=0.01, layers=6):
+    values = 1 + np.multiply.outer(change * np.arange(1, layers + 1), RISE)
+    values += rng.normal(0, noise, values.shape)
+    dims = {"layer": [f"h.{i}" for i in range(layers)], "step": STEPS}
+    return xr.Dataset({"norm": (("layer", "step"), values), "norm_stderr": noise}, dims)
+
+
+def losses(last, rng, noise=0.01):
+    values = 8.3 + (last - 8.3) * RISE + rng.normal(0, noise, len(STEPS))
+    return xr.Dataset({"loss": ("step", values), "loss_stderr": noise}, {"step": STEPS})
+
+
+def page(run, controls, quantity):
+    names = {f"turned {i}": control for i, control in enumerate(controls)}
+    data = with_controls(run, names, [quantity])
+    node = summarise(data, [quantity], Section("Node", "What it is."))
+    return said({"node": node}, {"node": [quantity]})["node"]
+
+
+def controls_of(rng, count=3):
+    return [norms(rng.normal(1, 0.1), rng) for _ in range(count)]
+
+
+def test_a_run_that_moves_as_its_controls_is_called_changed_and_not_beyond():
+    rng = np.random.default_rng(0)
+    node = page(norms(1.0, rng), controls_of(rng), NORM)
+    assert node.changed.all() and not node.beyond.any() and not node.learned.any()
+    assert "no more than motion gives" in node.attrs["statements"]
+
+
+def test_a_run_that_goes_where_controls_do_not_is_beyond():
+    rng = np.random.default_rng(1)
+    node = page(norms(-2.0, rng), controls_of(rng), NORM)
+    assert node.beyond.all() and not node.learned.any()  # a norm is no performance
+    assert "beyond its motion" in node.attrs["statements"]
+
+
+def test_only_better_performance_than_every_control_is_learned():
+    rng = np.random.default_rng(2)
+    nothing = [losses(8.3 + x, rng) for x in (0.2, 0.1, 0.3)]
+    assert page(losses(5.0, rng), nothing, LOSS).learned.all()
+    worse = page(losses(11.0, rng), nothing, LOSS)
+    assert not worse.learned.any() and worse.beyond.all()
+    as_good = [losses(5.0 + x, rng) for x in (0.02, -0.1, 0.1)]
+    node = page(losses(5.0, rng), as_good, LOSS)
+    assert node.changed.all() and not node.beyond.any() and not node.learned.any()
+
+
+def test_of_several_kinds_of_controls_the_best_counts():
+    rng = np.random.default_rng(3)
+    runs = {f"turned {i}": losses(8.3 + x, rng) for i, x in enumerate((0.2, 0.1, 0.3))}
+    frequencies = losses(5.05, rng)  # a control that was trained on word frequencies did as well
+    data = with_controls(losses(5.0, rng), {**runs, "frequencies": frequencies}, [LOSS])
+    node = summarise(data, [LOSS], Section("Loss", "Loss."))
+    assert node.changed.all() and not node.learned.any()
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_without_two_controls_nothing_is_learned_and_that_is_said(count):
+    rng = np.random.default_rng(4)
+    nothing = [losses(8.5, rng) for _ in range(count)]
+    node = page(losses(5.0, rng), nothing, LOSS)
+    assert node.changed.all() and not node.learned.any() and not node.beyond.any()
+    words = "No control was run" if count == 0 else "control runs are too few"
+    assert words in node.attrs["statements"]
+
+
+def test_one_more_control_is_rarely_called_beyond():
+    """40 pages of 24 rows, as many as the level allows to be wrong; fixed seeds."""
+    rng, pages = np.random.default_rng(5), 0
+    for _ in range(40):
+        nodes, quantities = {}, {}
+        for name in "abcd":
+            common = rng.normal(1, 0.1, 4)
+            runs = [norms(x, rng, layers=6) for x in common]
+            data = with_controls(runs[0], dict(zip("xyz", runs[1:], strict=True)), [NORM])
+            nodes[name] = summarise(data, [NORM], Section("Node", "."))
+            quantities[name] = [NORM]
+        found = said(nodes, quantities)
+        pages += any(bool(node.beyond.any()) for node in found.values())
+        assert not any(bool(node.learned.any()) for node in found.values())
+    assert pages <= 5  # 5 % expected at most: P(more than 5 of 40) = 1.4 %
+
+
+def test_controls_read_at_fewer_steps_are_compared_at_those():
+    rng = np.random.default_rng(6)
+    run, thin = losses(5.0, rng), losses(8.5, rng).isel(step=[0, 4, 9])
+    node = page(run, [thin, thin], LOSS)
+    assert np.isfinite(node.loss_control.sel(run="turned 0")).sum() == 3
+    chosen = run.loss.isel(step=[0, 4, 9]).values
+    np.testing.assert_allclose(node.run_change.values[0], chosen[-1] - chosen[0])
+    assert node.loss_control_low.notnull().all()  # between them the band is drawn through
+
+
+def test_p_values_are_corrected_over_all_rows_of_the_page():
+    rng = np.random.default_rng(7)
+    nodes = {n: summarise(norms(1.0, rng), [NORM], Section("N", ".")) for n in "ab"}
+    alone = float(nodes["a"].p_value[0])
+    together = float(judged(nodes)["a"].p_value[0])
+    assert together == pytest.approx(2 * alone)
+
+
+def test_too_few_checkpoints_are_no_evidence_of_no_change():
+    rng = np.random.default_rng(8)
+    short = norms(1.0, rng).isel(step=slice(None, None, 3))  # 4 checkpoints
+    words = page(short, [], NORM).attrs["statements"]
+    assert "too few checkpoints to judge 6 of 6 layers" in words and "no change" not in words
+
+
+def test_a_verdict_says_direction_and_size():
+    rng = np.random.default_rng(9)
+    (loss, *_) = statements(page(losses(5.0, rng, 0.001), [], LOSS), [LOSS])
+    assert loss.startswith("The loss fell from 8.3 to 5 nats; half of the change was over by step")
+    mixed = norms(1.0, rng)
+    mixed["norm"] = mixed.norm.where(mixed.layer != "h.0", 2 - mixed.norm)
+    (words, *_) = statements(page(mixed, [], NORM), [NORM])
+    assert "rose in 5 and fell in 1" in words
+
+
+def test_the_order_of_distances_to_a_reference_is_not_told():
+    rng = np.random.default_rng(10)
+    halves = np.geomspace(2, 100, 6)
+    values = 1 / (1 + (STEPS / halves[:, None]) ** 3)
+    data = norms(1.0, rng)
+    data["norm"] = (("layer", "step"), values)
+    assert "the first layer" in page(data, [], NORM).attrs["statements"]
+    distance = Quantity(
+        "norm", "distance", rows="{layer}", subject="Layer {layer}", relative_to="reference"
+    )
+    assert "the first layer" not in page(data, [], distance).attrs["statements"]
