@@ -144,3 +144,11 @@ def test_a_concept_born_inside_of_another_is_born_when_it_writes_something_of_it
     assert found.born.tolist() == [-1, 2]
     assert found.inside.tolist() == [-1, 0]
     np.testing.assert_allclose(found.own[:, 1], [0, 0, 0.8**0.5, 0.8**0.5, 0.8**0.5], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["batchtopk", "l1"])
+def test_crosscoders_find_planted_features_and_fewer_than_ica(run, found, method, monkeypatch):
+    monkeypatch.setattr("ontogeny.concepts.joint.crosscoder.EPOCHS", 15)
+    other = fitted(run, method=method, reseeds=0, n_draws=0)
+    there = run.recovered(other.codes_, other.lives_.born)
+    assert 0.3 < there.found < run.recovered(found.codes_, found.lives_.born).found

@@ -8,16 +8,15 @@ activations alone should find the features, and say when each of them was born.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError, check_number, check_whole
+from .recovery import Recovered, recovered
 
 DENSE_SCORES = 8  # background directions that every token uses
 MEAN_SIZE = 2.0  # length of the mean, in standard deviations of the signal
 WIDEN_BY = 3  # before the last checkpoint, by when widening features have all of their tokens
-FOUND = 0.7  # correlation of codes above which a planted feature is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +64,7 @@ class PlantedLives:
         >>> run.recovered(run.codes, run.born)
         Recovered(found=1.0, recall=1.0, said=36, exact=1.0, steady=0, widening=0)
         """
-        if codes.shape[0] != self.codes.shape[0] or born.shape != codes.shape[1:]:
-            raise ArgumentError(
-                "codes must be (n, r) on the planted tokens and born (r,); got shapes "
-                f"{codes.shape} and {born.shape}."
-            )
-        correlation = _standard(self.codes).T @ _standard(codes)
-        best = correlation.argmax(axis=1)
-        found = correlation.max(axis=1) >= FOUND
-        planted = self.born >= 0
-        said = np.flatnonzero(born >= 0)
-        own = correlation[:, said].argmax(axis=0)
-        return Recovered(
-            found=float(found.mean()),
-            recall=float(
-                (planted & found & (born[best] == self.born)).sum() / max(planted.sum(), 1)
-            ),
-            said=len(said),
-            exact=float((self.born[own] == born[said]).mean()) if len(said) else 1.0,
-            steady=int((self.kind[own] == "steady").sum()),
-            widening=int((self.kind[own] == "widening").sum()),
-        )
+        return recovered(self.codes, self.born, self.kind, codes, born)
 
     def permuted(self, random_state: int = 0) -> np.ndarray:
         """Return the activations with the tokens of each checkpoint in another random order.
@@ -105,31 +84,6 @@ class PlantedLives:
         size = np.float32(noise * last.std())
         shape = self.activations.shape
         return last + size * rng.standard_normal(shape, dtype=np.float32)
-
-
-class Recovered(NamedTuple):
-    """What a method found of planted lives.
-
-    Parameters
-    ----------
-    found
-        Share of the planted features with which a code correlates by 0.7 or more.
-    recall
-        Share of the planted births that were found and said to be where they are.
-    said
-        Number of births that the method says.
-    exact
-        Share of these that are at the planted checkpoint.
-    steady, widening
-        How many of them are of features that are steady, or that only fire on more tokens.
-    """
-
-    found: float
-    recall: float
-    said: int
-    exact: float
-    steady: int
-    widening: int
 
 
 def planted_lives(
@@ -325,10 +279,3 @@ def _observed(
 
 def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-
-
-def _standard(codes: np.ndarray) -> np.ndarray:
-    """Return centred columns of unit length; constant ones become 0."""
-    centred = codes - codes.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    return centred / np.where(length > 0, length, 1.0) * (length > 0)

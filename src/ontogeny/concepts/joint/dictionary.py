@@ -19,6 +19,7 @@ from .lives import Lives, is_concept, lives
 from .presence import Decoder, Presence
 from .snapshots import (
     SCALES,
+    Permuted,
     Snapshots,
     chosen_rows,
     deviation,
@@ -26,6 +27,7 @@ from .snapshots import (
     standardised,
     text_blocks,
     text_folds,
+    training_steps,
 )
 from .whitening import Gathered
 
@@ -167,7 +169,7 @@ class JointDictionary(BaseEstimator):
         rng = np.random.default_rng(check_seed(self.random_state).randint(2**31 - 1))
         snapshots = Snapshots(X)
         count = snapshots.count()
-        self.steps_ = _steps(steps, count)
+        self.steps_ = training_steps(steps, count)
         self.fit_steps_ = fitted_steps(self.fit_steps, count)
         n, m = self._look(snapshots, groups, rng)
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
@@ -217,8 +219,8 @@ class JointDictionary(BaseEstimator):
         """
         check_is_fitted(self, "codes_")
         presence, components, offsets = self._read(Snapshots(X))
-        added = _steps(steps, len(offsets))
-        self.steps_ = _steps([*self.steps_.tolist(), *added.tolist()], None)
+        added = training_steps(steps, len(offsets))
+        self.steps_ = training_steps([*self.steps_.tolist(), *added.tolist()], None)
         self._write(
             np.concatenate([self.components_, components]),
             np.concatenate([self.offsets_, offsets]),
@@ -245,7 +247,7 @@ class JointDictionary(BaseEstimator):
             refit = clone(self).set_params(
                 reseeds=0, n_draws=0, random_state=int(rng.integers(2**31))
             )
-            refit.fit(_Permuted(X, int(rng.integers(2**31))), groups=groups)
+            refit.fit(Permuted(X, int(rng.integers(2**31))), groups=groups)
             called.append((refit.lives_.born >= 0).mean())
         return float(np.mean(called))
 
@@ -386,29 +388,3 @@ class JointDictionary(BaseEstimator):
         """(r,) whether a latent is readable enough to be a concept."""
         check_is_fitted(self, "codes_")
         return is_concept(self.readable_, self.readable)
-
-
-@dataclass(frozen=True, eq=False)
-class _Permuted:
-    """The same checkpoints, each with its tokens in another random order."""
-
-    source: Any
-    seed: int
-
-    def __call__(self) -> Iterator[np.ndarray]:
-        snapshots = Snapshots(self.source)
-        for index, values in snapshots.read(range(snapshots.count())):
-            rng = np.random.default_rng((self.seed, index))
-            yield values[rng.permutation(len(values))]
-
-
-def _steps(steps: Any, count: int | None) -> np.ndarray:
-    """Return increasing training steps, indexes by default."""
-    if steps is None:
-        return np.arange(count or 0)
-    found = np.asarray(steps)
-    right = found.ndim == 1 and len(found) and found.dtype.kind in "iuf"
-    if not right or (np.diff(found) <= 0).any() or (count is not None and len(found) != count):
-        wanted = "" if count is None else f" {count}"
-        raise ArgumentError(f"steps must be{wanted} increasing numbers; got {steps!r}.")
-    return found

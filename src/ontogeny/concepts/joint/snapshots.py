@@ -78,6 +78,21 @@ def _each(source: Any, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """The same checkpoints, each with its tokens in another random order."""
+
+    source: Any
+    seed: int
+
+    def __call__(self) -> Iterator[np.ndarray]:
+        """Give the checkpoints in order; each time the same ones."""
+        snapshots = Snapshots(self.source)
+        for index, values in snapshots.read(range(snapshots.count())):
+            rng = np.random.default_rng((self.seed, index))
+            yield values[rng.permutation(len(values))]
+
+
 def deviation(values: np.ndarray, rows: np.ndarray) -> float:
     """Return the root of the total variance of rows of `values` (n, m)."""
     return _centred(values, rows)[1]
@@ -147,3 +162,15 @@ def text_blocks(groups: np.ndarray, most: int, rng: np.random.Generator) -> np.n
     """Return (n,) the block of each token: its text, or several texts where there are many."""
     names, inverse = np.unique(groups, return_inverse=True)
     return np.asarray((rng.permutation(len(names)) % most)[inverse])
+
+
+def training_steps(steps: Any, count: int | None) -> np.ndarray:
+    """Return increasing training steps, indexes by default."""
+    if steps is None:
+        return np.arange(count or 0)
+    found = np.asarray(steps)
+    right = found.ndim == 1 and len(found) and found.dtype.kind in "iuf"
+    if not right or (np.diff(found) <= 0).any() or (count is not None and len(found) != count):
+        wanted = "" if count is None else f" {count}"
+        raise ArgumentError(f"steps must be{wanted} increasing numbers; got {steps!r}.")
+    return found
