@@ -14,7 +14,7 @@ from .whitening import Gathered
 
 METHODS = ("ica", "svd", "batchtopk", "l1")
 TRAINED = ("batchtopk", "l1")
-ITERATIONS, TOLERANCE = 100, 1e-3  # of ICA; sources of noise never settle
+ITERATIONS, TOLERANCE = 150, 1e-4  # of ICA; sources of noise never settle
 
 
 def raw_codes(
