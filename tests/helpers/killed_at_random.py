@@ -25,7 +25,8 @@ def study(run):
         og.observables.WeightRank("model.layers.0.mlp.*.weight", draws=4),
     ]
     trajectory = og.Trajectory.from_folder(run)
-    return og.Study(trajectory, tiny_inputs(), observables, device="cpu", noise=2)
+    options = {"device": "cpu", "noise": 2, "controls": 1, "control_steps": 3}
+    return og.Study(trajectory, tiny_inputs(), observables, **options)
 
 
 def forked(run, out, kill_at=None):

@@ -16,6 +16,7 @@ from helpers.study_examples import (
     tiny_inputs,
 )
 from ontogeny.errors import OntogenyError
+from ontogeny.study import read_study
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +140,10 @@ def test_study_files_have_controls(tmp_path):
     """
     study_file.write_text(text)
     with pytest.raises(OntogenyError, match="texts, but the checkpoints have no tokenizer"):
-        og.read_study(study_file)
+        read_study(study_file)
     study_file.write_text(text.replace('kind = "spun"', "seeds = 3"))
     with pytest.raises(OntogenyError, match=r"\[controls\] has no key 'seeds'"):
-        og.read_study(study_file)
+        read_study(study_file)
 
 
 @pytest.mark.parametrize(

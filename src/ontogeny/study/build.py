@@ -6,10 +6,12 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from .. import summary
 from .._version import __version__
 from ..errors import ArgumentError, CheckpointError
 from ..inputs import Inputs
@@ -272,9 +274,19 @@ def _summary_only(observable: Observable) -> tuple[str, ...]:
     return tuple(getattr(observable, "summary_only", ()))
 
 
+@cache
+def _code_of_summaries() -> bytes:
+    """Return a digest of the modules that verdicts, intervals and sentences come from."""
+    digest = hashlib.blake2b(digest_size=16)
+    for module in sorted(Path(summary.__file__).parent.glob("*.py")):
+        digest.update(module.read_bytes())
+    return digest.digest()
+
+
 def _code_of(cls: type) -> str:
-    """Return a digest of this package's version and of the module that defines an observable."""
+    """Return a digest of this version, of how it summarises, and of an observable's own module."""
     digest = hashlib.blake2b(__version__.encode(), digest_size=16)
+    digest.update(_code_of_summaries())
     path = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if path is not None and Path(path).is_file():
         digest.update(Path(path).read_bytes())

@@ -154,7 +154,9 @@ def _verdicts(
     p_learned: np.ndarray,
     tests: int,
 ) -> xr.Dataset:
-    moved, known = node["moved"].values, node["noise_known"].values
+    known, memory = node["noise_known"].values, _only_memory(node)
+    # A distance that jitter with memory explains is nothing that can be compared with controls.
+    moved = node["moved"].values & ~memory
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= ALPHA
     learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA_CONTROL)
@@ -162,7 +164,7 @@ def _verdicts(
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
     found = {
         "p_value": p_value,
-        "judgeable": (known & tested & reachable & ~_only_memory(node)) | changed,
+        "judgeable": (known & tested & reachable & ~memory) | changed,
         "changed": changed,
         "beyond": beyond,
         "learned": learned,
