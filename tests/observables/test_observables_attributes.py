@@ -50,6 +50,7 @@ def of_a_language_model(folder):
         obs.ConceptDistances("concepts-ica", measures=("frobenius", "optimal")),
         obs.ConceptPlane("concepts-ica"),
         obs.ConceptTracks("concepts-ica"),
+        obs.JointConcepts(**SMALL, n_active=2, fit_steps=4, on="plain"),
         obs.IntrinsicDimension("concepts-ica", draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),

@@ -9,6 +9,7 @@ from .base import Extractor
 from .cav import CAV
 from .convex import ConvexNMF
 from .ica import ICA
+from .joint import JointDictionary
 from .kmeans import KMeans
 from .nonnegative import NMF, SemiNMF
 from .registry import make, names
@@ -23,6 +24,7 @@ __all__ = [
     "DictionaryLearning",
     "Extractor",
     "ICA",
+    "JointDictionary",
     "KMeans",
     "NMF",
     "PCA",

@@ -102,11 +102,11 @@ class SAE(Extractor):
         gate = self._gate()
         W = self._start(X, start, generator)
         if start is None or self.variant in ("topk", "batchtopk"):
-            model = _Autoencoder(W, W, torch.zeros_like(W[:1]), gate)
+            model = Autoencoder(W, W, torch.zeros_like(W[:1]), gate)
             model.match_size(X[: self.batch_size])
         else:
-            model = _Autoencoder(W, *_encoder_of(W, X, self.alpha), gate)
-        _train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
+            model = Autoencoder(W, *_encoder_of(W, X, self.alpha), gate)
+        train(model, X, self.epochs, self.batch_size, self.learning_rate, generator)
         E, W, bias = model.E.detach(), model.W.detach(), model.c.detach() * unit
         offset = mean + unit * model.b.detach()
         limit = model.threshold() * unit
@@ -178,7 +178,7 @@ def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     return E, c.mT
 
 
-class _Autoencoder:
+class Autoencoder:
     """Parameters of an autoencoder: E, W (m, r), c (1, r), b (1, m)."""
 
     def __init__(self, W: Tensor, E: Tensor, c: Tensor, gate: Gate) -> None:
@@ -197,9 +197,11 @@ class _Autoencoder:
         self.E *= factor.clamp(min=0.01, max=1.0)
 
     def parameters(self) -> list[Tensor]:
+        """Return all trained tensors."""
         return [self.W, self.E, self.c, self.b, *self.extra]
 
     def threshold(self) -> Tensor:
+        """Return what pre-activations must exceed after training, (1, r)."""
         return self.gate.threshold(self.extra, self.c).detach()
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -209,8 +211,8 @@ class _Autoencoder:
 
 
 @torch.enable_grad()
-def _train(
-    model: _Autoencoder,
+def train(
+    model: Autoencoder,
     X: Tensor,
     epochs: int,
     batch_size: int,
@@ -241,7 +243,7 @@ def _train(
 
 @torch.no_grad()
 def _resample(
-    model: _Autoencoder, X: Tensor, dead: Tensor, optimizer: torch.optim.Optimizer
+    model: Autoencoder, X: Tensor, dead: Tensor, optimizer: torch.optim.Optimizer
 ) -> None:
     """Point dead concepts (r,) at the residuals of the samples that are reconstructed worst.
 

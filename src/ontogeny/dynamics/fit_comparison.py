@@ -148,7 +148,7 @@ def compare_fits(
     True
     >>> compare_fits(steps, 1 / (1 + steps / 300) + noise).exponential
     False
-    >>> compare_fits(steps, np.exp(-steps / 900) + 10 * noise).verdict[:37]
+    >>> compare_fits(steps, np.exp(-steps / 900) + 10 * noise).verdict[:22]
     'Not distinguished from'
     """
     check_choice("criterion", criterion, ("aicc", "bic"))

@@ -141,7 +141,7 @@ def least_rss(shape: Shape, times: np.ndarray, values: np.ndarray, offset: bool)
     Examples
     --------
     >>> times = np.arange(12.0)
-    >>> least_rss(SHAPES["exponential"], times, np.exp(-times / 4), True) < 1e-10
+    >>> bool(least_rss(SHAPES["exponential"], times, np.exp(-times / 4), True) < 1e-10)
     True
     """
     s = (times - times[0]) / (times[-1] - times[0])

@@ -140,7 +140,7 @@ def compare_signals(
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(2)
     >>> steps = np.arange(50) * 1000
     >>> shared, a, b = 0.02 * rng.normal(size=(3, 50))
     >>> x, y, z = np.exp(-steps / 8000) + shared, np.exp(-steps / 20_000) + 0.5 * shared, a

@@ -12,6 +12,7 @@ from .concepts import (
     ConceptTracks,
     EncoderDynamics,
     IntrinsicDimension,
+    JointConcepts,
     Lipschitz,
     TransformDynamics,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "TransformDynamics",
     "EffectiveDimensions",
     "IntrinsicDimension",
+    "JointConcepts",
     "Fits",
     "LearningDynamics",
     "Loss",

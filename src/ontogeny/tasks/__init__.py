@@ -20,6 +20,7 @@ from .files import document_files, text_files
 from .hub_texts import DATASETS, load_texts
 from .labelled import LabelledTexts
 from .planted import PLANTED, Planted, PlantedModel, planted
+from .planted_lives import PlantedLives, planted_lives
 from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
@@ -28,10 +29,12 @@ __all__ = [
     "PLANTED",
     "LabelledTexts",
     "Planted",
+    "PlantedLives",
     "PlantedModel",
     "document_files",
     "load_texts",
     "planted",
+    "planted_lives",
     "python_documentation",
     "read_labelled",
     "split_texts",

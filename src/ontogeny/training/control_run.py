@@ -79,7 +79,7 @@ def scrambled(
     run = Path(run)
     settings, seed = _recorded(run)
     texts = python_documentation() if texts is None else texts
-    if split_texts(texts, settings.heldout, seed)[1] != text_files(run / "heldout.jsonl"):
+    if split_texts(texts, settings.heldout)[1] != text_files(run / "heldout.jsonl"):
         raise ArgumentError(
             f"texts are not those that {run.name} was trained on: other ones would be held out."
         )

@@ -88,7 +88,8 @@ def record_training_run(
     quick
         Start from ``RunSettings.quick()`` instead of ``RunSettings()``.
     random_state
-        Seed of the split, the weights, the batches and the masks.
+        Seed of the weights, the batches and the masks. Which texts are held out does not depend
+        on it, so that runs of several seeds can be compared.
     device
         Where to train.
     progress
@@ -141,7 +142,7 @@ def record(
     if folder.exists() and any(folder.iterdir()):
         raise ArgumentError(f"folder {str(folder)!r} is not empty; name a new one.")
     kept, heldout = split_texts(
-        python_documentation() if texts is None else texts, settings.heldout, random_state
+        python_documentation() if texts is None else texts, settings.heldout
     )
     tokenizer = train_tokenizer(kept, settings.vocab_size)
     task = masked_language_modelling(

@@ -6,6 +6,7 @@ from .dictionaries import Concepts
 from .dimension import IntrinsicDimension
 from .distances import ConceptDistances
 from .encoder import EncoderDynamics
+from .joint import JointConcepts
 from .lipschitz import Lipschitz
 from .plane import ConceptPlane
 from .tracks import ConceptTracks
@@ -18,6 +19,7 @@ __all__ = [
     "Concepts",
     "EncoderDynamics",
     "IntrinsicDimension",
+    "JointConcepts",
     "Lipschitz",
     "TransformDynamics",
 ]

@@ -1,0 +1,176 @@
+"""The same tokens at several checkpoints, read one checkpoint at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...arrays import is_array, matrix, to_numpy
+from ...errors import ArgumentError, check_whole
+
+SCALES = ("step", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshots:
+    """Activations (n, m) of the same n tokens at S checkpoints, which may be read again.
+
+    Parameters
+    ----------
+    source
+        Array (S, n, m), sequence of S matrices (n, m), or a function without arguments that
+        returns a fresh iterator over the matrices. Of a sequence one matrix is asked for at a
+        time, so that it may read them from a file.
+    """
+
+    source: Any
+
+    def __post_init__(self) -> None:
+        given = self.source
+        if is_array(given) and given.ndim != 3:
+            raise ArgumentError(
+                f"X must be an array (checkpoint, token, feature); its shape is {given.shape}."
+            )
+        if not callable(given) and not (hasattr(given, "__len__") and len(given)):
+            raise ArgumentError(
+                "X must be an array (S, n, m), a sequence of S matrices (n, m), or a function that "
+                "returns a fresh iterator over them, since they are read more than once; got "
+                f"{type(given).__name__}."
+            )
+
+    def count(self) -> int:
+        """Return the number S of checkpoints; a function is called to count them."""
+        if hasattr(self.source, "__len__"):
+            return len(self.source)
+        return sum(1 for _ in self.source())
+
+    def read(self, chosen: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
+        """Give index and matrix (n, m) of the chosen checkpoints, in order; all must agree."""
+        wanted = sorted(chosen)
+        shape: tuple[int, ...] | None = None
+        for index, given in _each(self.source, wanted):
+            values = to_numpy(matrix(f"X[{index}]", given))
+            if shape is None:
+                shape = values.shape
+            if values.shape != shape:
+                raise ArgumentError(
+                    "every checkpoint must have the same tokens and features; "
+                    f"X[{wanted[0]}] has shape {shape}, X[{index}] has {values.shape}."
+                )
+            yield index, values
+
+
+def _each(source: Any, wanted: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    if not callable(source):
+        yield from ((index, source[index]) for index in wanted)
+        return
+    left = set(wanted)
+    for index, values in enumerate(source()):
+        if index in left:
+            left.remove(index)
+            yield index, values
+    if left:
+        raise ArgumentError(
+            f"X must give the same number of checkpoints each time; {min(left)} was missing."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """The same checkpoints, each with its tokens in another random order."""
+
+    source: Any
+    seed: int
+
+    def __call__(self) -> Iterator[np.ndarray]:
+        """Give the checkpoints in order; each time the same ones."""
+        snapshots = Snapshots(self.source)
+        for index, values in snapshots.read(range(snapshots.count())):
+            rng = np.random.default_rng((self.seed, index))
+            yield values[rng.permutation(len(values))]
+
+
+def deviation(values: np.ndarray, rows: np.ndarray) -> float:
+    """Return the root of the total variance of rows of `values` (n, m)."""
+    return _centred(values, rows)[1]
+
+
+def standardised(values: np.ndarray, rows: np.ndarray, scale: str, common: float) -> np.ndarray:
+    """Return rows of `values` (n, m) centred and divided by their standard deviation."""
+    X, own = _centred(values, rows)
+    by = own if scale == "step" else common
+    return (X / (by if by > 0 else 1.0)).astype(np.float32)
+
+
+def _centred(values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    X = values[rows].astype(np.float64)
+    X -= X.mean(axis=0)
+    size = float(np.abs(values).max())
+    # What centring leaves of a constant column is rounding, not variance.
+    X[:, np.abs(X).max(axis=0) <= 1e-6 * np.abs(values[rows]).max(axis=0)] = 0.0
+    spread = X / size if size > 0 else X
+    return X, size * float(np.sqrt((spread**2).mean(axis=0).sum()))
+
+
+def chosen_rows(n: int, max_tokens: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return the rows that are used, in order: all, or `max_tokens` drawn at random."""
+    if max_tokens is None or n <= check_whole("max_tokens", max_tokens, 4):
+        return np.arange(n)
+    return np.sort(rng.choice(n, max_tokens, replace=False))
+
+
+def fitted_steps(fit_steps: int | Sequence[int] | None, count: int) -> np.ndarray:
+    """Return the indexes of the checkpoints that codes are fitted on.
+
+    Examples
+    --------
+    >>> fitted_steps(3, 9), fitted_steps((0, 2), 9)
+    (array([0, 4, 8]), array([0, 2]))
+    """
+    if fit_steps is None:
+        return np.arange(count)
+    if isinstance(fit_steps, Sequence | np.ndarray):
+        found = sorted({check_whole("fit_steps", int(i), 0) for i in fit_steps})
+        if not found or found[-1] >= count:
+            raise ArgumentError(
+                f"fit_steps must hold indexes from 0 to {count - 1}; got {list(fit_steps)}."
+            )
+        return np.array(found)
+    wanted = min(check_whole("fit_steps", fit_steps, 1), count)
+    return np.unique(np.linspace(0, count - 1, wanted).round().astype(int))
+
+
+def text_folds(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return (n,) True for the tokens of a random half of the texts."""
+    names, inverse = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ArgumentError("groups must hold at least two texts: one is predicted from the other.")
+    order = rng.permutation(len(names))
+    sizes = np.bincount(inverse)[order]
+    before = np.cumsum(sizes) - sizes / 2
+    first = before < sizes.sum() / 2
+    first[0], first[-1] = True, False
+    half = np.empty(len(names), dtype=bool)
+    half[order] = first
+    return np.asarray(half[inverse])
+
+
+def text_blocks(groups: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return (n,) the block of each token: its text, or several texts where there are many."""
+    names, inverse = np.unique(groups, return_inverse=True)
+    return np.asarray((rng.permutation(len(names)) % most)[inverse])
+
+
+def training_steps(steps: Any, count: int | None) -> np.ndarray:
+    """Return increasing training steps, indexes by default."""
+    if steps is None:
+        return np.arange(count or 0)
+    found = np.asarray(steps)
+    right = found.ndim == 1 and len(found) and found.dtype.kind in "iuf"
+    if not right or (np.diff(found) <= 0).any() or (count is not None and len(found) != count):
+        wanted = "" if count is None else f" {count}"
+        raise ArgumentError(f"steps must be{wanted} increasing numbers; got {steps!r}.")
+    return found

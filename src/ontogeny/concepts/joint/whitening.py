@@ -1,0 +1,100 @@
+"""The leading directions of all checkpoints together: of the stack, or of its token kernel.
+
+Stacked side by side, checkpoints X_1 ... X_S (n, m) make one matrix Y (n, S m). Its leading left
+singular vectors come from the covariance ``Y^T Y``, or, where that is larger than the number of
+tokens, from the kernel ``K = sum_t X_t X_t^T`` (n, n), to which checkpoints are added one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from sklearn.utils.extmath import randomized_svd
+
+SUBSPACE_STEPS = 8  # of the subspace iteration on a large kernel
+EXACT_BELOW = 1500  # eigenvectors of smaller matrices are computed exactly
+BLOCK = 512  # rows of a kernel that are mirrored at once
+VANISHING = 1e-6  # eigenvalues below this part of the largest are rounding
+
+
+class Gathered:
+    """What the fit needs of its checkpoints: they are added one by one, and not kept.
+
+    Parameters
+    ----------
+    n, m
+        Tokens and features.
+    count
+        How many checkpoints will be added.
+    stacked
+        Whether they must be kept side by side, as trained methods need them; else only where the
+        stack is smaller than the kernel.
+    """
+
+    def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
+        self.n, self.count = n, count
+        self._kept: list[np.ndarray] = []
+        self._kernel: np.ndarray | None = None
+        if not stacked and count * m > n:
+            self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
+
+    def add(self, X: np.ndarray) -> None:
+        """Add a centred checkpoint (n, m) in float32."""
+        if self._kernel is None:
+            self._kept.append(X)
+        else:  # only the upper triangle is filled; no second (n, n) matrix is made
+            self._kernel = scipy.linalg.blas.ssyrk(
+                1.0, X, beta=1.0, c=self._kernel, overwrite_c=True
+            )
+
+    def stack(self) -> np.ndarray:
+        """Return all checkpoints side by side, (n, S m)."""
+        return np.concatenate(self._kept, axis=1)
+
+    def whitened(self, r: int, seed: int) -> np.ndarray:
+        """Return (n, k) uncorrelated columns of unit variance that span the r leading directions.
+
+        k is less than r only where the checkpoints have no more directions.
+        """
+        if self._kernel is None:
+            return of_stack(self.stack(), r)
+        return of_kernel(self._kernel, r, seed)
+
+
+def of_stack(Y: np.ndarray, r: int) -> np.ndarray:
+    """Return whitened columns (n, k) of the stack (n, S m)."""
+    values, vectors = _leading(Y.T @ Y, r, 0)
+    return np.asarray(Y @ (vectors * (np.sqrt(len(Y)) / np.sqrt(values))).astype(np.float32))
+
+
+def of_kernel(K: np.ndarray, r: int, seed: int) -> np.ndarray:
+    """Return whitened columns (n, k) from the upper triangle of the kernel; the lower is filled."""
+    n = len(K)
+    for start in range(0, n, BLOCK):  # mirror it, block by block
+        stop = min(start + BLOCK, n)
+        K[stop:, start:stop] = K[start:stop, stop:].T
+        block = np.triu(K[start:stop, start:stop])
+        K[start:stop, start:stop] = block + np.triu(block, 1).T
+    _, vectors = _leading(K, r, seed)
+    return np.ascontiguousarray(vectors * np.float32(np.sqrt(n)), dtype=np.float32)
+
+
+def _leading(C: np.ndarray, r: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenvalues, descending, and eigenvectors; rounding is left out."""
+    size = len(C)
+    k = min(r, size)
+    if size <= EXACT_BELOW or k > size // 4:
+        values, vectors = scipy.linalg.eigh(C, subset_by_index=[size - k, size - 1])
+        values, vectors = values[::-1], vectors[:, ::-1]
+    else:
+        vectors, values, _ = randomized_svd(
+            C,
+            k,
+            n_oversamples=max(10, k // 5),
+            n_iter=SUBSPACE_STEPS,
+            power_iteration_normalizer="QR",
+            random_state=seed,
+            flip_sign=False,
+        )
+    kept = values > VANISHING * values[0]
+    return values[kept], vectors[:, kept]

@@ -1,0 +1,260 @@
+"""Concepts with one code for the whole run, and the life of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ...arrays import to_numpy
+from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
+from ...concepts.joint.intervals import found_again
+from ...concepts.joint.presence import Decoder
+from ...concepts.joint.snapshots import fitted_steps, standardised, text_blocks, text_folds
+from ...concepts.joint.whitening import Gathered
+from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...figures import Curves, Figure, Heatmap, Section
+from ...needs import Activations, Need
+from ...quantities import Measured, Quantity
+from ...summary import Names
+from ..base import Observable, Reading, Run, by_layer
+from .fits import layer_state
+from .joint_lives import VARIABLES, lives_of_layers, sentences
+
+BLOCKS = 50  # of texts, that births are resampled over
+SECOND = 0.1  # below `readable`: what counts as there at a single checkpoint
+
+
+@dataclass(frozen=True)
+class JointConcepts(Observable):
+    """One dictionary for all checkpoints of a layer: what each concept is, and when it is there.
+
+    Codes that all checkpoints share are fitted once, on some of them; each checkpoint gets its own
+    decoder by least squares. What a latent writes, and whether it can be read from one checkpoint
+    alone, then tells when it was born, when it settled and when it went. See
+    `ontogeny.concepts.JointDictionary`, which does the same on arrays.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths.
+    n_concepts
+        Number of latents; only some of them are concepts.
+    method
+        ``"ica"``, ``"svd"``, or a crosscoder: ``"batchtopk"``, ``"l1"``.
+    n_active
+        Codes that are not zero, per token on average.
+    fit_steps
+        On how many checkpoints the codes are fitted, evenly chosen among those of the study; or
+        the training steps themselves. A number makes the codes depend on the study's steps, so
+        that a new checkpoint fits everything anew. Named steps do not: new checkpoints of a live
+        run are joined as they come.
+    readable
+        How well a code must be readable at its best checkpoint, from 0 to 1.
+    on, tokens, max_tokens, random_state
+        Which tokens; `random_state` also seeds the fit.
+
+    Examples
+    --------
+    >>> JointConcepts("model.layers.*.mlp", n_concepts=50, fit_steps=(0, 100, 1000)).name
+    'joint-concepts'
+    """
+
+    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    n_concepts: int = 200
+    method: str = "ica"
+    n_active: int = 8
+    fit_steps: int | tuple[int, ...] = 12
+    readable: float = 0.6
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+
+    kind: ClassVar[str] = "joint-concepts"
+    variables: ClassVar[Names] = {
+        "strength": ("root of the share of the variance that a concept writes", "1"),
+        "readability": ("correlation of the codes with a readout of this checkpoint", "1"),
+        "whitened": ("inner products of decoders where activations are white", "1"),
+        "influence": ("what each block of texts adds to the squared strength", "1"),
+        "spread": ("noise of the squared strength", "1"),
+        "found_again": ("correlation with the best match of another seed", "1"),
+        **VARIABLES,
+    }
+    quantities: ClassVar[tuple[Quantity, ...]] = (
+        Quantity(
+            "concepts_there",
+            "number of concepts that can be read from a checkpoint",
+            "concepts",
+            rows="{layer} · concepts there",
+            subject="The number of readable concepts of {layer}",
+            unit="halves of the texts and seeds",
+            minimum=0.0,
+            caption="Latents of the joint dictionary that a sparse linear readout of this "
+            "checkpoint alone predicts on held-out texts.",
+        ),
+        Quantity(
+            "explained",
+            "share of the variance that the shared codes explain",
+            noise="exact",
+            caption="A shared code explains less than a dictionary of each checkpoint would. Where "
+            "it falls at new checkpoints, they hold what the codes do not know.",
+        ),
+    )
+    section: ClassVar[Section] = Section(
+        title="Concepts and their lives",
+        definition="Every token has one sparse code for the whole run, and every checkpoint its "
+        "own decoder. A latent is a concept where its codes can be read from single checkpoints. "
+        "It is born where it reaches half of its peak, after less than a quarter.",
+        symbol="Xₜ ≈ U Dₜ",
+        null="Tokens permuted between checkpoints give many latents that look born by strength "
+        "alone, and almost none that stay readable.",
+        care="A birth is known between two checkpoints at best, and not at the last one. It says "
+        "that the layer comes to write a feature of the texts, not that the model uses it. An "
+        "untrained model has readable concepts too: words themselves.",
+        source="Crosscoders (Lindsey et al. 2024), by exact methods",
+    )
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        super().check()
+        check_choice("method", self.method, METHODS)
+        check_whole("n_concepts", self.n_concepts)
+        check_whole("n_active", self.n_active, 1, self.n_concepts)
+        check_number("readable", self.readable, 0, 1)
+        if isinstance(self.fit_steps, int):
+            check_whole("fit_steps", self.fit_steps)
+        elif not self.fit_steps:
+            raise ArgumentError("fit_steps must be a number of steps, or name at least one step.")
+
+    def needs(self) -> Sequence[Need]:
+        """Return the activations of the layers."""
+        return [self._activations()]
+
+    @property
+    def prepares_over_steps(self) -> bool:
+        """Codes are fitted over several steps beforehand."""
+        return True
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Fit the shared codes of every layer; checkpoints are read one at a time."""
+        steps = self._chosen(run)
+        gathered: dict[str, Gathered] = {}
+        for step in steps:
+            for path, A in run.reading(step)[self._activations()].items():
+                if path not in gathered:
+                    n, m = A.shape
+                    gathered[path] = Gathered(n, m, len(steps), stacked=self.method in TRAINED)
+                gathered[path].add(_standard(A))
+        return by_layer(gathered, lambda _, layer: self._codes(layer))
+
+    def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
+        """Return strength and readability of every latent at one checkpoint."""
+        need = self._activations()
+        rng = np.random.default_rng([self.random_state, 2])
+        texts = reading.units(need)
+        half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
+
+        def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            known = layer_state(state, path)
+            codes, again = (known[name].values for name in ("codes", "codes_again"))
+            return self._observed(_standard(A), codes, again, half, block)
+
+        return by_layer(reading[need], one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Add the lives of all concepts."""
+        return lives_of_layers(data, self.readable, self.random_state)
+
+    def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
+        """Return the lives as a heat map, and the strengths of newborn concepts."""
+        if "life" not in data:
+            return ()
+        found: list[Figure] = [
+            Heatmap(
+                "lives",
+                "The lives of the concepts",
+                value="life",
+                x="step",
+                y="line",
+                facet="layer",
+                caption="One row a concept, the youngest on top: its strength as a share of its "
+                "peak. Latents that are no concepts are left out.",
+            )
+        ]
+        if "newborn_strength" in data:
+            found.append(
+                Curves(
+                    "newborn",
+                    "Concepts born during the run",
+                    value="newborn_strength",
+                    series="newborn",
+                    facet="layer",
+                    caption="The strongest of each layer: root of the share of the checkpoint's "
+                    "variance, with what noise gives taken off.",
+                )
+            )
+        return found
+
+    def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
+        """Return how many concepts there are in each layer, and what happened to them."""
+        return sentences(data)
+
+    def _activations(self) -> Activations:
+        return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
+
+    def _chosen(self, run: Run) -> list[int]:
+        """Return the training steps of the fit; only a number asks for the study's steps."""
+        if not isinstance(self.fit_steps, int):
+            return sorted(set(self.fit_steps))
+        steps = np.asarray(run.steps)
+        return [int(step) for step in steps[fitted_steps(self.fit_steps, len(steps))]]
+
+    def _codes(self, layer: Gathered) -> Mapping[str, Any]:
+        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
+        raw = raw_codes(layer, self.n_concepts, self.method, self.n_active, seeds)
+        first, second = (sparse(each, self.n_active) for each in raw)
+        if not first.any():
+            raise ArgumentError("the activations do not vary, in which there are no concepts")
+        return {
+            "codes": (("token", "concept"), first),
+            "codes_again": (("token", "concept"), second),
+        }
+
+    def _observed(
+        self,
+        X: np.ndarray,
+        codes: np.ndarray,
+        again: np.ndarray,
+        half: np.ndarray,
+        block: np.ndarray,
+    ) -> dict[str, Any]:
+        decoder, other = (Decoder(each, half, block) for each in (codes, again))
+        there = decoder(X)
+        halves, seeds = decoder.readable(X), other.readable(X)
+        limit = self.readable - SECOND
+        counts = [float((halves >= limit)[i].sum()) for i in (0, 1)]
+        counts.append(float((seeds.mean(axis=0) >= limit).sum()))
+        labels = {"refit": ["half 1", "half 2", "seed 1"]}
+        return {
+            "concepts_there": Measured(
+                float((there.readable[0] >= limit).sum()),
+                replicates=xr.DataArray(np.array(counts), dims="refit", coords=labels),
+            ),
+            "explained": float(there.explained[0]),
+            "strength": ("concept", there.strength[0]),
+            "readability": ("concept", there.readable[0]),
+            "whitened": (("concept", "other"), there.whitened[0]),
+            "influence": (("block", "concept"), there.influence[0]),
+            "spread": ("concept", there.spread[0]),
+            "found_again": ("concept", found_again(codes, again)[0]),
+        }
+
+
+def _standard(A: torch.Tensor) -> np.ndarray:
+    values = to_numpy(A)
+    return standardised(values, np.arange(len(values)), "step", 1.0)

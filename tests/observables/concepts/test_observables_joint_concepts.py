@@ -1,0 +1,158 @@
+"""Joint concepts in a study: planted lives inside a model, states that stay, what the page says."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import ontogeny as og
+from ontogeny.concepts import JointDictionary
+from ontogeny.errors import ArgumentError
+from ontogeny.tasks import PlantedModel, planted_lives
+
+TEXT = 25
+
+
+def planted(seed=3):
+    return planted_lives(
+        n=1500, m=24, steady=8, born=6, dying=3, turning=3, born_turning=0,
+        tokens_per_text=TEXT, random_state=seed,
+    )  # fmt: skip
+
+
+def trajectory(activations):
+    """A model with two layers: the planted run, and copies of its end with fresh noise."""
+    rng = np.random.default_rng(0)
+    last = activations[-1]
+    models = {}
+    for t, values in enumerate(activations):
+        noise = 0.1 * last.std() * rng.standard_normal(last.shape)
+        both = np.stack([values, last + noise]).astype(np.float32)
+        models[10 * t] = PlantedModel(torch.from_numpy(both))
+    return og.Trajectory.from_models(models)
+
+
+def inputs(n=1500):
+    ids = np.arange(n).reshape(-1, TEXT).tolist()
+    return og.Inputs.from_tokens(ids, vocab_size=n)
+
+
+def observable(**options):
+    given = {"n_concepts": 24, "n_active": 1, "fit_steps": 10, "readable": 0.4, "max_tokens": None}
+    return og.observables.JointConcepts("layers.*", **{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def run():
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, run):
+    folder = tmp_path_factory.mktemp("joint") / "s"
+    study = og.Study(trajectory(run.activations), inputs(), [observable()], device="cpu")
+    tree = study.run(folder)
+    assert tree.attrs["problems"] == "[]"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def node(folder):
+    return og.open_study(folder).result["joint-concepts"].to_dataset()
+
+
+def test_planted_births_are_in_the_result(run, node):
+    born = node.concept_born.sel(layer="layers.0").values
+    said = np.sort(born[np.isfinite(born)]) / 10
+    planted = np.sort(run.born[run.born >= 0])
+    assert len(said) >= 5
+    assert set(said) <= set(planted)
+    after = node.concept_born_after.sel(layer="layers.0").values
+    before = node.concept_born_before.sel(layer="layers.0").values
+    known = np.isfinite(born)
+    assert (after[known] < born[known]).all() and (born[known] <= before[known]).all()
+
+
+def test_nothing_is_born_in_a_layer_that_only_jitters(node):
+    one = node.sel(layer="layers.1")
+    assert np.isnan(one.concept_born.values).all() and int(one.n_born) == 0
+    assert int(one.n_steady) == int(one.n_concepts) > 0
+
+
+def test_the_study_gives_the_numbers_of_the_estimator(run, node):
+    found = JointDictionary(24, n_active=1, readable=0.4, reseeds=0).fit(
+        run.activations, groups=run.texts
+    )
+    kinds = node.concept_kind.sel(layer="layers.0").values
+    for kind in ("born", "from the start"):
+        assert abs((kinds == kind).sum() - (found.lives_.kind == kind).sum()) <= 2
+    strongest = np.sort(node.strength.sel(layer="layers.0").max("step").values)[-5:]
+    np.testing.assert_allclose(strongest, np.sort(found.strength_.max(axis=0))[-5:], rtol=0.1)
+
+
+def test_what_the_page_draws_and_says(folder, node):
+    figures = {figure["id"]: figure for figure in json.loads(node.attrs["figures"])}
+    assert {"concepts-there", "lives", "newborn"} <= set(figures)
+    words = json.loads(node.attrs["statements"])
+    about = {
+        path: next(w for w in words if f"latents of {path}" in w) for path in node.layer.values
+    }
+    assert "Born during the run" in about["layers.0"]
+    assert "Born" not in about["layers.1"] and "Gone" not in about["layers.1"]
+    assert [str(row) for row in node.row.values] == [
+        "layers.0 · concepts there", "layers.1 · concepts there"
+    ]  # fmt: skip
+    changed = dict(zip(node.row_layer.values, node.changed.values, strict=True))
+    assert not changed["layers.1"]
+    life = node.life.sel(layer="layers.0").values
+    assert np.nanmax(life) == 1 and np.nanmin(life) >= 0
+    og.open_study(folder).report(folder / "page.html")
+
+
+def test_named_steps_never_ask_for_the_steps_of_the_study(run):
+    class Run:
+        reference_step = 90
+        read = ()
+
+        @property
+        def steps(self):
+            raise AssertionError("the state would depend on all steps")
+
+        def reading(self, step):
+            self.read = (*self.read, step)
+            values = torch.from_numpy(run.activations[step // 10])
+            return {own._activations(): {"layers.0": values}}
+
+    own, asked = observable(fit_steps=(90, 0, 30)), Run()
+    state = own.prepare(asked)
+    assert asked.read == (0, 30, 90)
+    assert state.codes.sizes == {"layer": 1, "token": 1500, "concept": 24}
+
+
+def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
+    still = [PlantedModel(torch.stack([torch.from_numpy(a), torch.ones(1500, 24)])) for a in
+             run.activations[:4]]  # fmt: skip
+    study = og.Study(
+        og.Trajectory.from_models(dict(enumerate(still))), inputs(), [observable(fit_steps=4)],
+        device="cpu",
+    )  # fmt: skip
+    node = study.run(tmp_path / "s")["joint-concepts"].to_dataset()
+    assert node.strength.sel(layer="layers.0").notnull().all()
+    assert node.strength.sel(layer="layers.1").isnull().all()
+    assert int(node.n_concepts.sel(layer="layers.0")) > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"method": "nmf"}, "method must be one of"),
+        ({"n_active": 25}, "n_active must be a whole number"),
+        ({"fit_steps": 0}, "fit_steps must be a whole number of at least 1"),
+        ({"fit_steps": ()}, "name at least one step"),
+        ({"readable": 2.0}, "readable must be a finite number"),
+    ],
+)
+def test_arguments_out_of_range_are_named(given, message):
+    with pytest.raises(ArgumentError, match=message):
+        observable(**given)
