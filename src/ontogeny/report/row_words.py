@@ -20,7 +20,10 @@ STATES = {
         "changed; too few control runs to compare with",
     ),
     "uncontrolled": ("Changed; no control was run", "changed; no control was run"),
-    "few": ("Too few checkpoints to judge", "too few checkpoints to judge"),
+    "few": (
+        "Too few checkpoints to judge, or jitter with memory looks the same",
+        "too few checkpoints to judge, or jitter with memory looks the same",
+    ),
     "unmeasured": ("Not judged: its noise was not measured", "not judged, noise not measured"),
     "none": (
         "Not distinguishable from chance and noise",

@@ -261,7 +261,10 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row]) -> list[str]:
     left = [row for row in rows if not row.judgeable]
     few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
     if few and fair:
-        said.append(f"Too few checkpoints to judge {plural(few, 'row')}.")
+        rows_left = plural(few, "row")
+        said.append(
+            f"Too few checkpoints to judge {rows_left}, or jitter with memory looks the same."
+        )
     if unknown:
         said.append(f"{plural(unknown, 'row')} could not be judged: the noise was not measured.")
     return said

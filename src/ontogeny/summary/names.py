@@ -16,6 +16,8 @@ Names = Mapping[str, tuple[str, str]]
 Units ``"as x"`` are those of the variable ``x``.
 """
 
+_OF_ROW = "those of the row's quantity"
+
 _SHARED: Names = {
     "status": ("what became of it", ""),
     "row": ("row of the developmental chart", ""),
@@ -26,8 +28,8 @@ _SHARED: Names = {
     "distinct": ("changed above the noise floor", ""),
     "half_step": ("half-change step", "steps"),
     "settled_step": ("step from which on it moves less than its noise", "steps"),
-    "first_value": ("first value", ""),
-    "last_value": ("last value", ""),
+    "first_value": ("first value", _OF_ROW),
+    "last_value": ("last value", _OF_ROW),
     "moved": ("changed by more than its noise", ""),
     "only_memory": ("explained by the memory of the reference step as well", ""),
     "own_value": ("a value of its own, no distance to another step", ""),
@@ -37,14 +39,14 @@ _SHARED: Names = {
     "p_control": ("p-value against control runs, corrected over the page", "1"),
     "p_control_change": ("p-value of the change against control runs", "1"),
     "p_control_half": ("p-value of the half-change step against control runs", "1"),
-    "control_first": ("first value in each control run", ""),
-    "control_last": ("last value in each control run", ""),
+    "control_first": ("first value in each control run", _OF_ROW),
+    "control_last": ("last value in each control run", _OF_ROW),
     "control_half_step": ("half-change step in each control run", "steps"),
-    "run_change": ("change at the steps of each control run", ""),
+    "run_change": ("change at the steps of each control run", _OF_ROW),
     "run_half_step": ("half-change step at the steps of each control run", "steps"),
     "judgeable": ("enough checkpoints and a known noise for a verdict", ""),
     "can_learn": ("performance on held-out texts or labels", ""),
-    "better_sign": ("direction of better performance", ""),
+    "better_sign": ("direction of better performance", "1"),
     "changed": ("changed by more than noise and chance", ""),
     "beyond": ("changed beyond its motion: more than control runs", ""),
     "learned": ("performance improved more than in control runs", ""),

@@ -170,4 +170,5 @@ def _verdicts(
     }
     if "run" in node.dims:
         found["p_control"] = p_control
-    return node.assign({name: ("row", values) for name, values in found.items()})
+    words = {name: node[name].attrs if name in node else {} for name in found}
+    return node.assign({name: ("row", v, words[name]) for name, v in found.items()})

@@ -33,8 +33,8 @@ STEPS = {
 }
 VARIABLES: Names = {
     "concept_kind": ("kind of life", ""),
-    "concept_grown_out_of": ("older concept with the same decoders; -1 if none", ""),
-    "concept_inside": ("older concept inside of which it was born; -1 if none", ""),
+    "concept_grown_out_of": ("older concept with the same decoders; -1 if none", "1"),
+    "concept_inside": ("older concept inside of which it was born; -1 if none", "1"),
     **{name: (title, "steps") for name, title in STEPS.items()},
     **{name: (title, "concepts") for name, title in COUNTS.items()},
     "line": ("concepts, the oldest first", ""),
