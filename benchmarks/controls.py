@@ -38,7 +38,6 @@ from ontogeny.observables import ActivationDecay, AttentionEntropy, Concepts, Lo
 from ontogeny.store import read_cell
 from ontogeny.study import read_study
 from ontogeny.study.controls import control_steps
-from ontogeny.study.layout import cell_path
 from ontogeny.study.merge import stack
 from ontogeny.summary import said, with_controls
 from ontogeny.summary.verdicts import ALPHA_CONTROL
@@ -239,7 +238,9 @@ def study_file(run: Path, folder: Path, more: str) -> Path:
     """Write the demo's study of a run, without its own table of controls."""
     folder.mkdir(parents=True)
     (folder / "run").symlink_to(run.resolve())
-    text = STUDY.format(title="cost", texts=150, tokens=3000, concepts=20, controls=0)
+    text = STUDY.format(
+        title="cost", texts=150, tokens=3000, concepts=20, controls=0, control_steps=0
+    )
     tables = [each for each in text.split("\n\n") if not each.startswith("[controls]")]
     path = folder / "study.toml"
     path.write_text("\n\n".join([*tables, more]))
