@@ -154,7 +154,9 @@ def _verdicts(
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= ALPHA
     learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA)
-    beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= ALPHA_CONTROL))
+    # A turned run does not return to where jitter returns to: it is no control for jitter alone.
+    own = moved & ~_only_memory(node)
+    beyond = learned | (own & (np.nan_to_num(p_control, nan=1.0) <= ALPHA_CONTROL))
     changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
     found = {
         "p_value": p_value,
