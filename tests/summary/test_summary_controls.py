@@ -144,3 +144,16 @@ def test_the_order_of_distances_to_a_reference_is_not_told():
         "norm", "distance", rows="{layer}", subject="Layer {layer}", relative_to="reference"
     )
     assert "the first layer" not in page(data, [], distance).attrs["statements"]
+
+
+def test_what_jitter_with_memory_explains_is_not_beyond_motion():
+    rng = np.random.default_rng(6)
+    node = page(norms(-2.0, rng), controls_of(rng), NORM)
+    assert node.beyond.all()
+    explained = node.assign(
+        p_uncorrected=("row", np.full(node.sizes["row"], 0.2)),
+        only_memory=("row", np.ones(node.sizes["row"], dtype=bool)),
+    )
+    again = judged({"node": explained})["node"]
+    assert (again.p_control <= 0.05).all()
+    assert not again.beyond.any() and not again.changed.any() and not again.judgeable.any()

@@ -155,7 +155,8 @@ def _verdicts(
     tests: int,
 ) -> xr.Dataset:
     known, memory = node["noise_known"].values, _only_memory(node)
-    # A distance that jitter with memory explains is nothing that can be compared with controls.
+    # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
+    # for jitter alone.
     moved = node["moved"].values & ~memory
     tested = np.isfinite(p_value)
     reachable = node["smallest_p"].values * tests <= ALPHA
