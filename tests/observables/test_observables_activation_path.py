@@ -52,7 +52,7 @@ def test_silent_layers_and_no_coordinates_are_refused():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_path_shows_a_planted_change_of_noise_that_the_distance_does_not(tmp_path, seed):
-    run = tasks.planted("regimes", steps=range(0, 2400, 100), random_state=seed)
+    run = tasks.planted("regimes", steps=range(0, 4800, 100), random_state=seed)
     observables = [
         ActivationPath("layers.*"),
         Regimes("activation-path", "path", jointly="coordinate"),

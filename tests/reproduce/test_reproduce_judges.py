@@ -223,7 +223,7 @@ def test_commutators_that_rise_and_fall_with_the_loss_are_told_from_those_that_d
         norm = 1e-4 * np.exp(-steps / 100 + (noise if shared else other))
         runs.append(commutators(steps, loss, norm=norm))
     *_, verdict = update_judges.commuting({"commutators": {"mixed": runs}})
-    assert verdict.holds == (not shared), verdict
+    assert (verdict.holds is True) == (not shared), verdict  # what is shared may be a schedule
     few = [run.isel(step=slice(6)) for run in runs]
     *_, untold = update_judges.commuting({"commutators": {"mixed": few}})
     assert untold.holds is None and "10" in untold.beside

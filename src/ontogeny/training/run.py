@@ -114,7 +114,7 @@ def record_training_run(
     >>> import tempfile
     >>> folder = record_training_run(
     ...     tempfile.mkdtemp(),
-    ...     ["some words about nothing in particular"] * 40,
+    ...     [f"some words about number {i} in particular" for i in range(40)],
     ...     steps=4,
     ...     tokens_per_step=64,
     ...     length=16,
