@@ -224,6 +224,13 @@ RULES_OF = {
         "surrogates": whole(19),
     },
     "learning-dynamics": {"noise": optional(at_least_zero)},
+    "joint-concepts": {
+        "n_concepts": whole(8),
+        "method": among("ica", "svd", "batchtopk", "l1"),
+        "n_active": whole(1, 200),
+        "fit_steps": lambda v: whole()(v) or (listed(v) and all(map(whole(0), listed(v)))),
+        "readable": number(lambda v: 0 <= v <= 1),
+    },
 }
 LABELLED = {
     "on": optional(one_or_several(text)),

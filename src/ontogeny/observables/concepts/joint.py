@@ -124,12 +124,22 @@ class JointConcepts(Observable):
         super().check()
         check_choice("method", self.method, METHODS)
         check_whole("n_concepts", self.n_concepts)
-        check_whole("n_active", self.n_active, 1, self.n_concepts)
+        check_whole("n_active", self.n_active)
+        if self.n_active > self.n_concepts:
+            raise ArgumentError(
+                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
+                f"{self.n_active}."
+            )
         check_number("readable", self.readable, 0, 1)
         if isinstance(self.fit_steps, int):
             check_whole("fit_steps", self.fit_steps)
         elif not self.fit_steps:
-            raise ArgumentError("fit_steps must be a number of steps, or name at least one step.")
+            raise ArgumentError(
+                f"fit_steps must be a number of steps, or name at least one; got {self.fit_steps!r}."
+            )
+        else:
+            for step in self.fit_steps:
+                check_whole("fit_steps", step, 0)
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers."""
