@@ -135,7 +135,7 @@ class JointConcepts(Observable):
             check_whole("fit_steps", self.fit_steps)
         elif not self.fit_steps:
             raise ArgumentError(
-                f"fit_steps must be a number of steps, or name at least one; got {self.fit_steps!r}."
+                f"fit_steps must be a number, or name at least one step; got {self.fit_steps!r}."
             )
         else:
             for step in self.fit_steps:
