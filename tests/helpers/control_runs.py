@@ -56,3 +56,13 @@ def largest_gram_error(source, control):
 
 def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)
+
+
+def digest_of(trajectory):
+    """Run in a fresh process: digests of what was computed, and those that follow from sources."""
+    from ontogeny.trajectory.weights.digests import digest
+
+    found = {}
+    for checkpoint in reversed(list(trajectory)):
+        found.update({(checkpoint.step, n): digest(t) for n, t in tensors(checkpoint).items()})
+    return found, trajectory.fingerprints()

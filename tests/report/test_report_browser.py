@@ -411,9 +411,9 @@ def test_paper_shows_every_figure_and_note(visit):
 
 def test_table_sorts_by_number(page):
     page.click(".table-fold summary")
-    page.click(".sortable th:nth-child(3) button")
-    cells = page.locator(".sortable tbody td:nth-child(3)").all_text_contents()
-    numbers = [float(c.replace(",", "")) for c in cells if c]
+    page.click(".sortable th:has-text('Half-change step') button")
+    cells = page.locator(".sortable tbody td:nth-child(4)").all_text_contents()
+    numbers = [float(c.split(" ")[0].replace(",", "")) for c in cells if c]
     assert numbers == sorted(numbers) and len(numbers) == 23
     assert cells[-2:] == ["", ""]
 

@@ -1,6 +1,7 @@
 """Controls of folders, models in memory and every kind of architecture: the module gets them."""
 
 import copy
+import multiprocessing
 import pickle
 import subprocess
 import sys
@@ -12,7 +13,14 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from helpers.control_runs import largest_gram_error, record, run_of, same, tensors
+from helpers.control_runs import (
+    digest_of,
+    largest_gram_error,
+    record,
+    run_of,
+    same,
+    tensors,
+)
 from ontogeny import Trajectory
 from ontogeny.study.cache import DigestCache, combine
 from ontogeny.trajectory import retain, retained
@@ -202,16 +210,6 @@ def test_state_dicts_need_a_module_and_have_its_buffers(tmp_path):
     assert control[5].model().head.weight.shape == (7, 4)
 
 
-def digest_of(trajectory):
-    """Run in a fresh process: digests of what was computed, and those that follow from sources."""
-    from ontogeny.trajectory.weights.digests import digest
-
-    found = {}
-    for checkpoint in reversed(list(trajectory)):
-        found.update({(checkpoint.step, n): digest(t) for n, t in tensors(checkpoint).items()})
-    return found, trajectory.fingerprints()
-
-
 def test_the_same_bits_whatever_is_read_first_and_in_another_process(tmp_path):
     models = run_of(gpt_neox)
     record(tmp_path, models)
@@ -226,7 +224,7 @@ def test_the_same_bits_whatever_is_read_first_and_in_another_process(tmp_path):
             assert digest_of(pickle.loads(pickle.dumps(made))) == digest_of(made)
     code = (
         "import sys; sys.path.insert(0, 'tests'); "
-        "from trajectory.test_control_sources import digest_of; from ontogeny import Trajectory; "
+        "from helpers.control_runs import digest_of; from ontogeny import Trajectory; "
         f"run = Trajectory.from_folder({str(tmp_path)!r}); "
         f"print({{kind: digest_of(run.control(kind, 3)) for kind in {tuple(KINDS)}}})"
     )
@@ -237,7 +235,8 @@ def test_the_same_bits_whatever_is_read_first_and_in_another_process(tmp_path):
 def test_workers_compute_the_same(tmp_path):
     run = record(tmp_path, run_of(gpt2))
     control = run.control()
-    with ProcessPoolExecutor(1) as pool:
+    spawned = multiprocessing.get_context("spawn")  # a fork of a process with threads can hang
+    with ProcessPoolExecutor(1, spawned) as pool:
         assert pool.submit(digest_of, control).result() == digest_of(control)
 
 
