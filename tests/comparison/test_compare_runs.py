@@ -161,7 +161,7 @@ def test_distances_to_the_last_step_have_no_order():
 def test_without_controls_nothing_is_called_learned():
     tree = og.compare(seeds(3))
     assert json.loads(tree.attrs["headline"])["heading"] == (
-        "2 of 2 quantities changed in 3 of 3 runs; no control was run"
+        "2 of 2 quantities changed in all 3 runs; no control was run"
     )
     assert og.comparison.summary_lines(tree)[-1].startswith("No control was run: ")
     assert not tree["loss"].learned.any() and tree["loss"].changed.all()
@@ -188,12 +188,46 @@ def test_controls_without_learning_say_so():
         tree["loss"] = xr.DataTree(node.assign(learned=node.learned & False))
     heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
     assert heading == "Nothing here was learned in any of 2 runs"
+    runs["bare"] = run(20, 5)
+    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
+    assert heading == "Nothing here was learned in any of 2 runs with controls"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [("can_learn", "Learning was not measured"), ("judgeable", "Learning could not be judged")],
+)
+def test_learning_is_not_denied_where_it_was_not_judged(verdict, words):
+    runs = seeds(2, controls=True)
+    for tree in runs.values():
+        node = tree["loss"].to_dataset()
+        tree["loss"] = xr.DataTree(node.assign({v: node[v] & False for v in ("learned", verdict)}))
+    heading = json.loads(og.compare(runs).attrs["headline"])["heading"]
+    assert heading == f"{words} in these runs"
+
+
+def test_a_row_that_moved_and_did_not_change_has_an_open_mark_and_no_sentence():
+    runs = seeds(2)
+    node = runs["seed 1"]["loss"].to_dataset()
+    node["changed"].values[:] = False
+    runs["seed 1"]["loss"].dataset = node
+    tree = og.compare(
+        {name: xr.DataTree.from_dict({"loss": t["loss"]}) for name, t in runs.items()}
+    )
+    data = tree["runs"].to_dataset().isel(row=0)
+    assert np.isfinite(data.half_step).all() and data.marked.values.tolist() == [True, False]
+    assert told(tree, "loss")[2].endswith("(seed 0).")
+    heading = json.loads(tree.attrs["headline"])["heading"]
+    assert heading == "Loss: changed in 1 of 2 runs; no control was run"
 
 
 def test_rank_correlations_leave_out_what_did_not_change():
     half = np.array([[1, 4.0], [2, 3], [3, 2], [4, 1], [5, np.nan]])
-    assert correlations(xr.Dataset({"half_step": (("row", "run"), half)})) == [-1.0]
-    assert correlations(xr.Dataset({"half_step": (("row", "run"), half[:3])})) == []
+    half = np.vstack([half, [9, 9]])
+    rows = xr.Dataset({"half_step": (("row", "run"), half)})
+    rows["changed"] = rows.half_step < 9
+    assert correlations(rows) == [-1.0]
+    assert correlations(rows.isel(row=slice(3))) == []
 
 
 def with_settings(tree, **changes):

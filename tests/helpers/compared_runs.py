@@ -14,7 +14,12 @@ from ontogeny.summary import summarise
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 LOSS = Quantity(
-    "loss", "loss on fixed texts", units="nats per token", rows="loss", subject="The loss"
+    "loss",
+    "loss on fixed texts",
+    units="nats per token",
+    rows="loss",
+    subject="The loss",
+    better="lower",
 )
 ENTROPY = Quantity(
     "entropy",

@@ -227,14 +227,8 @@ def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
 
 
 def _loss_clock(runs: Sequence[Run]) -> LossClock:
-    nodes = [track_node(run) for run in runs]
-    for run, node in zip(runs, nodes, strict=True):
-        if node is None:
-            raise ArgumentError(
-                f"run {run.name!r} has no loss; study it with the observable 'loss' to align by "
-                "loss."
-            )
-    found = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True) if node}
+    nodes = [_track_node(run) for run in runs]
+    found = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
     top = min(losses[0] for _, losses in found.values())
     bottom = max(losses.min() for _, losses in found.values())
     if not bottom < top:
@@ -245,24 +239,20 @@ def _loss_clock(runs: Sequence[Run]) -> LossClock:
         raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
     count = max(len(losses) for _, losses in found.values())
     levels = np.linspace(top, bottom, count)
-    steps = {name: steps for name, (steps, _) in found.items()}
-    first = nodes[0]
-    return LossClock(
-        levels,
-        steps,
-        {name: losses for name, (_, losses) in found.items()},
-        first[0] if first else "",
-    )
+    steps, losses = ({name: each[k] for name, each in found.items()} for k in (0, 1))
+    return LossClock(levels, steps, losses, nodes[0][0])
 
 
-def track_node(run: Run) -> tuple[str, str] | None:
-    """Return the node and the variable of a run's loss curve, if it has one."""
+def _track_node(run: Run) -> tuple[str, str]:
+    """Return the node and the variable of a run's loss curve."""
     for name, node in run.nodes.items():
         if node.attrs.get("role") == "track":
             for variable, values in node.data_vars.items():
                 if values.dims == ("step",) and values.dtype.kind == "f":
                     return name, str(variable)
-    return None
+    raise ArgumentError(
+        f"run {run.name!r} has no loss; study it with the observable 'loss' to align by loss."
+    )
 
 
 def _falling(run: Run, node: str, variable: str) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from .clock import Clock, LossClock, make_clock
 from .differences import check_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
-from .overview import headline, runs_node
+from .overview import details, headline, runs_node
 from .sources import Run, open_runs
 from .words import groups_of, line, sentences
 
@@ -93,11 +93,12 @@ def compare(
         reason = f" {' '.join(notes)}" if notes else ""
         raise ArgumentError(f"the runs share no node: {held}.{reason}")
     said = [*marks, *notes]
-    overview = runs_node(opened, nodes, clock, said)
+    words = details(opened, nodes, said)
+    overview = runs_node(opened, nodes, clock, words)
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title) | {
         "nodes": json.dumps(["runs", *nodes]),
-        "headline": json.dumps(headline(opened, nodes, clock, said)),
+        "headline": json.dumps(headline(opened, nodes, clock, words)),
         "problems": json.dumps([*said, *_problems(opened)]),
         **provenance(),
     }

@@ -54,27 +54,24 @@ def figures_of_runs(
     return [figure for figure in found if _fits(figure, data)]
 
 
-def marks(data: xr.Dataset, clock: Clock, title: str = "Half-change step of every run") -> Marks:
+def marks(data: xr.Dataset, clock: Clock) -> Marks:
     """Return the chart of rows with a mark for each run."""
     by_loss = clock.dimension == "loss_level"
     name = "half_loss" if by_loss else "half_step"
-    if by_loss:
-        title = title.replace("step", "loss")
     firm = str(data["marked"].attrs.get("long_name", ""))
-    judged = firm != "changed"
-    meaning = f" Filled: {firm}; open: changed only." if judged else ""
     return Marks(
         "runs",
-        title,
+        f"Half-change {'loss' if by_loss else 'step'} of every run",
         value=name,
         interval=(f"{name}_low", f"{name}_high"),
-        filled="marked" if judged else None,
-        open_label="changed only",
+        filled="marked",
+        open_label="not changed" if firm == "changed" else "not beyond its motion",
         rows="row",
         series="run",
         x_scale="linear" if by_loss else "step",
-        caption="A mark stands where half of the change was done in one run, with its 95 % "
-        f"interval.{meaning} A run without a mark did not change, or could not be judged.",
+        caption="A mark stands where half of the way was done in one run, with its 95 % "
+        f"interval. Filled: {firm}. Open: not so, or not judged. A run without a mark did not "
+        "move.",
     )
 
 

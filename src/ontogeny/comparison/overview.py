@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..report.sentences import sentence_start
 from .clock import Clock, LossClock
 from .figures import marks
 from .rows import VERDICTS
@@ -20,13 +21,19 @@ from .words import Group, agreement_sentence, control_words, groups_of, line, se
 MOST_ROWS = 60
 """Rows that the first section shows; above, layers are thinned evenly within each quantity."""
 
-_KEPT = ("half_step", "half_loss")
+
+def details(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], said: Sequence[str]) -> list[str]:
+    """Return what holds of all runs together, and what was `said` of their differences."""
+    rows, _ = _rows(nodes, thin=False)
+    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
+    without = control_words({run.name: run.controlled for run in runs})
+    return [*order, *filter(None, [without]), *said]
 
 
 def runs_node(
-    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, said: Sequence[str]
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, words: Sequence[str]
 ) -> xr.Dataset:
-    """Return the node ``runs``: a table of the runs, and the chart of all rows."""
+    """Return the node ``runs``: a table of the runs, the chart of all rows, and `words`."""
     data = _table_of(runs, nodes, clock)
     columns = [Column(str(name)) for name in data.data_vars if str(name) != "controls"]
     figures: list[Any] = [
@@ -42,61 +49,75 @@ def runs_node(
         "are corrected over the page of each run.",
         care=_alignment(clock),
     )
-    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
-    controlled = {run.name: run.controlled for run in runs}
-    words = [*said, *order, *filter(None, [control_words(controlled)])]
     data = attach(data, section, figures, words, role="runs")
     return data.assign_attrs(mark=f"{len(runs)} runs")
 
 
 def headline(
-    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, said: Sequence[str]
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock, words: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the first screen says: ``heading``, ``lead``, ``details``, and counts of rows."""
+    """Return what the first screen says: ``heading``, ``lead``, the details, and counts of rows."""
     groups = [
         group
         for node in nodes.values()
         for group in groups_of(node, str(node.attrs.get("role", "")))
         if group.role != "motion"
     ]
-    controlled = {run.name: run.controlled for run in runs}
     first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
     lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
-    rows, _ = _rows(nodes, thin=False)
-    order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     return {
-        "heading": _heading(groups, len(runs), controlled),
+        "heading": _heading(groups, [run.controlled for run in runs]),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
-        "details": [*order, *filter(None, [control_words(controlled)]), *said],
+        "details": list(words),
         **{name: sum(int(g.rows[name].all("run").sum()) for g in groups) for name in VERDICTS},
         "judged": sum(g.rows.sizes["row"] for g in groups),
     }
 
 
-def _heading(groups: Sequence[Group], total: int, controlled: Mapping[str, bool]) -> str:
+def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     """Count what all runs learned; without a control nothing can be called learned."""
+    total = len(controlled)
     if not groups:
         return f"{total} runs side by side"
     everywhere = [g for g in groups if (g.counts("learned") > 0).all()]
     if len(everywhere) == 1:
-        words = line(everywhere[0])
-        return words[:1].upper() + words[1:]
+        return sentence_start(line(everywhere[0]))
     if everywhere:
         return (
             f"{len(everywhere)} of {len(groups)} quantities were learned in {total} of {total} runs"
         )
     somewhere = [g for g in groups if g.counts("learned").any()]
     if somewhere:
-        words = line(max(somewhere, key=lambda g: int((g.counts("learned") > 0).sum())))
-        return words[:1].upper() + words[1:]
-    if any(controlled.values()):
-        return f"Nothing here was learned in any of {total} runs"
-    changed = sum(bool((g.counts("changed") > 0).all()) for g in groups)
-    what = f"{changed} of {len(groups)} quantities" if len(groups) > 1 else groups[0].name
-    verb = "changed" if changed else "did not change"
+        return sentence_start(
+            line(max(somewhere, key=lambda g: int((g.counts("learned") > 0).sum())))
+        )
+    if any(controlled):
+        return _nothing_learned(groups, controlled)
     if len(groups) == 1:
-        return f"{what[:1].upper()}{what[1:]} {verb} in {total} runs; no control was run"
-    return f"{what} changed in {total} of {total} runs; no control was run"
+        return f"{sentence_start(line(groups[0]))}; no control was run"
+    changed = sum(bool((g.counts("changed") > 0).all()) for g in groups)
+    return (
+        f"{changed or 'None'} of {len(groups)} quantities changed in all {total} runs; "
+        "no control was run"
+    )
+
+
+def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
+    """Say that runs with controls learned nothing, or why that cannot be told."""
+    able = [g.rows.get("can_learn", g.rows.learned) for g in groups]
+    if not any(each.any() for each in able):
+        return "Learning was not measured in these runs"
+    compared = [
+        (each & g.rows.judgeable).isel(run=np.flatnonzero(controlled))
+        for each, g in zip(able, groups, strict=True)
+    ]
+    if not any(each.any() for each in compared):
+        return "Learning could not be judged in these runs"
+    if all(controlled):
+        return f"Nothing here was learned in any of {len(controlled)} runs"
+    count = sum(controlled)
+    which = "the one run" if count == 1 else f"any of {count} runs"
+    return f"Nothing here was learned in {which} with controls"
 
 
 def _node_of(group: Group, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

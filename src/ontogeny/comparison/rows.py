@@ -44,7 +44,7 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     xarray.Dataset
         ``row``, ``row_layer`` and ``row_quantity``; over (row, run) the verdicts `VERDICTS`,
         ``judgeable``, ``marked``, the half-change steps with their intervals on the clock (NaN
-        where a row did not change), and what else each study says of its rows; ``progress``
+        where a row did not move), and what else each study says of its rows; ``progress``
         over (row, run, step). Empty without rows.
     """
     pieces = {}
@@ -96,9 +96,6 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
     if judgeable is None:
         known = rows.get("noise_known", nothing | True).astype(bool)
         judgeable = known & np.isfinite(rows.p_value) if "p_value" in rows else known
-    for name in ("half", "settled"):
-        times = [str(n) for n in rows.data_vars if str(n).startswith(f"{name}_")]
-        rows = rows.assign({time: rows[time].where(changed) for time in times})
     return rows.assign(
         changed=changed,
         beyond=beyond,

@@ -84,9 +84,7 @@ def open_runs(runs: Mapping[str, Any]) -> list[Run]:
 
 
 def _opened(name: str, value: Any) -> Run:
-    tree = getattr(_folder(name, value), "tree", None)
-    if not isinstance(tree, xr.DataTree):
-        tree = _tree(name, value)
+    tree = _tree(name, value)
     if "runs" in tree.attrs:
         raise ArgumentError(f"run {name!r} is itself a comparison; give its runs one by one.")
     run = Run(name, tree)
@@ -95,16 +93,12 @@ def _opened(name: str, value: Any) -> Run:
     return run
 
 
-def _folder(name: str, value: Any) -> Any:
+def _tree(name: str, value: Any) -> xr.DataTree:
     if isinstance(value, Study):
         raise ArgumentError(
             f"run {name!r} is a Study, which holds no numbers; give what its run() returned, or "
             "the folder that it ran into."
         )
-    return value
-
-
-def _tree(name: str, value: Any) -> xr.DataTree:
     if isinstance(value, xr.DataTree):
         return value
     if isinstance(value, StudyFolder):

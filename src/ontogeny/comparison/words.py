@@ -10,10 +10,12 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
+from ..report.sentences import sentence_start
 from .clock import Clock
 from .sources import joined
 
 _WORDS = {"learned": "learned", "beyond": "changed beyond its motion", "changed": "changed"}
+_ENDS = ("", "_low", "_high")
 MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
@@ -115,12 +117,11 @@ def _of_rows(found: np.ndarray, group: Group) -> str:
 
 def sentences(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
     """Return what a section says of one quantity over the runs."""
-    words = line(group)
-    found = [f"{words[:1].upper()}{words[1:]}."]
-    found += _values(group, data)
+    found = [f"{sentence_start(line(group))}.", *_values(group, data)]
     if group.rows.sizes["row"] == 1:
         return found + _half(group, clock)
-    return found + _agreement(group, clock) + _order(group, data, clock)
+    found += agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
+    return found + _order(group, data)
 
 
 def _values(group: Group, data: xr.Dataset) -> list[str]:
@@ -158,11 +159,8 @@ def _range(values: np.ndarray) -> str:
 
 def _half(group: Group, clock: Clock) -> list[str]:
     """Say when half of the change was done in each run."""
-    name = _time(clock)
-    half, low, high = (
-        group.rows[n].transpose("row", "run").values[0]
-        for n in (name, f"{name}_low", f"{name}_high")
-    )
+    name = "half_loss" if clock.dimension == "loss_level" else "half_step"
+    half, low, high = (_where_changed(group.rows, f"{name}{end}")[0] for end in _ENDS)
     known = np.flatnonzero(np.isfinite(half))
     if not len(known):
         return []
@@ -177,8 +175,9 @@ def _half(group: Group, clock: Clock) -> list[str]:
     ]
 
 
-def _time(clock: Clock) -> str:
-    return "half_loss" if clock.dimension == "loss_level" else "half_step"
+def _where_changed(rows: xr.Dataset, name: str) -> np.ndarray:
+    """Return a variable of the rows (row, run), NaN where a row did not change."""
+    return rows[name].where(rows["changed"]).transpose("row", "run").values
 
 
 def correlations(rows: xr.Dataset) -> list[float]:
@@ -189,10 +188,11 @@ def correlations(rows: xr.Dataset) -> list[float]:
     Examples
     --------
     >>> half = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 40.0], [4.0, 30.0]])
-    >>> [round(r, 2) for r in correlations(xr.Dataset({"half_step": (("row", "run"), half)}))]
+    >>> rows = xr.Dataset({"half_step": (("row", "run"), half)})
+    >>> [round(r, 2) for r in correlations(rows.assign(changed=rows.half_step > 0))]
     [0.8]
     """
-    half = rows["half_step"].transpose("row", "run").values
+    half = _where_changed(rows, "half_step")
     found = []
     for a, b in itertools.combinations(half.T, 2):
         both = np.isfinite(a) & np.isfinite(b)
@@ -212,23 +212,14 @@ def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
     return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
 
 
-def _agreement(group: Group, clock: Clock) -> list[str]:
-    half = group.rows[_time(clock)].values
-    if not np.isfinite(half).any():
-        return []
-    return agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
-
-
-def _order(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
+def _order(group: Group, data: xr.Dataset) -> list[str]:
     """Say which layer came first, only where every run says so by intervals that are apart.
 
     A distance to a reference step is 0 there, and its order follows from the reference.
     """
     if group.kind != "layers" or _is_distance(data, str(group.rows.row_quantity.values[0])):
         return []
-    low, high = (
-        group.rows[f"half_step_{end}"].transpose("row", "run").values for end in ("low", "high")
-    )
+    low, high = (_where_changed(group.rows, f"half_step{end}") for end in _ENDS[1:])
     known = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
     pairs = [(i, j) for i in known for j in known if (high[i] < low[j]).all()]
     if not pairs:
