@@ -37,7 +37,7 @@ def test_learned_rows_head_the_page_with_size_direction_and_controls():
     )
     assert found.lead.startswith(
         "The loss on held-out text fell from 8.34 to 5.02 nats/token; in control runs it went from "
-        "8.34 to 8.00; half its fall was over by step 140 (120–165), in controls by step "
+        "8.34 to 8.00; half its fall was over by step 140 (120–165), in control runs by step "
     )
     assert (found.learned, found.beyond, found.changed, found.judged) == (1, 11, 11, 13)
     assert found.direction == "falls"
@@ -231,4 +231,10 @@ def test_section_marks_do_not_call_motion_learned():
 def test_controls_of_the_root_are_named():
     tree = examples.controlled_tree()
     assert json.loads(tree.attrs["controls"])[0]["kind"] == "turned"
-    assert "Control runs, which move as far: turned 0, turned 1, turned 2." in said(tree).details
+    assert "Control runs to compare with: turned 0, turned 1, turned 2." in said(tree).details
+
+
+def test_a_single_control_run_is_no_plural():
+    found = said(examples.controlled_tree(controls=examples.CONTROLS[:1]))
+    assert "; in the control run it went from" in found.lead
+    assert "Control run to compare with: turned 0." in found.details

@@ -16,7 +16,7 @@ from .canvas import NARROW, WIDE
 from .chart import draw_chart
 from .content import Content
 from .drawable import Drawable
-from .formats import interval_text, p_value, plain_text, step_text
+from .formats import p_value, plain_text, step_text
 from .payload import build_payload, json_script
 from .readers import read_drawables
 from .row_words import control_half_words, half_words, journey, state_words
@@ -46,7 +46,6 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
         chart_notices=drawings["wide"].notices,
-        interval=interval_text,
         marks={node.id: mark(node) for node in content.nodes},
         sentences={node.id: section_sentences(node) for node in content.nodes},
         drawables=drawables,

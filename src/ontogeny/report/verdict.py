@@ -108,7 +108,7 @@ def _headline(
     return (
         heading,
         _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed)),
-        (ordered_rows(fair)),
+        ordered_rows(fair),
     )
 
 
@@ -194,13 +194,17 @@ def _course(row: Row) -> str:
     if not row.changed:
         words += ", no more than chance and noise would give"
     if controls := values_words(*control_ends(row)):
-        words += f"; in control runs it went from {controls}"
+        words += f"; in {_runs(row)} it went from {controls}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half its {of} was over by step {half}"
         if steps := control_half_words(row):
-            words += f", in controls by step {steps}"
+            words += f", in {_runs(row)} by step {steps}"
     return f"{words}."
+
+
+def _runs(row: Row) -> str:
+    return "control runs" if len(row.controls) > 1 else "the control run"
 
 
 def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
@@ -275,7 +279,7 @@ def _controls(content: Content) -> list[str]:
     if not content.controls:
         return []
     names = ", ".join(filter(None, content.controls))
-    said = [f"Control runs, which move as far: {names}."]
+    said = [f"Control run{'s' * (len(content.controls) > 1)} to compare with: {names}."]
     without = sum(r.judgeable and not r.controlled for r in judged(content.rows))
     if without:
         verb = "was" if without == 1 else "were"

@@ -139,10 +139,10 @@ class ReadoutAccuracy(Observable):
         return [
             Heatmap(
                 "forgetting",
-                "Accuracy over training: what is learned, what is forgotten",
+                "Accuracy over training",
                 value="accuracy",
                 y="set",
-                caption="One row a set: a row that turns pale again was forgotten.",
+                caption="One row a set: a row that turns pale again lost what it had.",
             )
         ]
 

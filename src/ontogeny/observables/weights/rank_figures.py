@@ -71,7 +71,7 @@ def section(variance: float) -> Section:
 
 
 def statements(data: xr.Dataset, variance: float) -> list[str]:
-    """Return what the ranks, the early components and the learned matrices show."""
+    """Return what the ranks, the early components and the whole displacements show."""
     rank, count = data.variance_rank.values, data.sizes["block"]
     known = np.isfinite(rank)
     if not known.any():
@@ -81,7 +81,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     early, of_random = _median(data.early_energy), _median(data.early_high)
     ends = dict.fromkeys(f"{end(rank):.0f}" for end in (np.nanmin, np.nanmax))
     walk = _median((data.walk_low + data.walk_high) / 2)
-    learned, gaussian = _median(data.learned_rank), _median(data.gaussian_rank)
+    whole, gaussian = _median(data.learned_rank), _median(data.gaussian_rank)
     own = _median(data.increment_participation_ratio)
     chance = _median(data.walk_participation_ratio)
     return [
@@ -104,7 +104,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
             f"those of a random walk {chance:.0f}."
         ),
         (
-            f"What was learned, W_T − W_0, has {learned:.0f} singular directions for "
+            f"The whole displacement, W_T − W_0, has {whole:.0f} singular directions for "
             f"{100 * variance:g} % of its energy (median); a Gaussian matrix of that shape "
             f"{gaussian:.0f}."
         ),
@@ -144,16 +144,16 @@ def figures() -> list[Figure]:
 
 
 def separating(variance: float) -> NumberTable:
-    """Return the table of what separates learning from a random walk."""
+    """Return the table of what separates a run from a random walk."""
     share, increments = f"{100 * variance:g} %", "increments"
     early, learned = "later motion in early components", f"rank of W_T − W_0 ({share})"
     use, of_walk = "participation ratio of the increments", "participation ratio of a random walk"
-    of_learned = "variance rank of the learned difference"
+    of_learned = "variance rank of the whole displacement"
     of_increments = "variance rank of the increments"
     many = "directions"
     return NumberTable(
         "separating",
-        "What distinguishes learning from a random walk",
+        "What distinguishes a run from a random walk",
         (
             ("snapshots", "snapshots used", "snapshots", "snapshots"),
             (
