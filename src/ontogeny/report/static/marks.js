@@ -3,15 +3,13 @@
 const MARK_SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "star"];
 const MARK_SIGNS = ["●", "■", "◆", "▲", "✚", "★"];
 
-class MarksPicture extends Picture {
+class MarksPicture extends RowsPicture {
   read() {
-    const { figure, view } = this;
+    const { figure } = this;
     this.onSteps = figure.x_scale === "step";
     this.xAxis = this.onSteps ? { kind: "step" } : null;
-    this.rowAxis = this.axis("rows");
+    this.readRows(44);
     this.seriesAxis = this.axis("series");
-    this.shown = view.shown(figure.axes.rows);
-    this.labels = this.shown.map((s) => shortened(formatLabel(this.rowAxis, s), view.width < 500 ? 20 : 44));
     const count = this.seriesAxis ? this.seriesAxis.values.length : 1;
     this.spread = range(count).map((k) => (k - (count - 1) / 2) * Math.min(0.2, 0.7 / count));
     for (const panel of this.panels) {
@@ -52,36 +50,16 @@ class MarksPicture extends Picture {
   }
 
   sizes() {
-    return {
-      left: 14 + widest(this.labels),
-      right: 16,
-      top: this.many ? 36 : 20,
-      bottom: 42,
-      between: 6,
-      gap: 18,
-      minimum: 220,
-      panel: Math.max(54, this.shown.length * this.pitch),
-    };
+    return { ...super.sizes(), top: this.many ? 36 : 20, minimum: 220 };
   }
 
   xLayout(box) {
     if (this.onSteps) return dimensionAxis(this.xAxis, this.palette, box.width, box.bottom);
-    return { ...valueAxis(this.palette, this.span, "linear"), showline: true, showticklabels: box.bottom };
-  }
-
-  yLayout() {
-    return {
-      ...baseAxis(this.palette),
-      showline: false,
-      ticks: "",
-      range: [this.shown.length - 0.4, -0.6],
-      tickvals: range(this.shown.length),
-      ticktext: this.labels.map(plotText),
-    };
+    return super.xLayout(box);
   }
 
   xWords() {
-    return this.onSteps ? dimensionWords(this.xAxis) : this.view.axisWords();
+    return this.onSteps ? dimensionWords(this.xAxis) : super.xWords();
   }
 
   sign(k) {
@@ -137,12 +115,9 @@ class MarksPicture extends Picture {
 
   hover(number, spot) {
     const { marks, title } = this.panels[number];
-    const { height } = this.frame.boxes[number];
-    const place = (spot.y / height) * (this.shown.length + 0.2) - 0.6;
-    const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
+    const { place, row, name } = this.rowAt(number, spot);
     const own = marks.filter((mark) => mark.row === row);
     const best = nearest(own.map((mark) => mark.y), place);
-    const name = String(this.rowAxis.values[this.shown[row]]);
     const index = { [this.figure.axes.rows]: this.shown[row] };
     if (this.figure.axes.series) index[this.figure.axes.series] = own[best].k;
     const told = this.view.describe(index, [title, name], own[best].value, own[best].range);

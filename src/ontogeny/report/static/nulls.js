@@ -1,12 +1,10 @@
 // One dot for each row beside the grey bands of its null models; a filled dot lies outside all of them.
 
-class NullPicture extends Picture {
+class NullPicture extends RowsPicture {
   read() {
-    const { figure, view } = this;
+    const { figure } = this;
     this.xAxis = null;
-    this.rowAxis = this.axis("rows");
-    this.shown = view.shown(figure.axes.rows);
-    this.labels = this.shown.map((s) => shortened(formatLabel(this.rowAxis, s), view.width < 500 ? 20 : 36));
+    this.readRows(36);
     const styles = seriesStyles(this.rowAxis, this.palette);
     const colour = (s) => (this.rowAxis.group ? styles[s].colour : this.palette.base.ink);
     for (const panel of this.panels) {
@@ -39,40 +37,8 @@ class NullPicture extends Picture {
     return this.figure.bands.length > 1 ? 0.8 : 0;
   }
 
-  sizes() {
-    return {
-      left: 14 + widest(this.labels),
-      right: 16,
-      top: this.many ? 36 : 16,
-      bottom: 42,
-      between: 6,
-      gap: 18,
-      minimum: 180,
-      panel: Math.max(54, (this.shown.length + this.below) * 19),
-    };
-  }
-
   get titleShift() {
     return -14;
-  }
-
-  xLayout(box) {
-    return { ...valueAxis(this.palette, this.span, "linear"), showline: true, showticklabels: box.bottom };
-  }
-
-  yLayout() {
-    return {
-      ...baseAxis(this.palette),
-      showline: false,
-      ticks: "",
-      range: [this.shown.length - 0.4 + this.below, -0.6],
-      tickvals: range(this.shown.length),
-      ticktext: this.labels.map(plotText),
-    };
-  }
-
-  xWords() {
-    return this.view.axisWords();
   }
 
   headWords() {
@@ -168,11 +134,8 @@ class NullPicture extends Picture {
 
   hover(number, spot) {
     const { rows, title } = this.panels[number];
-    const { height } = this.frame.boxes[number];
-    const place = (spot.y / height) * (rows.length + 0.2 + this.below) - 0.6;
-    const k = Math.max(0, Math.min(rows.length - 1, Math.round(place)));
+    const { row: k, name } = this.rowAt(number, spot);
     const row = rows[k];
-    const name = String(this.rowAxis.values[this.shown[k]]);
     const told = this.view.describe(row.index, [title, name], row.value, row.ends);
     const bands = row.bands.map(([low, high], b) =>
       Number.isFinite(low)

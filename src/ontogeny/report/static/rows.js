@@ -1,0 +1,61 @@
+// What pictures with a row for each label share: names at the left, and the row under the pointer.
+
+class RowsPicture extends Picture {
+  readRows(characters) {
+    const { figure, view } = this;
+    this.rowAxis = this.axis("rows");
+    this.shown = view.shown(figure.axes.rows);
+    const most = view.width < 500 ? 20 : characters;
+    this.labels = this.shown.map((s) => shortened(formatLabel(this.rowAxis, s), most));
+  }
+
+  // Room under the last row, in rows.
+  get below() {
+    return 0;
+  }
+
+  // Height of a row in pixels.
+  get pitch() {
+    return 19;
+  }
+
+  sizes() {
+    return {
+      left: 14 + widest(this.labels),
+      right: 16,
+      top: this.many ? 36 : 16,
+      bottom: 42,
+      between: 6,
+      gap: 18,
+      minimum: 180,
+      panel: Math.max(54, (this.shown.length + this.below) * this.pitch),
+    };
+  }
+
+  xLayout(box) {
+    return { ...valueAxis(this.palette, this.span, "linear"), showline: true, showticklabels: box.bottom };
+  }
+
+  yLayout() {
+    return {
+      ...baseAxis(this.palette),
+      showline: false,
+      ticks: "",
+      range: [this.shown.length - 0.4 + this.below, -0.6],
+      tickvals: range(this.shown.length),
+      ticktext: this.labels.map(plotText),
+    };
+  }
+
+  xWords() {
+    return this.view.axisWords();
+  }
+
+  // Where the pointer lies: in rows, the nearest row, and its name.
+  rowAt(number, spot) {
+    const { height } = this.frame.boxes[number];
+    const place = (spot.y / height) * (this.shown.length + 0.2 + this.below) - 0.6;
+    const row = Math.max(0, Math.min(this.shown.length - 1, Math.round(place)));
+    return { place, row, name: String(this.rowAxis.values[this.shown[row]]) };
+  }
+}
