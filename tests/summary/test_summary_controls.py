@@ -169,3 +169,15 @@ def test_nothing_is_judged_by_controls_that_end_trained(kind):
     node = summarise(data, [LOSS], Section("Loss", "Loss."))
     assert node.changed.all() and not node.beyond.any() and not node.learned.any()
     assert "cannot say whether motion alone" in node.attrs["statements"]
+
+
+def test_a_quantity_that_is_drawn_as_a_share_has_the_band_of_the_controls_shares():
+    run, *rest = (
+        xr.Dataset({"x": ("step", a * RISE), "part": ("step", b * RISE)}, {"step": STEPS})
+        for a, b in ((10, 0.9), (50, 0.2), (70, 0.3))
+    )
+    quantity = Quantity("x", "distance", "units", share="part", share_of="norms")
+    node = page(run, rest, quantity)
+    np.testing.assert_allclose(node.x_control_high, 70 * RISE)
+    np.testing.assert_allclose(node.x_control_high_relative, 0.3 * RISE)
+    np.testing.assert_allclose(node.x_control_low_relative, 0.2 * RISE)

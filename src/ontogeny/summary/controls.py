@@ -36,6 +36,8 @@ def with_controls(
 ) -> xr.Dataset:
     """Return a run's node with ``x_control`` of every quantity that some control run holds.
 
+    Also of a quantity's share, which figures draw by default.
+
     Parameters
     ----------
     data
@@ -54,8 +56,8 @@ def with_controls(
     array([[4. , nan, 4.5]])
     """
     found = {}
-    for quantity in quantities:
-        name = quantity.name
+    shares = [quantity.share for quantity in quantities if quantity.share]
+    for name in [*(quantity.name for quantity in quantities), *shares]:
         known = {
             run: node[name]
             for run, node in controls.items()
