@@ -96,10 +96,8 @@ def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     if len(groups) == 1:
         return f"{sentence_start(line(groups[0]))}; no control was run"
     changed = sum(bool((g.counts("changed") > 0).all()) for g in groups)
-    return (
-        f"{changed or 'None'} of {len(groups)} quantities changed in all {total} runs; "
-        "no control was run"
-    )
+    what = f"{changed or 'None'} of {len(groups)} quantities changed"
+    return f"{what} in {f'all {total}' if total > 2 else 'both'} runs; no control was run"
 
 
 def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
