@@ -93,6 +93,13 @@ def test_control_trajectories_do_not_improve_the_loss(run):
         assert first == start and last > start - 0.15 * (start - end), (kind, seed)
 
 
+def test_texts_may_begin_and_end_with_white_space(tmp_path):
+    texts = [f" {text}\n" for text in sentences(40)]
+    run = record_training_run(tmp_path / "run", texts, **{**SIZES, "steps": 1})
+    control = scrambled(run, tmp_path / "control", texts=texts)
+    assert (control.path / "heldout.jsonl").read_text() == (run / "heldout.jsonl").read_text()
+
+
 def test_other_texts_and_folders_are_refused(run, tmp_path):
     with pytest.raises(ArgumentError, match="texts are not those that run was trained on"):
         scrambled(run, tmp_path / "a", texts=sentences()[:-1])
