@@ -119,7 +119,7 @@ def test_a_column_of_a_table_names_documents_and_a_missing_one_is_refused():
     assert found.tolist() == ["x", "y"]
     column = np.array(["x", "x"], dtype=object)
     assert og.Inputs.from_tokens([[1], [2]], documents=column).groups.tolist() == [0, 0]
-    with pytest.raises(ArgumentError, match="documents must be texts or whole .* got None"):
+    with pytest.raises(ArgumentError, match=r"documents must be texts or whole .* got None"):
         LabelledTexts.from_rows([*rows, {"text": "so", "url": None}], label=None, document="url")
     with pytest.raises(ArgumentError, match="they are mixed"):
         og.Inputs.from_tokens([[1], [2]], documents=np.array(["x", 1], dtype=object))
