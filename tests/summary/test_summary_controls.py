@@ -78,7 +78,7 @@ def test_without_two_controls_nothing_is_learned_and_that_is_said(count):
     nothing = [losses(8.5, rng) for _ in range(count)]
     node = page(losses(5.0, rng), nothing, LOSS)
     assert node.changed.all() and not node.learned.any() and not node.beyond.any()
-    words = "No control was run" if count == 0 else "control runs are too few"
+    words = "No control was run" if count == 0 else "cannot say whether motion alone"
     assert words in node.attrs["statements"]
 
 
@@ -159,3 +159,25 @@ def test_what_jitter_with_memory_explains_is_not_beyond_motion():
     again = judged({"node": explained})["node"]
     assert (again.p_control <= 0.05).all()
     assert not again.beyond.any() and not again.changed.any() and not again.judgeable.any()
+
+
+@pytest.mark.parametrize("kind", ["line", "shuffled"])
+def test_nothing_is_judged_by_controls_that_end_trained(kind):
+    rng = np.random.default_rng(11)
+    runs = {f"{kind} {i}": losses(8.4 + 0.1 * i, rng) for i in range(3)}
+    data = with_controls(losses(5.0, rng), runs, [LOSS])
+    node = summarise(data, [LOSS], Section("Loss", "Loss."))
+    assert node.changed.all() and not node.beyond.any() and not node.learned.any()
+    assert "cannot say whether motion alone" in node.attrs["statements"]
+
+
+def test_a_quantity_that_is_drawn_as_a_share_has_the_band_of_the_controls_shares():
+    run, *rest = (
+        xr.Dataset({"x": ("step", a * RISE), "part": ("step", b * RISE)}, {"step": STEPS})
+        for a, b in ((10, 0.9), (50, 0.2), (70, 0.3))
+    )
+    quantity = Quantity("x", "distance", "units", share="part", share_of="norms")
+    node = page(run, rest, quantity)
+    np.testing.assert_allclose(node.x_control_high, 70 * RISE)
+    np.testing.assert_allclose(node.x_control_high_relative, 0.3 * RISE)
+    np.testing.assert_allclose(node.x_control_low_relative, 0.2 * RISE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,16 +26,23 @@ def null_bands(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
         draws = [dim for dim in data[name].dims if dim not in data[quantity.name].dims]
         if not draws:
             continue
-        count = int(np.prod([data.sizes[dim] for dim in draws]))
-        if count < _FEW:
-            low, high = data[name].min(draws), data[name].max(draws)
-        else:
-            with warnings.catch_warnings():  # of steps at which nothing was drawn
-                warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-                ends = data[name].quantile([0.025, 0.975], dim=draws, skipna=True)
-            low, high = (ends.isel(quantile=i, drop=True) for i in (0, 1))
-        data = data.assign({f"{name}_low": over_steps(low), f"{name}_high": over_steps(high)})
+        data = data.assign(_band(data[name], draws, name))
+        share = f"{quantity.share}_{null}"
+        if share in data:  # the band of the figure's other form
+            data = data.assign(_band(data[share], draws, name, "_relative"))
     return data
+
+
+def _band(values: xr.DataArray, draws: list[Any], name: str, form: str = "") -> dict[str, Any]:
+    """Return the lower and upper end over `draws`, under the names of the null."""
+    if int(np.prod([values.sizes[dim] for dim in draws])) < _FEW:
+        low, high = values.min(draws), values.max(draws)
+    else:
+        with warnings.catch_warnings():  # of steps at which nothing was drawn
+            warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+            ends = values.quantile([0.025, 0.975], dim=draws, skipna=True)
+        low, high = (ends.isel(quantile=i, drop=True) for i in (0, 1))
+    return {f"{name}_low{form}": over_steps(low), f"{name}_high{form}": over_steps(high)}
 
 
 def over_steps(values: xr.DataArray) -> xr.DataArray:

@@ -19,6 +19,8 @@ from ..dynamics import half_change_step
 from ..quantities import CONTROL, Quantity
 
 LABEL = "control runs"
+NO_NULLS = ("line", "shuffled")
+"""Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
 _BORROWED = 4
 """Most degrees of freedom that a row takes over from the others of its quantity.
 
@@ -33,6 +35,8 @@ def with_controls(
     data: xr.Dataset, controls: Mapping[str, xr.Dataset], quantities: Sequence[Quantity]
 ) -> xr.Dataset:
     """Return a run's node with ``x_control`` of every quantity that some control run holds.
+
+    Also of a quantity's share, which figures draw by default.
 
     Parameters
     ----------
@@ -52,8 +56,8 @@ def with_controls(
     array([[4. , nan, 4.5]])
     """
     found = {}
-    for quantity in quantities:
-        name = quantity.name
+    shares = [quantity.share for quantity in quantities if quantity.share]
+    for name in [*(quantity.name for quantity in quantities), *shares]:
         known = {
             run: node[name]
             for run, node in controls.items()
@@ -145,7 +149,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     mean of its controls by chance. The spread is pooled over the rows of a quantity and over kinds
     of controls; the row's own counts where it is larger, and few degrees of freedom are borrowed.
     Of several kinds of controls the one that fits the run best counts. NaN where there are too few
-    controls to give a spread.
+    controls to give a spread, or none but of a kind that is no null (`NO_NULLS`).
 
     Returns
     -------
@@ -153,6 +157,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
         Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
+    data, kinds = data.isel(run=~np.isin(kinds, NO_NULLS)), kinds[~np.isin(kinds, NO_NULLS)]
     change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
     run_change = data["run_change"].transpose("row", "run").values
     half = np.log1p(data["control_half_step"].transpose("row", "run").values)

@@ -84,6 +84,7 @@ _BEHIND = {
     "_replicates": ("{} of replicates", None),
     "_null": ("{} of the null", None),
     "_control": ("{} of the control runs", None),
+    "_relative": ("{}, relative", "1"),
     "_by_kind": ("{}, mean by kind", None),
 }
 
