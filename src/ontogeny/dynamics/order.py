@@ -8,6 +8,7 @@ variance does not change under permutation and need not be divided by.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ from ..errors import ArgumentError, NonFiniteError
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 PAGE = 100  # tests that random orders are enough for, where nothing is known of others
-CHUNK = 2**22  # numbers held at a time: 32 MiB
+CHUNK = 2**22  # numbers of random orders held at a time
+IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 times as long
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
 
@@ -177,7 +179,7 @@ def _as_smooth(
     """Count for each series the orders under which it is at least as smooth as observed."""
     counts = np.zeros(len(observed), dtype=np.int64)
     pairs = len(differences)
-    width = max(1, CHUNK // pairs)
+    width = max(1, IN_CACHE // pairs)
     for batch in orders:
         for start in range(0, len(batch), width):
             weights = _pair_weights(batch[start : start + width])
@@ -194,15 +196,20 @@ def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator
 
 def _squared_differences(rows: np.ndarray) -> np.ndarray:
     """Return (v_a − v_b)² of all pairs a < b of each series (n, T), shape (pairs, n)."""
-    first, second = np.triu_indices(rows.shape[1], 1)
+    first, second, _ = _pairs(rows.shape[1])
     return (rows[:, first] - rows[:, second]).T ** 2
 
 
 def _pair_weights(orders: np.ndarray) -> np.ndarray:
     """Return the weights (n, pairs) of all pairs where value a stands at position orders[:, a]."""
-    count = orders.shape[1]
+    first, second, of_lag = _pairs(orders.shape[1])
+    return np.take(of_lag, np.abs(orders[:, first] - orders[:, second]))
+
+
+@functools.cache
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both places (pairs,) of all pairs, and the weight (count,) of each distance."""
     lags = np.arange(1, max(1, count // 4) + 1)
     weights = np.zeros(count)
     weights[lags] = 1.0 / (lags * (count - lags))
-    first, second = np.triu_indices(count, 1)
-    return np.take(weights, np.abs(orders[:, first] - orders[:, second]))
+    return *np.triu_indices(count, 1), weights
