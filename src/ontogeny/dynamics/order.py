@@ -16,7 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError, NonFiniteError
+from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
+from .series import numbers
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
@@ -80,20 +81,18 @@ def step_order_test(
     >>> bool(p[0] < 0.001), bool(p[1] > 0.05)
     (True, True)
     """
-    series = np.asarray(values, dtype=np.float64)
-    if series.ndim == 0:
-        raise ArgumentError("values must have shape (..., steps); got a single number.")
+    series = numbers("values", values)
+    if series.ndim == 0 or not series.shape[-1]:
+        raise ArgumentError(f"values must have shape (..., steps); its shape is {series.shape}.")
     if np.isinf(series).any():
         raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
-    if n_permutations < 1 or not 0 < alpha < 1:
-        raise ArgumentError(
-            f"n_permutations must be at least 1 and alpha between 0 and 1; got {n_permutations} "
-            f"and {alpha}."
-        )
+    check_whole("n_permutations", n_permutations)
+    check_number("alpha", alpha, 0, 1, above=True, below=True)
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
-    tests = int(np.sum(counts >= FEWEST_STEPS)) if n_tests is None else n_tests
+    own = int(np.sum(counts >= FEWEST_STEPS))
+    tests = own if n_tests is None else check_whole("n_tests", n_tests)
     needed = draws_for(tests, n_permutations, alpha)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
@@ -134,10 +133,10 @@ def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     >>> bool(smallest_p(7) * 30 <= 0.01)  # seven checkpoints are too few for thirty rows
     False
     """
-    counts = np.asarray(n_usable)
+    counts = numbers("n_usable", n_usable)
     if np.any(counts < 0):
         raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
-    drawn = 0.0 if n_orders is None else 1 / (1 + n_orders)
+    drawn = 0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
     smallest = np.where(counts < FEWEST_STEPS, np.nan, drawn)
     for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
         smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
