@@ -153,8 +153,15 @@ def test_study_files_have_controls(tmp_path):
         ({"controls": 1, "control_kind": "spun"}, "kind must be one of"),
         ({"controls": 1, "control_steps": 2}, "control_steps must be"),
         ({"control_runs": ["run"]}, "must hold Trajectory"),
+        ({"control_runs": 5}, "must hold Trajectory"),
+        ({"control_runs": "run"}, "must hold Trajectory"),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(trajectory, options, message):
     with pytest.raises(OntogenyError, match=message):
         study_of(trajectory, **options)
+
+
+def test_a_given_run_cannot_take_the_name_of_a_made_one(trajectory):
+    with pytest.raises(OntogenyError, match="must not be called 'turned 0'"):
+        study_of(trajectory, controls=1, control_runs={"turned 0": trajectory})

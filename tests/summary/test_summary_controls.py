@@ -78,7 +78,7 @@ def test_without_two_controls_nothing_is_learned_and_that_is_said(count):
     nothing = [losses(8.5, rng) for _ in range(count)]
     node = page(losses(5.0, rng), nothing, LOSS)
     assert node.changed.all() and not node.learned.any() and not node.beyond.any()
-    words = "No control was run" if count == 0 else "control runs are too few"
+    words = "No control was run" if count == 0 else "cannot say whether motion alone"
     assert words in node.attrs["statements"]
 
 
@@ -159,3 +159,13 @@ def test_what_jitter_with_memory_explains_is_not_beyond_motion():
     again = judged({"node": explained})["node"]
     assert (again.p_control <= 0.05).all()
     assert not again.beyond.any() and not again.changed.any() and not again.judgeable.any()
+
+
+@pytest.mark.parametrize("kind", ["line", "shuffled"])
+def test_nothing_is_judged_by_controls_that_end_trained(kind):
+    rng = np.random.default_rng(11)
+    runs = {f"{kind} {i}": losses(8.4 + 0.1 * i, rng) for i in range(3)}
+    data = with_controls(losses(5.0, rng), runs, [LOSS])
+    node = summarise(data, [LOSS], Section("Loss", "Loss."))
+    assert node.changed.all() and not node.beyond.any() and not node.learned.any()
+    assert "cannot say whether motion alone" in node.attrs["statements"]

@@ -94,10 +94,14 @@ class Controls:
         check_whole("control_steps", steps, FEWEST_STEPS)
         if count:
             trajectory.control(kind)  # refuses what cannot be; nothing is read
-        named = given if isinstance(given, Mapping) else _named(given)
+        named = {str(name): run for name, run in _named(given).items()}
         for name, run in named.items():
-            _check_given(str(name), run, trajectory)
-        return cls(count, kind, steps, {str(name): run for name, run in named.items()})
+            _check_given(name, run, trajectory)
+            if name in [f"{kind} {i}" for i in range(count)]:
+                raise ArgumentError(
+                    f"control_runs must not be called {name!r}, as one that the study makes."
+                )
+        return cls(count, kind, steps, named)
 
     def runs(
         self, steps: Sequence[int], reference_step: int, frozen: Sequence[int] = ()
@@ -145,8 +149,15 @@ def observed_of_controls(observables: Iterable[Observable]) -> tuple[Observable,
     return tuple(kept.values())
 
 
-def _named(given: Any) -> dict[str, Trajectory]:
-    runs = [given] if isinstance(given, Trajectory) else list(given)
+def _named(given: Any) -> Mapping[str, Trajectory]:
+    if isinstance(given, Mapping):
+        return given
+    runs = [given] if isinstance(given, Trajectory) else given
+    if isinstance(runs, str) or not isinstance(runs, Iterable):
+        raise ArgumentError(
+            "control_runs must hold Trajectory instances, as {name: trajectory} or a list; got "
+            f"{given!r}."
+        )
     named: dict[str, Trajectory] = {}
     for run in runs:
         name = run.title if isinstance(run, Trajectory) else repr(run)

@@ -19,6 +19,8 @@ from ..dynamics import half_change_step
 from ..quantities import CONTROL, Quantity
 
 LABEL = "control runs"
+NO_NULLS = ("line", "shuffled")
+"""Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
 _BORROWED = 4
 """Most degrees of freedom that a row takes over from the others of its quantity.
 
@@ -145,7 +147,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
     mean of its controls by chance. The spread is pooled over the rows of a quantity and over kinds
     of controls; the row's own counts where it is larger, and few degrees of freedom are borrowed.
     Of several kinds of controls the one that fits the run best counts. NaN where there are too few
-    controls to give a spread.
+    controls to give a spread, or none but of a kind that is no null (`NO_NULLS`).
 
     Returns
     -------
@@ -153,6 +155,7 @@ def control_p_values(data: xr.Dataset) -> dict[str, np.ndarray]:
         Over rows: those of the ``change`` and of the ``half``-change step, two-sided.
     """
     kinds = np.array([kind_of(str(run)) for run in data["run"].values])
+    data, kinds = data.isel(run=~np.isin(kinds, NO_NULLS)), kinds[~np.isin(kinds, NO_NULLS)]
     change = (data["control_last"] - data["control_first"]).transpose("row", "run").values
     run_change = data["run_change"].transpose("row", "run").values
     half = np.log1p(data["control_half_step"].transpose("row", "run").values)

@@ -171,9 +171,10 @@ def _control(rows: xr.Dataset, changed: np.ndarray) -> list[str]:
         return []
     chosen = rows.isel(row=changed)
     if not np.isfinite(chosen.p_control.values).any():
-        return ["The control runs are too few to say whether they would do the same."]
-    first, last = _values(chosen.control_first), _values(chosen.control_last)
-    controls = f"control runs, which moved as far, went from {first} to {last}"
+        return ["These control runs cannot say whether motion alone would do the same."]
+    of_controls = _changes(chosen.control_last - chosen.control_first)
+    controls = f"over the same steps it changed by {_changes(chosen.run_change)}, and in control "
+    controls += f"runs by {of_controls}"
     count, learned = len(changed), int(chosen.learned.sum())
     if learned == count:
         return [f"This was learned: {controls}."]
@@ -183,6 +184,15 @@ def _control(rows: xr.Dataset, changed: np.ndarray) -> list[str]:
     if not beyond:
         return [f"That is no more than motion gives: {controls}."]
     return [f"It is beyond motion in {_share(beyond, count, chosen)}: {controls}."]
+
+
+def _changes(values: xr.DataArray) -> str:
+    """Return changes with their sign, or the range of several."""
+    known = values.values[np.isfinite(values.values)]
+    ends = dict.fromkeys(
+        f"{float(end):+.3g}".replace("-", "−") for end in (known.min(), known.max())
+    )
+    return " to ".join(ends)
 
 
 def _values(values: xr.DataArray) -> str:

@@ -16,6 +16,7 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..quantities import Quantity
+from .controls import NO_NULLS, kind_of
 from .sentences import statements
 
 ALPHA = 0.01
@@ -134,9 +135,10 @@ def _one_sided(node: xr.Dataset) -> np.ndarray:
 
 def _improved(node: xr.Dataset) -> np.ndarray:
     """Return for each row whether it improved, and more so than in every control run."""
-    sign = node["better_sign"]
-    run_change = node["run_change"]
-    change = node["control_last"] - node["control_first"]
+    null = [kind_of(str(run)) not in NO_NULLS for run in node["run"].values]
+    sign, nulls = node["better_sign"], node.isel(run=null)
+    run_change = nulls["run_change"]
+    change = nulls["control_last"] - nulls["control_first"]
     more = (sign * (run_change - change) > 0) | change.isnull()
     return ((sign * (node["last_value"] - node["first_value"]) > 0) & more.all("run")).values
 
