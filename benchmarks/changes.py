@@ -159,7 +159,7 @@ def covered(shape: str, spacing: str, noise: float, seed: int) -> bool:
     truth = fine[np.argmax((signal(fine) - ends[0]) / np.ptp(ends) >= 0.5)]
     values = (signal(steps) - ends[0]) / np.ptp(ends) + noise * rng.standard_normal(len(steps))
     floor = np.full(len(steps), 1.96 * np.sqrt(2) * noise)
-    low, high = half_change_interval(steps, values, floor, rng)
+    low, high = half_change_interval(steps, values, floor, random_state=rng)
     return bool(low <= truth <= high)
 
 

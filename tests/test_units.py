@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ontogeny.errors import ArgumentError
 from ontogeny.units import Units
 
 
@@ -55,3 +56,17 @@ def test_means_and_sums_over_units():
     means, weights = units.means([[1.0, 2.0, 3.0, 6.0]], weights=[1, 1, 3, 0])
     np.testing.assert_allclose(means, [[2.0, 2.5]])
     np.testing.assert_allclose(weights, [1, 4])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([0, 1], r"one unit for each of 3 texts; got shape \(2,\)"),
+        ([[0, 1, 2]], r"got shape \(1, 3\)"),
+        ([0.0, 1.0, np.nan], "groups must be numbers or texts, .* got nan among float64 values"),
+        (["a", None, "b"], "groups must be numbers or texts"),
+    ],
+)
+def test_groups_that_name_no_unit_for_each_row_are_refused(groups, message):
+    with pytest.raises(ArgumentError, match=message):
+        Units.of(groups, 3, "texts")

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from .errors import ArgumentError
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,35 @@ class Units:
     """
 
     of_row: np.ndarray
+
+    @classmethod
+    def of(cls, groups: Any, count: int, rows: str = "rows") -> Self:
+        """Return the units named by an argument ``groups`` (count,); None names each row alone.
+
+        `rows` says in messages what there are `count` of.
+
+        Raises
+        ------
+        ArgumentError
+            If there is not one for every row, or one is missing or neither number nor text.
+
+        Examples
+        --------
+        >>> Units.of(["a", "b", "a"], 3).place.tolist(), Units.of(None, 3).place.tolist()
+        ([0, 1, 0], [0, 1, 2])
+        """
+        of_row = np.arange(count) if groups is None else np.asarray(groups)
+        if of_row.shape != (count,):
+            raise ArgumentError(
+                f"groups must name one unit for each of {count} {rows}; got shape {of_row.shape}."
+            )
+        missing = of_row != of_row if of_row.dtype.kind in "biufUS" else np.ones(count, bool)
+        if missing.any():
+            raise ArgumentError(
+                f"groups must be numbers or texts, one for each of {count} {rows}; got "
+                f"{of_row[missing].tolist()[0]!r} among {of_row.dtype} values."
+            )
+        return cls(of_row)
 
     @property
     def count(self) -> int:
@@ -51,7 +83,7 @@ class Units:
         """(count,) rows of every unit."""
         return np.bincount(self.place)
 
-    @property
+    @cached_property
     def first_rows(self) -> np.ndarray:
         """(count,) the first row of every unit."""
         return np.unique(self.of_row, return_index=True)[1]

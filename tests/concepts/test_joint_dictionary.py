@@ -252,6 +252,7 @@ def test_half_of_the_texts_predicts_the_other_half(run):
         ({"method": "nmf"}, "method must be one of 'ica', 'svd', 'batchtopk', 'l1'"),
         ({"n_active": 25}, "n_active must be a whole number of at least 1 and at most 24"),
         ({"fit_steps": (0, 10)}, "fit_steps must hold indexes from 0 to 9"),
+        ({"fit_steps": (0, 1.5)}, "fit_steps must be a whole number of at least 0"),
         ({"scale": "layer"}, "scale must be one of 'step', 'none'"),
         ({"readable": 1.5}, "readable must be a finite number"),
         ({"reseeds": -1}, "reseeds must be a whole number of at least 0"),
@@ -281,6 +282,10 @@ def test_bad_activations_are_refused(run):
         make().fit(run.activations, groups=np.zeros(1500))
     with pytest.raises(ArgumentError, match="steps must be 10 increasing numbers"):
         make().fit(run.activations, steps=[1, 2])
+    with pytest.raises(ArgumentError, match="steps must be 10 increasing numbers"):
+        make().fit(run.activations, steps=[*range(9), np.nan])
+    with pytest.raises(ArgumentError, match="at least one checkpoint; it gave none"):
+        make().fit(lambda: iter([]))
 
 
 def test_sparse_keeps_the_largest_and_turns_to_the_right():

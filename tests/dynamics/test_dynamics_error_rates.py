@@ -180,7 +180,7 @@ def test_intervals_hold_the_half_change_step_of_the_continuous_curve(shape, step
         floor = np.full(len(steps), 1.96 * np.sqrt(2) * noise)
         for _ in range(60):
             values = progress(steps) + noise * rng.normal(size=len(steps))
-            low, high = half_change_interval(steps, values, floor, rng)
+            low, high = half_change_interval(steps, values, floor, random_state=rng)
             held.append(low <= truth <= high)
     assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / 120)
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ontogeny.dynamics import holm, rolling_mean, step_order_test
+from ontogeny.dynamics import holm, rolling_mean, smallest_p, step_order_test
+from ontogeny.dynamics.multiple import false_discovery
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 
@@ -92,8 +93,12 @@ def test_the_same_seed_gives_the_same_p_values_and_another_one_others():
 def test_infinite_values_are_refused():
     with pytest.raises(NonFiniteError, match="values holds 1 infinite"):
         step_order_test([1.0, np.inf])
-    with pytest.raises(ArgumentError, match="single number"):
+    with pytest.raises(ArgumentError, match="values must have shape"):
         step_order_test(1.0)
+    with pytest.raises(ArgumentError, match="values must have shape"):
+        step_order_test([])
+    with pytest.raises(ArgumentError, match="n_orders must be a whole number"):
+        smallest_p(10, -1)
 
 
 def test_holm_follows_the_step_down_procedure():
@@ -102,6 +107,8 @@ def test_holm_follows_the_step_down_procedure():
     assert holm(np.full((2, 2), 0.4)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     with pytest.raises(ArgumentError, match="p_values must lie between 0 and 1"):
         holm([0.5, 1.5])
+    with pytest.raises(ArgumentError, match="p_values must lie between 0 and 1"):
+        false_discovery([0.5, 1.5])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))

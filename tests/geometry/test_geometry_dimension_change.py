@@ -73,6 +73,13 @@ def test_clouds_that_stand_still_have_not_changed():
     assert found.difference == 0 and found.p_value == 1
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_the_unit_of_the_clouds_does_not_matter(size):
+    clouds = drifting("drifting", 0)
+    found, scaled = (dimension_change(x, EARLY, ~EARLY) for x in (clouds, size * clouds))
+    np.testing.assert_allclose([scaled.early, scaled.p_value], [found.early, found.p_value])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -111,3 +111,15 @@ def test_documents_are_read_from_columns_and_files(tmp_path):
     assert found.documents.tolist() == [0, 1, 1, 2]
     by_file = document_files(tmp_path / "*.txt", unit="line")
     assert by_file.documents.tolist() == [0, 1, 1, 1]
+
+
+def test_a_column_of_a_table_names_documents_and_a_missing_one_is_refused():
+    rows = [{"text": "good", "url": "x"}, {"text": "bad", "url": "y"}]
+    found = LabelledTexts.from_rows(rows, label=None, document="url").documents
+    assert found.tolist() == ["x", "y"]
+    column = np.array(["x", "x"], dtype=object)
+    assert og.Inputs.from_tokens([[1], [2]], documents=column).groups.tolist() == [0, 0]
+    with pytest.raises(ArgumentError, match=r"documents must be texts or whole .* got None"):
+        LabelledTexts.from_rows([*rows, {"text": "so", "url": None}], label=None, document="url")
+    with pytest.raises(ArgumentError, match="they are mixed"):
+        og.Inputs.from_tokens([[1], [2]], documents=np.array(["x", 1], dtype=object))

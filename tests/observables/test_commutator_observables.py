@@ -42,9 +42,9 @@ def node(study, name):
 
 @functools.cache
 def pairs_by_hand(model):
-    lent = capture.gradients(model, needs.Gradients(), {"text": tiny_inputs()})
-    batches = lent.draw(6, 4, 0)
-    return list(updates.commutators(model, lent.loss, batches, 1e-3))
+    gradients = capture.gradients(model, needs.Gradients(), {"text": tiny_inputs()})
+    batches = gradients.draw(6, 4, 0)
+    return list(updates.commutators(model, gradients.loss, batches, 1e-3))
 
 
 def test_every_pair_is_that_of_the_function(study):
@@ -216,13 +216,13 @@ def test_a_frozen_block_holds_nothing_of_an_update(tmp_path):
     for model in models.values():
         model.model.layers[0].self_attn.requires_grad_(False)
     observable = og.observables.Projection(k=1, **SMALL)
-    lent = capture.gradients(models[0], observable.needs()[0], {"text": tiny_inputs()})
+    gradients = capture.gradients(models[0], observable.needs()[0], {"text": tiny_inputs()})
 
     class Given:
         step = 0
 
         def __getitem__(self, need):
-            return lent
+            return gradients
 
         steps = np.array([0])
 
@@ -248,8 +248,10 @@ def two_snapshots(observable, models):
         steps = np.array(list(models))
 
         def reading(self, step):
-            lent = capture.gradients(models[step], observable.needs()[0], {"text": tiny_inputs()})
-            return {observable.needs()[0]: lent}
+            gradients = capture.gradients(
+                models[step], observable.needs()[0], {"text": tiny_inputs()}
+            )
+            return {observable.needs()[0]: gradients}
 
     return observable.prepare(Run())
 

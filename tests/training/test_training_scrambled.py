@@ -93,6 +93,13 @@ def test_control_trajectories_do_not_improve_the_loss(run):
         assert first == start and last > start - 0.15 * (start - end), (kind, seed)
 
 
+def test_texts_may_begin_and_end_with_white_space(tmp_path):
+    texts = [f" {text}\n" for text in sentences(40)]
+    run = record_training_run(tmp_path / "run", texts, **{**SIZES, "steps": 1})
+    control = scrambled(run, tmp_path / "control", texts=texts)
+    assert (control.path / "heldout.jsonl").read_text() == (run / "heldout.jsonl").read_text()
+
+
 def test_other_texts_and_folders_are_refused(run, tmp_path):
     with pytest.raises(ArgumentError, match="texts are not those that run was trained on"):
         scrambled(run, tmp_path / "a", texts=sentences()[:-1])
@@ -130,6 +137,12 @@ def test_the_order_is_new_and_tokens_kept_stay(ids):
         assert [len(row) for row in made] == [5, 4]
 
 
+def test_texts_may_be_empty_and_ids_kept_lie_outside_the_vocabulary():
+    made = scrambled_tokens([[1, -100], [], [2]], "nothing", vocab_size=3, keep=[-100])
+    assert [len(row) for row in made] == [2, 0, 1] and made[0][1] == -100
+    assert scrambled_tokens([[], []], "frequencies") == [[], []]
+
+
 def test_tokens_in_random_order_tell_nothing_of_their_neighbours():
     ids = np.tile(np.arange(10), 2000)
     made = scrambled_tokens(ids, "frequencies")
@@ -156,6 +169,10 @@ def test_random_tokens_are_equally_likely_and_never_special():
         ([3], {"kind": "nothing", "vocab_size": 4, "keep": range(4)}, "none is left to draw"),
         ([0.5], {"kind": "frequencies"}, "ids must be whole numbers; got float64"),
         ([3], {"kind": "frequencies", "random_state": -1}, "random_state must be a whole number"),
+        ([-1, 2], {"kind": "nothing", "vocab_size": 3}, "vocab_size is 3, but ids has the id -1"),
+        ([[[1, 2]], [[3, 4]]], {"kind": "frequencies"}, "a list with a list of ids per text"),
+        ([3], {"kind": "frequencies", "keep": 3}, "keep must"),
+        ([3], {"kind": "frequencies", "keep": [1.5]}, "keep must hold whole numbers; got 1.5"),
     ],
 )
 def test_bad_arguments_are_refused(ids, options, message):

@@ -11,74 +11,19 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from torch import nn
 
-from helpers.control_runs import (
-    digest_of,
-    largest_gram_error,
-    record,
-    run_of,
-    same,
-    tensors,
-)
+from helpers.control_runs import digest_of, largest_gram_error, record, run_of, same, tensors
+from helpers.tiny_models import Own, bert, eurobert, gpt2, gpt_neox, llama, mixtral
 from ontogeny import Trajectory
 from ontogeny.study.cache import DigestCache, combine
 from ontogeny.trajectory import retain, retained
 from ontogeny.trajectory.control import KINDS
-
-TOKENS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-SIZES = {
-    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
-    "vocab_size": 40, "max_position_embeddings": 16, **TOKENS,
-}  # fmt: skip
-
-
-def gpt2():
-    return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=40, **TOKENS)
-    )
-
-
-def gpt_neox():
-    return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**SIZES))
-
-
-def llama():
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
-
-
-def bert():
-    return transformers.BertForMaskedLM(transformers.BertConfig(**SIZES))
-
-
-def eurobert():
-    config = transformers.EuroBertConfig(**SIZES, mask_token_id=3, num_key_value_heads=1)
-    return transformers.EuroBertForMaskedLM(config)
-
-
-def mixtral():
-    config = transformers.MixtralConfig(**SIZES, num_key_value_heads=1, num_local_experts=2)
-    return transformers.MixtralForCausalLM(config)
 
 
 def readout():
     from ontogeny.reproduce.training.readout_model import ReadoutConfig, ReadoutTransformer
 
     return ReadoutTransformer(ReadoutConfig(num_labels=5))
-
-
-class Own(nn.Module):
-    """Tied weights and a buffer."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(7, 4)
-        self.norm = nn.BatchNorm1d(4)
-        self.head = nn.Linear(4, 7, bias=False)
-        self.head.weight = self.embed.weight
-
-    def forward(self, input_ids):
-        return self.head(self.norm(self.embed(input_ids)))
 
 
 FAMILIES = [gpt2, gpt_neox, llama, bert, eurobert, mixtral, readout, Own]

@@ -71,7 +71,6 @@ class LossCollector:
         self._sums = np.zeros(len(inputs))
         self._name = type(model).__name__
         self._logits = LogitRows.of(model)
-        self._objective = "masked" if self._shift == 0 else "causal"
         self._vocabulary = 0
 
     def start(self, batch: Batch) -> set[str] | None:
@@ -123,7 +122,10 @@ class LossCollector:
         return xr.Dataset(
             {"loss": ("text", loss, {"units": "nats per token"}), "tokens": ("text", tokens)},
             coords={"text": np.arange(len(tokens))},
-            attrs={"objective": self._objective, "vocabulary": self._vocabulary},
+            attrs={
+                "objective": "causal" if self._shift else "masked",
+                "vocabulary": self._vocabulary,
+            },
         )
 
 

@@ -165,7 +165,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         (7, 3)
         """
         A, signs = clone(self)._validate(X, y)
-        rng, units = np.random.default_rng(random_state), _units(groups, len(A))
+        rng, units = np.random.default_rng(random_state), Units.of(groups, len(A))
         draws = units.shuffles(signs, rng, check_whole("n_draws", n_draws))
         return self._solve(A, np.stack([signs[rows] for rows in draws]), None)
 
@@ -178,10 +178,9 @@ class CAV(ClassifierMixin, BaseEstimator):
         otherwise from all of them.
         """
         A, signs = clone(self)._validate(X, y)
-        rng, units = np.random.default_rng(random_state), _units(groups, len(A))
-        weights = np.zeros((check_whole("n_draws", n_draws), len(A)))
-        for row in weights:
-            row[:] = _bootstrap_weights(signs, units, rng)
+        rng, units = np.random.default_rng(random_state), Units.of(groups, len(A))
+        strata, count = _strata(signs, units), check_whole("n_draws", n_draws)
+        weights = np.stack([_bootstrap_weights(signs, units, strata, rng) for _ in range(count)])
         return self._solve(A, np.repeat(signs[None], n_draws, 0), weights)
 
     def bootstrap_cosine(
@@ -216,7 +215,7 @@ class CAV(ClassifierMixin, BaseEstimator):
             If a class has fewer rows, or groups, than there are folds.
         """
         A, signs = clone(self)._validate(X, y)
-        units = _units(groups, len(A))
+        units = Units.of(groups, len(A))
         smallest = min(len(np.unique(units.place[signs == sign])) for sign in (-1, 1))
         if not isinstance(folds, int | np.integer) or not 2 <= folds <= smallest:
             what = "rows" if groups is None else "groups"
@@ -280,25 +279,21 @@ class CAV(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _units(groups: Any, count: int) -> Units:
-    of_row = np.arange(count) if groups is None else np.asarray(groups)
-    if of_row.shape != (count,):
-        raise ArgumentError(
-            f"groups must name one group for each of {count} rows; got shape {of_row.shape}."
-        )
-    return Units(of_row)
+def _strata(signs: np.ndarray, units: Units) -> list[np.ndarray]:
+    """Return the units of each class, or all of them where some have both classes."""
+    if not units.constant(signs):
+        return [np.arange(units.count)]
+    return [np.flatnonzero(signs[units.first_rows] == sign) for sign in (-1, 1)]
 
 
-def _bootstrap_weights(signs: np.ndarray, units: Units, rng: np.random.Generator) -> np.ndarray:
+def _bootstrap_weights(
+    signs: np.ndarray, units: Units, strata: list[np.ndarray], rng: np.random.Generator
+) -> np.ndarray:
     """Return how often a bootstrap over units draws each row (n,); no class is lost."""
-    kinds = signs[units.first_rows]
-    one_kind = [np.arange(units.count)]
-    strata = [kinds == sign for sign in (-1, 1)] if units.constant(signs) else one_kind
     while True:
         times = np.zeros(units.count)
         for own in strata:
-            count = len(times[own])
-            times[own] = rng.multinomial(count, np.full(count, 1 / count))
+            times[own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)))
         weights = np.asarray(times[units.place])
         if all(weights[signs == sign].any() for sign in (-1, 1)):
             return weights

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError
+from ..errors import check_whole
 from .half_change import half_change_interval, half_change_step
 from .multiple import holm
 from .order import PAGE, draws_for, smallest_p, step_order_test
@@ -167,8 +167,8 @@ def development(
     """
     steps = checked_steps(steps)
     series = checked_values(values, len(steps), reference_index)
-    if n_tests is not None and n_tests < 1:
-        raise ArgumentError(f"n_tests must be at least 1; got {n_tests}.")
+    if n_tests is not None:
+        check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
     noise = floors(floor, scale, series, may_be_unknown=True).reshape(rows.shape)
     first, last, at_last = _ends(rows)
@@ -228,9 +228,8 @@ def _half_steps(
     """Return half-change steps, their lower and upper ends, (3, n); NaN where nothing moved."""
     halves = np.full((3, len(rows)), np.nan)
     for i in np.flatnonzero(moved):
-        rng = np.random.default_rng(random_state)
         halves[0, i] = half_change_step(steps, progress[i])
-        halves[1:, i] = half_change_interval(steps, rows[i], noise[i], rng)
+        halves[1:, i] = half_change_interval(steps, rows[i], noise[i], random_state=random_state)
     return halves
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
+from ..errors import check_flag
 from .decay_shapes import FASTEST, SHAPES, SLOWEST, Shape
 from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_rss
 from .series import checked_series, checked_steps
@@ -120,6 +121,7 @@ def fit_shape(
     >>> fit_shape("power", np.arange(3), [3.0, 2.0, 1.0]).reason
     '3 values are too few for 4 parameters and their noise'
     """
+    check_flag("offset", offset)
     shape = SHAPES[model]
     steps = checked_steps(steps)
     series = checked_series("values", values, steps, reference_index)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
-from .series import checked_steps
+from .series import checked_series, checked_steps, floors
 
 DRAWS = 999
 Z = 1.96  # a floor is this many standard errors of a difference of two values
@@ -55,11 +55,11 @@ def half_change_step(steps: ArrayLike, progress: ArrayLike, *, last: bool = Fals
 
 
 def half_change_interval(
-    steps: np.ndarray,
-    values: np.ndarray,
-    floor: np.ndarray,
-    rng: np.random.Generator,
+    steps: ArrayLike,
+    values: ArrayLike,
+    floor: ArrayLike,
     n_draws: int = DRAWS,
+    random_state: int | np.random.Generator = 0,
 ) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a half-change step.
 
@@ -71,13 +71,17 @@ def half_change_interval(
 
     Parameters
     ----------
-    steps, values, floor
-        (T,) each, checked. NaN values are left out. Floors are 1.96 standard errors of a difference
-        of two values with equal noise; the first value has the median noise of the others.
-    rng
-        Generator of the draws.
+    steps
+        Training steps (T,), increasing, from 0.
+    values
+        Series (T,); NaN is left out.
+    floor
+        A number or (T,): 1.96 standard errors of a difference of two values with equal noise, NaN
+        where it is unknown. The first value has the median noise of the others.
     n_draws
         Number of draws.
+    random_state
+        Their seed, or a generator.
 
     Returns
     -------
@@ -85,12 +89,28 @@ def half_change_interval(
         NaN if the floor of a usable step between the first and the last is unknown, or if nothing
         changed.
 
+    Raises
+    ------
+    ArgumentError
+        If steps do not increase, shapes do not fit, or a floor is negative.
+    NonFiniteError
+        If a value or a floor is infinite.
+
     References
     ----------
     B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 and 13.
+
+    Examples
+    --------
+    >>> steps = [0, 1, 2, 4, 8, 16, 32]
+    >>> half_change_interval(steps, [0.0, 0.1, 0.3, 0.6, 0.8, 0.9, 1.0], floor=0.02)
+    (2.0, 4.0)
     """
+    steps = checked_steps(steps)
+    values = checked_series("values", values, steps, None)
+    rng = np.random.default_rng(random_state)
     usable = np.flatnonzero(~np.isnan(values))
-    noise = floor[usable][1:]
+    noise = floors(floor, 0.0, values, may_be_unknown=True)[usable][1:]
     if len(usable) < 2 or np.isnan(noise).any() or values[usable[0]] == values[usable[-1]]:
         return float("nan"), float("nan")
     steps, values = steps[usable], values[usable]

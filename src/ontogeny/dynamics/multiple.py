@@ -6,10 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
+from .series import numbers
 
 
 def false_discovery(p_values: ArrayLike) -> np.ndarray:
     """Return Benjamini and Hochberg's p-values; NaN (not tested) stays NaN and is not counted.
+
+    Parameters
+    ----------
+    p_values
+        Any shape, each 0 to 1 or NaN; the result has the same shape.
+
+    Raises
+    ------
+    ArgumentError
+        If a value lies outside 0 to 1.
 
     Examples
     --------
@@ -18,7 +29,7 @@ def false_discovery(p_values: ArrayLike) -> np.ndarray:
     """
     from scipy.stats import false_discovery_control  # takes a while to import
 
-    given = np.asarray(p_values, dtype=np.float64)
+    given = _checked(p_values)
     corrected, known = np.full(given.shape, np.nan), np.isfinite(given)
     if known.any():
         corrected[known] = false_discovery_control(given[known])
@@ -52,15 +63,20 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     >>> holm([0.01, 0.04, np.nan, 0.03])
     array([0.03, 0.06,  nan, 0.06])
     """
-    given = np.asarray(p_values, dtype=np.float64)
+    given = _checked(p_values)
     flat = given.ravel()
-    if np.any((flat < 0) | (flat > 1)):
-        raise ArgumentError(
-            f"p_values must lie between 0 and 1 or be NaN; they span {np.nanmin(flat)} to "
-            f"{np.nanmax(flat)}."
-        )
     corrected = np.full(flat.shape, np.nan)
     order = np.argsort(flat)[: np.count_nonzero(~np.isnan(flat))]
     factors = np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
     return corrected.reshape(given.shape)
+
+
+def _checked(p_values: ArrayLike) -> np.ndarray:
+    given = numbers("p_values", p_values)
+    if np.any((given < 0) | (given > 1)):
+        raise ArgumentError(
+            f"p_values must lie between 0 and 1 or be NaN; they span {np.nanmin(given)} to "
+            f"{np.nanmax(given)}."
+        )
+    return given

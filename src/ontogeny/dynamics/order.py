@@ -8,6 +8,7 @@ variance does not change under permutation and need not be divided by.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -15,12 +16,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError, NonFiniteError
+from ..errors import ArgumentError, NonFiniteError, check_number, check_whole
+from .series import numbers
 
 FEWEST_STEPS = 6
 LARGEST_ENUMERATED = 8  # 8! = 40,320 orders
 PAGE = 100  # tests that random orders are enough for, where nothing is known of others
-CHUNK = 2**22  # numbers held at a time: 32 MiB
+CHUNK = 2**22  # numbers of random orders held at a time
+IN_CACHE = 2**16  # weights held at a time; more than fit into the cache take 3 times as long
 TIE = 1e-9  # relative; sums of the same terms in another order must count as equal
 
 
@@ -78,20 +81,18 @@ def step_order_test(
     >>> bool(p[0] < 0.001), bool(p[1] > 0.05)
     (True, True)
     """
-    series = np.asarray(values, dtype=np.float64)
-    if series.ndim == 0:
-        raise ArgumentError("values must have shape (..., steps); got a single number.")
+    series = numbers("values", values)
+    if series.ndim == 0 or not series.shape[-1]:
+        raise ArgumentError(f"values must have shape (..., steps); its shape is {series.shape}.")
     if np.isinf(series).any():
         raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
-    if n_permutations < 1 or not 0 < alpha < 1:
-        raise ArgumentError(
-            f"n_permutations must be at least 1 and alpha between 0 and 1; got {n_permutations} "
-            f"and {alpha}."
-        )
+    check_whole("n_permutations", n_permutations)
+    check_number("alpha", alpha, 0, 1, above=True, below=True)
     rows = series.reshape(-1, series.shape[-1])
     counts = np.count_nonzero(~np.isnan(rows), axis=1)
     p_values = np.full(len(rows), np.nan)
-    tests = int(np.sum(counts >= FEWEST_STEPS)) if n_tests is None else n_tests
+    own = int(np.sum(counts >= FEWEST_STEPS))
+    tests = own if n_tests is None else check_whole("n_tests", n_tests)
     needed = draws_for(tests, n_permutations, alpha)
     for count in np.unique(counts[counts >= FEWEST_STEPS]):
         chosen = np.flatnonzero(counts == count)
@@ -132,10 +133,10 @@ def smallest_p(n_usable: ArrayLike, n_orders: int | None = None) -> np.ndarray:
     >>> bool(smallest_p(7) * 30 <= 0.01)  # seven checkpoints are too few for thirty rows
     False
     """
-    counts = np.asarray(n_usable)
+    counts = numbers("n_usable", n_usable)
     if np.any(counts < 0):
         raise ArgumentError(f"n_usable must not be negative; its minimum is {counts.min()}.")
-    drawn = 0.0 if n_orders is None else 1 / (1 + n_orders)
+    drawn = 0.0 if n_orders is None else 1 / (1 + check_whole("n_orders", n_orders))
     smallest = np.where(counts < FEWEST_STEPS, np.nan, drawn)
     for count in range(FEWEST_STEPS, LARGEST_ENUMERATED + 1):
         smallest = np.where(counts == count, 2 / math.factorial(count), smallest)
@@ -177,7 +178,7 @@ def _as_smooth(
     """Count for each series the orders under which it is at least as smooth as observed."""
     counts = np.zeros(len(observed), dtype=np.int64)
     pairs = len(differences)
-    width = max(1, CHUNK // pairs)
+    width = max(1, IN_CACHE // pairs)
     for batch in orders:
         for start in range(0, len(batch), width):
             weights = _pair_weights(batch[start : start + width])
@@ -194,15 +195,20 @@ def _random_orders(rng: np.random.Generator, total: int, count: int) -> Iterator
 
 def _squared_differences(rows: np.ndarray) -> np.ndarray:
     """Return (v_a − v_b)² of all pairs a < b of each series (n, T), shape (pairs, n)."""
-    first, second = np.triu_indices(rows.shape[1], 1)
+    first, second, _ = _pairs(rows.shape[1])
     return (rows[:, first] - rows[:, second]).T ** 2
 
 
 def _pair_weights(orders: np.ndarray) -> np.ndarray:
     """Return the weights (n, pairs) of all pairs where value a stands at position orders[:, a]."""
-    count = orders.shape[1]
+    first, second, of_lag = _pairs(orders.shape[1])
+    return np.take(of_lag, np.abs(orders[:, first] - orders[:, second]))
+
+
+@functools.cache
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both places (pairs,) of all pairs, and the weight (count,) of each distance."""
     lags = np.arange(1, max(1, count // 4) + 1)
     weights = np.zeros(count)
     weights[lags] = 1.0 / (lags * (count - lags))
-    first, second = np.triu_indices(count, 1)
-    return np.take(weights, np.abs(orders[:, first] - orders[:, second]))
+    return *np.triu_indices(count, 1), weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError, NonFiniteError
+from ..errors import ArgumentError, NonFiniteError, check_whole
 
 # Changes below this share of the values cannot be distinguished from float32 rounding.
 RESOLUTION = 1e-6
@@ -32,7 +32,7 @@ def floors(
 
 
 def _sizes(name: str, value: ArrayLike, may_be_unknown: bool = False) -> np.ndarray:
-    sizes = np.asarray(value, dtype=np.float64)
+    sizes = numbers(name, value)
     refused = np.isinf(sizes) if may_be_unknown else ~np.isfinite(sizes)
     if refused.any():
         kind = "infinite" if may_be_unknown else "NaN or infinite"
@@ -91,12 +91,8 @@ def checked_values(values: ArrayLike, count: int, reference_index: int | None = 
         )
     if np.isinf(series).any():
         raise NonFiniteError(f"values holds {np.sum(np.isinf(series))} infinite values.")
-    if reference_index is not None and not 0 <= reference_index < count:
-        raise ArgumentError(
-            f"reference_index must be a position from 0 to {count - 1}; got {reference_index}."
-        )
     if reference_index is not None:
-        series[..., reference_index] = np.nan
+        series[..., check_whole("reference_index", reference_index, 0, count - 1)] = np.nan
     return series
 
 

@@ -14,13 +14,12 @@ from scipy import stats
 from ..arrays import Array, matrix, to_numpy
 from ..errors import ArgumentError
 from .intrinsic import (
-    ROUNDING,
     check_estimator,
     dimension_of_ratios,
+    log_ratios,
     orthogonal_rows,
     standard_error,
 )
-from .neighbours import two_nearest
 
 BLOCKS = 4  # of consecutive checkpoints in each window
 
@@ -107,9 +106,11 @@ def dimension_change(
     (True, True)
     """
     points = to_numpy(matrix("clouds", clouds, ndim=3)).astype(np.float64)
+    largest = np.abs(points).max(axis=(1, 2), keepdims=True)
+    points /= np.where(largest > 0, largest, 1.0)  # squares must not under- or overflow
     check_estimator(method, discard)
     windows = [_window(name, w, len(points)) for name, w in (("early", early), ("late", late))]
-    logs = np.array([_log_ratios(cloud) for cloud in points])
+    logs = np.array([log_ratios(cloud)[0] for cloud in points])
     dims = np.array(
         [
             np.nan if orthogonal_rows(cloud) else dimension_of_ratios(row, method, discard)
@@ -139,22 +140,6 @@ def _window(name: str, window: np.ndarray, count: int) -> np.ndarray:
             f"got {chosen.dtype} of shape {chosen.shape}."
         )
     return chosen
-
-
-def _log_ratios(cloud: np.ndarray) -> np.ndarray:
-    """Return log mu of every point (n,), NaN where it coincides with another."""
-    ratios = np.full(len(cloud), np.nan)
-    apart = np.arange(len(cloud))
-    for _ in range(2):  # again without the points that coincide
-        if len(apart) < 3:
-            return ratios
-        near = two_nearest(cloud[apart])
-        distinct = near[:, 0] > ROUNDING * np.abs(cloud).max()
-        if distinct.all():
-            break
-        apart, near = apart[distinct], near[distinct]
-    ratios[apart] = np.log(near[:, 1] / near[:, 0])
-    return ratios
 
 
 def _errors(logs: np.ndarray, dims: np.ndarray, method: str, discard: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import Array, matrix, to_numpy
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_number, check_whole
 from .neighbours import two_nearest
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def two_nn(
     if check_whole("n_null", n_null, minimum=0) == 1:
         raise ArgumentError("n_null must be 0 or at least 2; got 1.")
     X = X / (np.abs(X).max() or 1.0)  # squares of distances must not under- or overflow
-    logs, duplicates = log_ratios(X)
+    ratios, coincides = log_ratios(X)
+    logs, duplicates = _known(ratios), int(coincides.sum())
     if len(logs) < FEWEST:
         raise ArgumentError(
             f"X must hold at least {FEWEST} points with two neighbours at a distance; of "
@@ -186,7 +187,7 @@ def two_nn_null(
     n, m = check_whole("n", n, minimum=FEWEST), check_whole("m", m)
     n_draws = check_whole("n_draws", n_draws)
     rng = np.random.default_rng(random_state)
-    draws = [log_ratios(rng.standard_normal((n, m)))[0] for _ in range(n_draws)]
+    draws = [_known(log_ratios(rng.standard_normal((n, m)))[0]) for _ in range(n_draws)]
     return np.array([_estimate(d[None], method, discard)[0] for d in draws])
 
 
@@ -303,23 +304,25 @@ def two_nn_blocks(
     )
 
 
-def log_ratios(X: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return log mu of the points that have one, ascending, and how many coincide with another.
+def log_ratios(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log mu of every point (n,), NaN where it has none, and whether it coincides (n,).
 
-    Points that coincide are left out before neighbours are looked for: their neighbours would have
-    two at one distance, which raises the estimate (by a third where 60 % of points are doubled).
+    Points that coincide with another are left out before neighbours are looked for: their
+    neighbours would have two at one distance, which raises the estimate (by a third where 60 % of
+    points are doubled).
     """
+    logs, coincides = np.full(len(X), np.nan), np.zeros(len(X), dtype=bool)
     if len(X) < 3:
-        return np.empty(0), 0
+        return logs, coincides
     near = two_nearest(X)
     # Points that differ by less than rounding of the coordinates are the same point.
-    apart = near[:, 0] > ROUNDING * np.abs(X).max()
-    coincident = int((~apart).sum())
-    if coincident:
-        if apart.sum() < 3:
-            return np.empty(0), coincident
-        near = two_nearest(X[apart])
-    return np.sort(np.log(near[:, 1] / near[:, 0])), coincident
+    coincides = near[:, 0] <= ROUNDING * np.abs(X).max()
+    if coincides.any():
+        if (~coincides).sum() < 3:
+            return logs, coincides
+        near = two_nearest(X[~coincides])
+    logs[~coincides] = np.log(near[:, 1] / near[:, 0])
+    return logs, coincides
 
 
 def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
@@ -327,17 +330,20 @@ def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
 
     It is undefined where fewer than five are known (not NaN), or more than half are 0.
     """
-    known = np.sort(logs[np.isfinite(logs)])
+    known = _known(logs)
     if len(known) < FEWEST or 2 * int((known < FLAT).sum()) > len(known):
         return float("nan")
     return float(_estimate(known[None], method, discard)[0])
 
 
+def _known(logs: np.ndarray) -> np.ndarray:
+    return np.sort(logs[~np.isnan(logs)])
+
+
 def check_estimator(method: str, discard: float) -> None:
     """Refuse a method or a share to discard that `two_nn` does not take."""
     check_choice("method", method, METHODS)
-    if not 0 <= discard < 0.5:
-        raise ArgumentError(f"discard must be at least 0 and less than 0.5; got {discard!r}.")
+    check_number("discard", discard, 0, 0.5, below=True)
 
 
 def orthogonal_rows(X: np.ndarray) -> bool:

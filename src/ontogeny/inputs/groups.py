@@ -29,15 +29,16 @@ def document_array(documents: Any, count: int) -> np.ndarray:
         raise ArgumentError(
             f"documents must name one document for each of {count} texts; got shape {array.shape}."
         )
+    given = list(documents)  # as they are: NumPy writes 1 and "1" alike
+    if array.dtype.kind == "O":  # a column of a table
+        array = np.asarray(given)
     if array.dtype.kind not in "iuUS":
-        odd = next((d for d in list(documents) if not isinstance(d, str)), documents)
+        odd = next((d for d in given if not isinstance(d, str | int | np.integer)), given)
         raise ArgumentError(
             f"documents must be texts or whole numbers, one for each text; got {odd!r}."
         )
-    if not isinstance(documents, np.ndarray):
-        kinds = {isinstance(d, str | bytes | np.str_) for d in documents}
-        if len(kinds) > 1:
-            raise ArgumentError("documents must be all texts or all whole numbers; they are mixed.")
+    if len({isinstance(d, str | bytes) for d in given}) > 1:
+        raise ArgumentError("documents must be all texts or all whole numbers; they are mixed.")
     return array
 
 

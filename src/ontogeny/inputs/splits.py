@@ -87,7 +87,8 @@ def stratified_split(
     Raises
     ------
     ArgumentError
-        If a class has a single text or unit, or `fraction` is not between 0 and 1.
+        If a class has a single text or unit, `fraction` is not between 0 and 1, or `groups` does
+        not name a unit for every text.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def stratified_split(
     labels = _check_labels(labels)
     if not isinstance(fraction, float | int) or not 0 < fraction < 1:
         raise ArgumentError(f"fraction must lie between 0 and 1; got {fraction!r}.")
-    units = _check_units(groups, len(labels))
+    units = Units.of(groups, len(labels), "texts")
     has = _has(labels, units)
     classes = np.unique(labels)
     if (has.sum(0) < 2).any():
@@ -139,11 +140,11 @@ def _taken(sizes: np.ndarray, fraction: float) -> list[int]:
         if total + size <= target and len(taken) < most:
             taken.append(i)
             total += size
-    left = [i for i in range(len(sizes)) if i not in set(taken)]
-    if left and len(taken) < most:
-        least = min(left, key=lambda i: sizes[i])
+    left = np.setdiff1d(np.arange(len(sizes)), taken)
+    if len(left) and len(taken) < most:
+        least = left[sizes[left].argmin()]
         if not taken or abs(total + sizes[least] - target) < target - total:
-            taken.append(least)
+            taken.append(int(least))
     return taken
 
 
@@ -153,15 +154,6 @@ def _has(labels: np.ndarray, units: Units) -> np.ndarray:
     has = np.zeros((units.count, len(classes)), dtype=bool)
     has[units.place, number] = True
     return has
-
-
-def _check_units(groups: Any, count: int) -> Units:
-    groups = np.arange(count) if groups is None else np.asarray(groups)
-    if groups.shape != (count,):
-        raise ArgumentError(
-            f"groups must name one unit for each of {count} texts; got shape {groups.shape}."
-        )
-    return Units(groups)
 
 
 def stratified_draw(labels: Any, count: int, random_state: int = 0) -> np.ndarray:

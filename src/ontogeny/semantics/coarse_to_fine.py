@@ -119,7 +119,7 @@ class CoarseToFine:
         2.5 % and 97.5 % of the same mean with random coarse sets of words as frequent.
     p_value
         Share of random draws that reach `advantage`, one-sided; NaN where no class can be
-        exchanged for another of words as frequent.
+        exchanged for another of words as frequent, so that class and frequency are confounded.
     pairs
         ``coarse_step``, ``fine_step`` and ``null_median`` (of the draws' log ratios) along
         ``pair``, with ``context``, ``fine`` and ``coarse`` labels.
@@ -186,7 +186,7 @@ def coarse_before_fine(
     as learned at the last step. A renamed Q rarely contains S_j: S_j then takes the place of some
     of its words as frequent, those that come last in a random order, one for all pairs too. Where
     classes are themselves groups of equally frequent words, no draw differs from what is tested,
-    and the p-value is NaN: classes and frequencies cannot be told apart.
+    and the p-value is NaN: class and frequency are confounded.
 
     Examples
     --------

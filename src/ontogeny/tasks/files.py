@@ -65,12 +65,7 @@ def text_files(
     >>> text_files(folder / "*.txt")
     ['A lobster is a crustacean .']
     """
-    check_choice("unit", unit, ("paragraph", "line", "file"))
-    texts = [t for path in _files(paths) for t in _read(path, unit, field, encoding)]
-    texts = [text for text in texts if text]
-    if not texts:
-        raise ArgumentError(f"paths {_shown(paths)} hold no text.")
-    return texts
+    return list(document_files(paths, unit=unit, field=field, encoding=encoding).texts)
 
 
 def document_files(

@@ -99,7 +99,7 @@ class LabelledTexts:
             tuple(texts),
             None if label is None else as_labels(labels),
             source,
-            documents=None if document is None else as_labels(documents),
+            documents=None if document is None else np.array(documents, dtype=object),
         )
 
     def __len__(self) -> int:

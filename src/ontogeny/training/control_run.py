@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from ..errors import ArgumentError, check_choice, check_whole
-from ..tasks import python_documentation, split_texts, text_files
+from ..tasks import python_documentation, split_texts
 from ..trajectory import Trajectory
 from .loop import Progress
 from .run import RunSettings, record
@@ -77,9 +77,9 @@ def scrambled(
     check_choice("kind", kind, SCRAMBLED)
     check_whole("random_state", random_state, 0)
     run = Path(run)
-    settings, seed = _recorded(run)
+    settings, seed, heldout = _recorded(run)
     texts = python_documentation() if texts is None else texts
-    if split_texts(texts, settings.heldout)[1] != text_files(run / "heldout.jsonl"):
+    if split_texts(texts, settings.heldout)[1] != heldout:
         raise ArgumentError(
             f"texts are not those that {run.name} was trained on: other ones would be held out."
         )
@@ -89,13 +89,15 @@ def scrambled(
     )
 
 
-def _recorded(run: Path) -> tuple[RunSettings, int]:
-    """Return the settings and the seed that a run was trained with."""
+def _recorded(run: Path) -> tuple[RunSettings, int, list[str]]:
+    """Return the settings and the seed that a run was trained with, and the texts held out."""
     try:
         log = json.loads((run / "training_log.json").read_text(encoding="utf-8"))
-        return RunSettings(**log["settings"]), int(log.get("random_state", 0))
+        lines = (run / "heldout.jsonl").read_text(encoding="utf-8").split("\n")
+        heldout = [json.loads(line) for line in lines if line]  # as they were, with their ends
+        return RunSettings(**log["settings"]), int(log.get("random_state", 0)), heldout
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ArgumentError(
             f"run must be a folder that record_training_run wrote; {run} has no readable "
-            f"training_log.json ({error})."
+            f"training_log.json and heldout.jsonl ({error})."
         ) from None

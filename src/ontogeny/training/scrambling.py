@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError, check_choice, check_whole
+from ..errors import ArgumentError, check_choice, check_iterable, check_whole
 
 SCRAMBLED = ("frequencies", "nothing")
 """What is left to learn: how frequent every token is, or nothing."""
@@ -84,22 +85,31 @@ def scrambled_tokens(
     check_choice("kind", kind, SCRAMBLED)
     rng = np.random.default_rng(check_whole("random_state", random_state, 0))
     flat = _flat(ids)
-    kept = np.array(sorted(set(keep)), dtype=np.int64)
+    kept = _kept(keep)
     free = ~np.isin(flat, kept)
     if kind == "frequencies":
         flat[free] = rng.permutation(flat[free])
     else:
-        flat[free] = rng.choice(_drawn(vocab_size, kept, flat), int(free.sum()))
+        flat[free] = rng.choice(_drawn(vocab_size, kept, flat[free]), int(free.sum()))
     return _like(ids, flat)
 
 
-def _drawn(vocab_size: int | None, kept: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    """Return the ids that are drawn."""
+def _kept(keep: Iterable[int]) -> np.ndarray:
+    """Return the ids that stay, increasing, (k,) int64; they may be negative."""
+    ids = set(check_iterable("keep", keep, "token ids"))
+    if odd := [each for each in ids if not isinstance(each, Integral)]:
+        raise ArgumentError(f"keep must hold whole numbers; got {odd[0]!r}.")
+    return np.array(sorted(ids), dtype=np.int64)
+
+
+def _drawn(vocab_size: int | None, kept: np.ndarray, replaced: np.ndarray) -> np.ndarray:
+    """Return the ids that are drawn instead of those `replaced`."""
     if vocab_size is None:
         raise ArgumentError('kind="nothing" draws from the whole vocabulary; give vocab_size.')
     size = check_whole("vocab_size", vocab_size)
-    if flat.size and int(flat.max()) >= size:
-        raise ArgumentError(f"vocab_size is {size}, but ids has the id {int(flat.max())}.")
+    outside = replaced[(replaced < 0) | (replaced >= size)]
+    if outside.size:
+        raise ArgumentError(f"vocab_size is {size}, but ids has the id {outside[0]}.")
     drawn = np.setdiff1d(np.arange(size), kept)
     if not drawn.size:
         raise ArgumentError(f"keep holds all {size} ids of the vocabulary; none is left to draw.")
@@ -111,7 +121,10 @@ def _flat(ids: Any) -> np.ndarray:
     if isinstance(ids, Tensor):
         ids = ids.detach().cpu().numpy()
     if isinstance(ids, list | tuple) and ids and not np.isscalar(ids[0]):
-        values = np.concatenate([np.asarray(row).reshape(-1) for row in ids])
+        rows = [np.asarray(row) for row in ids]
+        if any(row.ndim != 1 for row in rows):
+            raise ArgumentError("ids must be a list of ids, or a list with a list of ids per text.")
+        values = np.concatenate([row for row in rows if row.size] or [np.zeros(0, np.int64)])
     else:
         values = np.asarray(ids).reshape(-1)
     if values.size and values.dtype.kind not in "iu":

@@ -147,7 +147,7 @@ def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
     ("given", "message"),
     [
         ({"method": "nmf"}, "method must be one of"),
-        ({"n_active": 25}, "n_active must be a whole number"),
+        ({"n_active": 25}, "n_active must be at most n_concepts, which is 24"),
         ({"fit_steps": 0}, "fit_steps must be a whole number of at least 1"),
         ({"fit_steps": ()}, "name at least one step"),
         ({"readable": 2.0}, "readable must be a finite number"),

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ..checks import check_seed
 from .codes import METHODS, TRAINED, raw_codes, sparse
 from .intervals import BirthIntervals, birth_intervals, found_again, widened
-from .lives import Lives, is_concept, lives
+from .lives import Lives, lives
 from .presence import Decoder, Presence
 from .snapshots import (
     SCALES,
@@ -387,4 +387,4 @@ class JointDictionary(BaseEstimator):
     def is_concept_(self) -> np.ndarray:
         """(r,) whether a latent is readable enough to be a concept."""
         check_is_fitted(self, "codes_")
-        return is_concept(self.readable_, self.readable)
+        return self.lives_.is_concept

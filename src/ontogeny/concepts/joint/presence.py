@@ -87,12 +87,9 @@ class Decoder:
         shape = (len(names), len(codes))
         self.blocks = scipy.sparse.csr_matrix((ones, (index, np.arange(len(codes)))), shape)
 
-    def readable(self, X: np.ndarray) -> np.ndarray:
-        """Return the correlation of each code with its readout on either half of the texts, (2, r).
-
-        The readout is fitted on the other half.
-        """
-        return self._readable(X, [X[half].T @ X[half] for half in (self.half, ~self.half)])
+    def grams(self, X: np.ndarray) -> list[np.ndarray]:
+        """Return the moments (m, m) of either half of the texts; the same for any codes."""
+        return [X[half].T @ X[half] for half in (self.half, ~self.half)]
 
     def decode(self, X: np.ndarray) -> np.ndarray:
         """Return the decoders (r, m) of a standardised checkpoint `X` (n, m)."""
@@ -112,9 +109,15 @@ class Decoder:
 
     def __call__(self, X: np.ndarray) -> Presence:
         """Return all that is said of one standardised checkpoint `X` (n, m)."""
+        grams = self.grams(X)
+        return self.presence(X, grams, self.readable(X, grams))
+
+    def presence(
+        self, X: np.ndarray, grams: Sequence[np.ndarray], readable: np.ndarray
+    ) -> Presence:
+        """Return the same from the results of `grams` and `readable`."""
         D = self.decode(X)
         strength, floor, left = self.strength(X, D)
-        grams = [X[half].T @ X[half] for half in (self.half, ~self.half)]
         covariance = ((grams[0] + grams[1]) / len(X)).astype(np.float64)
         size = float(np.trace(covariance))
         effective = size**2 / max(float((covariance**2).sum()), 1e-300)
@@ -122,7 +125,7 @@ class Decoder:
             D[None],
             strength[None],
             floor[None],
-            self._readable(X, grams).mean(axis=0)[None],
+            readable.mean(axis=0)[None],
             np.array([min(1 - left, 1.0)]),
             _whitened(D, covariance)[None],
             self._influence(X, D, size)[None],
@@ -144,8 +147,11 @@ class Decoder:
         of_token -= length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n
         return np.asarray(self.blocks @ of_token / size, dtype=np.float32)
 
-    def _readable(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the correlation of each code with its readout on either half, (2, r)."""
+    def readable(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the correlation of each code with its readout on either half of the texts, (2, r).
+
+        The readout is fitted on the other half.
+        """
         found = []
         for half, gram in zip((self.half, ~self.half), grams, strict=True):
             mean, aim = X[half].mean(axis=0), self.codes[half]

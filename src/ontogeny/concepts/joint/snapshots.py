@@ -45,7 +45,10 @@ class Snapshots:
         """Return the number S of checkpoints; a function is called to count them."""
         if hasattr(self.source, "__len__"):
             return len(self.source)
-        return sum(1 for _ in self.source())
+        count = sum(1 for _ in self.source())
+        if not count:
+            raise ArgumentError("X must give at least one checkpoint; it gave none.")
+        return count
 
     def read(self, chosen: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
         """Give index and matrix (n, m) of the chosen checkpoints, in order; all must agree."""
@@ -133,7 +136,7 @@ def fitted_steps(fit_steps: int | Sequence[int] | None, count: int) -> np.ndarra
     if fit_steps is None:
         return np.arange(count)
     if isinstance(fit_steps, Sequence | np.ndarray):
-        found = sorted({check_whole("fit_steps", int(i), 0) for i in fit_steps})
+        found = sorted({check_whole("fit_steps", i, 0) for i in fit_steps})
         if not found or found[-1] >= count:
             raise ArgumentError(
                 f"fit_steps must hold indexes from 0 to {count - 1}; got {list(fit_steps)}."
@@ -170,7 +173,12 @@ def training_steps(steps: Any, count: int | None) -> np.ndarray:
         return np.arange(count or 0)
     found = np.asarray(steps)
     right = found.ndim == 1 and len(found) and found.dtype.kind in "iuf"
-    if not right or (np.diff(found) <= 0).any() or (count is not None and len(found) != count):
+    if (
+        not right
+        or not (np.diff(found) > 0).all()
+        or not np.isfinite(found).all()
+        or (count is not None and len(found) != count)
+    ):
         wanted = "" if count is None else f" {count}"
         raise ArgumentError(f"steps must be{wanted} increasing numbers; got {steps!r}.")
     return found

@@ -173,9 +173,8 @@ class IntrinsicDimension(ConceptSeries):
                 "boundary_found": np.float64(boundary is not None),
                 "looks_like_low": ("window", [low for low, _ in like]),
                 "looks_like_high": ("window", [high for _, high in like]),
-                **self._by_step(W).variables(
-                    "step_dimension"
-                ),  # first: it says why one is undefined
+                # First, since it says why a dimension is undefined.
+                **self._by_step(W).variables("step_dimension"),
                 **self._change(W, inside, W[at]),
             },
             coords={

@@ -13,6 +13,7 @@ import xarray as xr
 from ...arrays import to_numpy
 from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
 from ...concepts.joint.intervals import found_again
+from ...concepts.joint.lives import SECOND
 from ...concepts.joint.presence import Decoder
 from ...concepts.joint.snapshots import fitted_steps, standardised, text_blocks, text_folds
 from ...concepts.joint.whitening import Gathered
@@ -26,7 +27,6 @@ from .fits import layer_state
 from .joint_lives import VARIABLES, lives_of_layers, sentences
 
 BLOCKS = 50  # of texts, that births are resampled over
-SECOND = 0.1  # below `readable`: what counts as there at a single checkpoint
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class JointConcepts(Observable):
         raw = raw_codes(layer, self.n_concepts, self.method, self.n_active, seeds)
         first, second = (sparse(each, self.n_active) for each in raw)
         if not first.any():
-            raise ArgumentError("the activations do not vary, in which there are no concepts")
+            raise ArgumentError("the activations do not vary, so there are no concepts in them")
         return {
             "codes": (("token", "concept"), first),
             "codes_again": (("token", "concept"), second),
@@ -244,8 +244,9 @@ class JointConcepts(Observable):
         block: np.ndarray,
     ) -> dict[str, Any]:
         decoder, other = (Decoder(each, half, block) for each in (codes, again))
-        there = decoder(X)
-        halves, seeds = decoder.readable(X), other.readable(X)
+        grams = decoder.grams(X)
+        halves, seeds = (each.readable(X, grams) for each in (decoder, other))
+        there = decoder.presence(X, grams, halves)
         limit = self.readable - SECOND
         counts = [float((halves >= limit)[i].sum()) for i in (0, 1)]
         counts.append(float((seeds.mean(axis=0) >= limit).sum()))

@@ -133,13 +133,12 @@ class LearningDynamics(OfCurve):
         name = f"{self.variable}_control"
         if name not in node:
             return []
-        found = []
+        found, reference = [], curve_reference(data, self.tabulated(data))
         for run in node[name].run.values:
             of_run = node.assign({self.variable: node[name].sel(run=run, drop=True)})
             curve = curves_of(of_run, self.of, self.variable, self.select)
             curve = curve.reindex(step=data.step.values, layer=data.layer.values)
             table = self.tabulated(data.assign(curve=curve))
-            reference = curve_reference(data, self.tabulated(data))
             enough = np.isfinite(table).sum(axis=0) > FEWEST_VALUES
             usable = np.where(enough, noise, np.nan)
             found.append(_judged(data.step.values, table, usable, reference))

@@ -142,8 +142,17 @@ class TCAV(LabelledConcepts):
         read = [n for on in self.sets for n in (self._activations(on), self._gradients(on))]
         return [*read, *(self._activations(pool) for pool in dict.fromkeys(self.pools))]
 
-    def _units(self, reading: Reading, pool: str) -> Units:
-        return Units(reading.units(self._activations(pool)))
+    def _drawn(
+        self, reading: Reading, rows: LabelledRows, pool: str
+    ) -> tuple[np.ndarray, RandomConcepts]:
+        """Return the rows with the concept that find its direction, and draws of all layers."""
+        own, others = rows.train[rows.positive[rows.train]], self._activations(pool)
+        return own, RandomConcepts.of_units(
+            rows.units(own),
+            Units(reading.units(others)),
+            self.n_random,
+            random_state=self.random_state,
+        )
 
     def _gradients(self, on: str | None) -> Gradients:
         return Gradients(_LOSSES[self.target], on, self.mask_fraction, self.random_state)
@@ -162,14 +171,14 @@ class TCAV(LabelledConcepts):
         pools = [reading[self._activations(pool)] for pool in self.pools]
         borrowed = [reading[self._gradients(on)] for on in self.sets]
         rows = [self._rows(each.inputs) for each in borrowed]
+        drawn = [self._drawn(reading, *each) for each in zip(rows, self.pools, strict=False)]
         fits: dict[str, list[ConceptDirection]] = {}
         failed: dict[str, Exception] = {}
         for path in values[0]:
             try:
                 found = [self._fit(v[path], r) for v, r in zip(values, rows, strict=True)]
                 for i, pool in enumerate(pools):
-                    others = self._units(reading, self.pools[i])
-                    found[i] = self._against(found[i], values[i][path], rows[i], pool[path], others)
+                    found[i] = self._against(found[i], values[i][path], pool[path], *drawn[i])
                 fits[path] = found
             except (ValueError, ArithmeticError) as error:
                 failed[path] = error
@@ -288,17 +297,15 @@ class TCAV(LabelledConcepts):
         return extend(data, tables, left_out)
 
     def _against(
-        self, found: ConceptDirection, A: Any, rows: LabelledRows, pool: Any, units: Units
+        self,
+        found: ConceptDirection,
+        A: Any,
+        pool: Any,
+        chosen: np.ndarray,
+        drawn: RandomConcepts,
     ) -> ConceptDirection:
-        """Add the directions of the concept, and of random concepts, against random texts.
-
-        `units` are those of the random texts.
-        """
-        chosen = rows.train[rows.positive[rows.train]]
+        """Add the directions of the concept, and of random concepts, against random texts."""
         own = np.asarray(A, dtype=np.float64)[chosen]
-        drawn = RandomConcepts.of_units(
-            rows.units(chosen), units, self.n_random, random_state=self.random_state
-        )
         others = np.asarray(pool, dtype=np.float64)
         directions = drawn.directions(own, others, self._cav())
         return replace(found, against=directions, against_texts=len(drawn.own))

@@ -66,7 +66,8 @@ def walk(sources: Sources, name: str, first: str, random_state: int, rows: slice
 
     Increment j depends on the seed, the tensor and j alone, so it is the same at every step.
     """
-    shape = sources.values(sources.at, name).shape
+    here = sources.here
+    shape = (*here.shape(name), 2) if here.dtype(name).is_complex else here.shape(name)
     moved = np.zeros(shape)
     for j, length in enumerate(sources.lengths(name), start=1):
         if length > 0:

@@ -37,7 +37,7 @@ class Sources:
     def __init__(self, path: tuple[Checkpoint, ...], at: int, stack: ExitStack) -> None:
         self.path, self.at, self._stack = path, at, stack
         self._readers: dict[int, Reader] = {}
-        self._lengths: dict[str, np.ndarray] = {}
+        self._pairs: dict[int, dict[str, float]] = {}
         self.here = self.reader(at)
 
     def reader(self, index: int) -> Reader:
@@ -78,13 +78,12 @@ class Sources:
         CheckpointError
             If a norm is NaN or infinite.
         """
-        if name not in self._lengths:
-            found = [self._length(i, name) for i in range(1, len(self.path))]
-            self._lengths[name] = np.array(found, dtype=np.float64)
-        return self._lengths[name]
+        return np.array([self._length(i, name) for i in range(1, len(self.path))], np.float64)
 
     def _length(self, index: int, name: str) -> float:
-        known = pair_lengths(self.path[index - 1], self.path[index])
+        if index not in self._pairs:  # fingerprints of both are made of all their tensors
+            self._pairs[index] = pair_lengths(self.path[index - 1], self.path[index])
+        known = self._pairs[index]
         if name not in known:
             step = self.values(index, name) - self.values(index - 1, name)
             known[name] = norm(step)
