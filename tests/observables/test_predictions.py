@@ -101,9 +101,8 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     assert data.shared_first_answer.sel(step=10) == count
     assert float(data.shared_first_answer_frequencies) == count
     said = json.loads(data.attrs["statements"])
-    assert said[0] == f"{count} of {count} gaps share one first answer at step 10, " + (
-        f"{int(data.shared_first_answer[-1])} at 60."
-    )
+    end = int(data.shared_first_answer[-1])
+    assert said[0] == f"{count} of {count} gaps share one first answer at step 10, {end} at 60."
     assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps; ")
 
 
@@ -351,8 +350,7 @@ def test_the_page_shows_the_answers(said):
     assert data.answer_at_last.values[0].endswith("%")
 
 
-def test_missing_steps_stay_missing(said):
-    data, _ = said
+def test_missing_steps_stay_missing():
     cells = xr.Dataset(
         {
             "shared_first_answer": ("step", [2.0, np.nan, 1.0]),

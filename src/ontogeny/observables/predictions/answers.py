@@ -11,19 +11,18 @@ import xarray as xr
 
 from ...errors import check_choice, check_whole
 from ...figures import Column, Curves, Figure, Section, Table
-from ...inputs.pieces import in_words, shown
 from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
 from .choice import choose_gaps
 from .frequencies import shares_elsewhere
+from .gap_texts import labelled
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps
 from .leads import leads_from
-from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces, written
+from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 
 _LINE = {"frequencies": "word frequencies alone"}
-_SHOWN = 40  # characters on each side of a gap in the table
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Predictions(Observable):
         symbol="p(x | text around the gap; θₜ)",
         null="Word frequencies: the share of the right token among the tokens of the other texts, "
         "and their most frequent token as the one answer to all gaps.",
-        care="A few examples, not a measure of the model: the loss is. Other answers may be as good "
+        care="A few examples; the measure of the model is its loss. Other answers may be as good "
         "as the one that stands in the text. A causal model does not see what follows a gap.",
     )
     variables: ClassVar[Names] = {
@@ -200,7 +199,7 @@ class Predictions(Observable):
         data = whole_numbers(data, ["answer_id", "right_rank", "right_id", "frequent_id"])
         data = with_pieces(data, ["answer_id", "right_id", "frequent_id"])
         data = data.assign(right_leads_from=("gap", begin), right_leads_after=("gap", before))
-        return _labelled(data.assign(_by_frequencies(data)))
+        return labelled(data.assign(_by_frequencies(data)))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the gaps as a table, and the probability of each right token."""
@@ -264,43 +263,3 @@ def _by_frequencies(data: xr.Dataset) -> dict[str, float]:
         right = (data.frequent_id == data.right_id)[known.values]
         found["right_first_frequencies"] = float(right.mean())
     return found
-
-
-def _labelled(data: xr.Dataset) -> xr.Dataset:
-    """Return data with a label for each gap, and its texts as the table writes them."""
-    pieces = written(data)
-    right = [_token(pieces[i]) if i >= 0 else "" for i in data.right_id.values.tolist()]
-    sides = zip(data.gap_before.values, data.gap_after.values, strict=True)
-    known = data.answer_probability.notnull().all(("gap", "rank")).values
-    ends = {"first": np.argmax(known), "last": len(known) - 1 - np.argmax(known[::-1])}
-    texts = {
-        "gap_text": [_short(str(before), str(after)) for before, after in sides],
-        "right_text": right,
-        **{f"answer_at_{end}": _answers(data.isel(step=at), pieces) for end, at in ends.items()},
-    }
-    labels = [f"{i} {text}".strip() for i, text in enumerate(right, start=1)]
-    data = data.assign_coords(gap=np.array(labels, dtype=str))
-    return data.assign({name: ("gap", np.array(v, dtype=str)) for name, v in texts.items()})
-
-
-def _answers(data: xr.Dataset, pieces: Mapping[int, str]) -> list[str]:
-    first = data.isel(rank=0)
-    return [
-        f"{_token(pieces[i])} {p:.0%}"
-        for i, p in zip(
-            first.answer_id.values.tolist(), first.answer_probability.values.tolist(), strict=True
-        )
-    ]
-
-
-def _token(piece: str) -> str:
-    """Return a piece without the space that many begin with; white space itself in words."""
-    return shown(piece.strip(" ")) or in_words(piece)
-
-
-def _short(before: str, after: str) -> str:
-    """Return a text with a gap, cut at a distance from it."""
-    before, after = (" ".join(f"|{side}|".split())[1:-1] for side in (before, after))
-    left = before if len(before) <= _SHOWN else f"…{before[-_SHOWN:]}"
-    right = after if len(after) <= _SHOWN else f"{after[:_SHOWN]}…"
-    return f"{shown(left)}____{shown(right)}"

@@ -106,12 +106,11 @@ class Gaps:
             data["special"].values,
             mask_token_id=None if mask_token == _UNKNOWN else mask_token,
         )
-        return cls(
-            inputs,
-            *(data[name].values for name in ("position", "width", "right_id", "unit")),
-            before=tuple(map(str, data.gap_before.values)),
-            after=tuple(map(str, data.gap_after.values)),
+        position, width, right, unit = (
+            np.asarray(data[name].values) for name in ("position", "width", "right_id", "unit")
         )
+        before, after = (tuple(map(str, data[name].values)) for name in ("gap_before", "gap_after"))
+        return cls(inputs, position, width, right, unit, before, after)
 
 
 def check_sentences(sentences: Sequence[str]) -> None:

@@ -176,8 +176,8 @@ class TokenLosses(Observable):
                 value="token_loss",
                 y="place",
                 facet="text",
-                caption="Each row is a token of the text, the first at the bottom. Empty: a token that "
-                "is not predicted.",
+                caption="Each row is a token of the text, the first at the bottom. Empty: a "
+                "token that is not predicted.",
             )
         ]
 
