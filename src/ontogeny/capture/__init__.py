@@ -19,8 +19,7 @@ from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
-from .readout import Readout, readout, why_no_readout, written
-from .readouts import LayerReadouts, Readouts
+from .readout import Readout, readout, readouts, why_no_readout, written
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -32,12 +31,10 @@ __all__ = [
     "GradientReading",
     "Invariance",
     "LayerInfo",
-    "LayerReadouts",
     "ModelSource",
     "PassKey",
     "ReadingSettings",
     "Readout",
-    "Readouts",
     "Target",
     "WeightBlock",
     "WordEmbeddings",
@@ -60,6 +57,7 @@ __all__ = [
     "parameter_blocks",
     "read",
     "readout",
+    "readouts",
     "sources",
     "tcav",
     "tcav_against_random",
