@@ -58,6 +58,7 @@ function showPlace(place) {
   const target = drawn.find((element) => element.getClientRects().length) ?? named;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
     fold.open = true;
+  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
   const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
   show();
   // Figures that come into view are drawn then, which may move the place once more.

@@ -63,10 +63,10 @@ function startPrint() {
 
 startBarHeight();
 startNotes();
-startFigures();
 startSlider();
-startLayers();
 startChart();
+startLayers();
+startFigures();
 startDownloads();
 startRail();
 startTables();
