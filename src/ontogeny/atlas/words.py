@@ -1,0 +1,134 @@
+"""What cards say: shares, steps, reasons, and the text for a language model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..figures.words import show_token
+
+if TYPE_CHECKING:
+    from .card import Concept, Life, Token
+
+SPACE = "\N{OPEN BOX}"
+
+
+def share(value: float) -> str:
+    """Return a share as people read it.
+
+    Examples
+    --------
+    >>> share(0.456), share(0.0312), share(0.0004), share(0.0), share(float("nan"))
+    ('46 %', '3.1 %', '0.04 %', '0 %', 'not measured')
+    """
+    if not math.isfinite(value):
+        return "not measured"
+    percent = 100 * value
+    digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
+    return f"{percent:.{digits}f} %".replace("-", "−")
+
+
+def visible(piece: str) -> str:
+    r"""Return the piece of a token alone: spaces are visible, control characters escaped.
+
+    Examples
+    --------
+    >>> visible(" cat"), visible("\n"), visible(" ")
+    ('␣cat', '\\n', '␣')
+    """
+    return inline(piece).replace(" ", SPACE) or "(empty)"
+
+
+def inline(piece: str) -> str:
+    r"""Return the piece of a token within its text: spaces stay, control characters are escaped.
+
+    Examples
+    --------
+    >>> inline(" cat"), inline("a\tb")
+    (' cat', 'a\\tb')
+    """
+    first = piece[:1] if piece[:1] == " " else ""
+    return first + show_token(f" {piece[len(first) :]}")[1:]
+
+
+def life_words(life: Life) -> str:
+    """Return a life in words.
+
+    Examples
+    --------
+    >>> from ontogeny.atlas import Life
+    >>> life_words(Life("born", 162, 81, 243, settled=405))
+    'born by step 162 (after 81, by 243 at the latest); settled from step 405'
+    """
+    kinds = {
+        "born": "born",
+        "from the start": "there from the start",
+        "grows": "grows; it was never absent",
+        "fires on more tokens": "an older concept that came to fire on more tokens",
+        "no concept": "no concept: its code cannot be read from single checkpoints",
+    }
+    words = kinds.get(life.kind, life.kind)
+    if life.kind == "born" and life.born is not None:
+        words = f"born by step {life.born:,}"
+        if life.born_after is not None and life.born_before is not None:
+            words += f" (after {life.born_after:,}, by {life.born_before:,} at the latest)"
+    elif life.kind == "born":
+        words = "looks born, but did not stay readable"
+    if life.gone is not None:
+        return f"{words}; gone from step {life.gone:,}"
+    return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
+
+
+def measured_words(concept: Concept) -> str:
+    """Return how sharp a concept is beside the untrained model's, in numbers."""
+    own = f"{share(concept.concentration)} of its squared code lies on three tokens"
+    if not math.isfinite(concept.concentration_limit):
+        return own
+    return f"{own}; of the untrained model's latents, 95 % reach at most " + share(
+        concept.concentration_limit
+    )
+
+
+def reason_words(concentration: float, limit: float, p: float, because: str) -> str:
+    """Return why a concept has no name.
+
+    Examples
+    --------
+    >>> reason_words(0.12, 0.28, 0.4, "")
+    'its three strongest tokens carry 12 % of its squared code; a name takes more than 28 %'
+    >>> reason_words(0.12, float("nan"), float("nan"), "there is no untrained model")
+    'there is no untrained model'
+    """
+    if because:
+        return because
+    if not math.isfinite(concentration):
+        return "its concentration was not measured"
+    if not math.isfinite(limit):
+        return "there is no untrained model to compare it with"
+    own = f"its three strongest tokens carry {share(concentration)} of its squared code"
+    if concentration <= limit:
+        return f"{own}; a name takes more than {share(limit)}"
+    return f"{own}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
+
+
+def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
+    """Return tokens with their shares, in one line."""
+    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:shown])
+
+
+def prompt_of(concept: Concept) -> str:
+    """Return the text that asks a language model for a description of a concept."""
+    lines = [
+        "Below are places of texts at which one feature of a language model is active. Every line "
+        "is one place. Each token stands in brackets with the strength of the feature, from 0 to "
+        "9. Describe in at most ten words what the feature responds to. If there is no common "
+        "pattern, say so.",
+        "",
+    ]
+    for context in concept.shared_contexts or concept.contexts:
+        levels = [round(9 * min(max(code, 0.0), 1.0)) for code in context.codes]
+        pairs = zip(context.tokens, levels, strict=True)
+        lines.append("".join(f"[{inline(token)}|{level}]" for token, level in pairs))
+    if concept.tokens:
+        lines += ["", "Strongest tokens: " + tokens_words(concept.tokens)]
+    return "\n".join(lines) + "\n"
