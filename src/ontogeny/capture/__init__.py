@@ -19,6 +19,8 @@ from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
+from .readout import Readout, readout, why_no_readout, written
+from .readouts import LayerReadouts, Readouts
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -30,9 +32,12 @@ __all__ = [
     "GradientReading",
     "Invariance",
     "LayerInfo",
+    "LayerReadouts",
     "ModelSource",
     "PassKey",
     "ReadingSettings",
+    "Readout",
+    "Readouts",
     "Target",
     "WeightBlock",
     "WordEmbeddings",
@@ -54,10 +59,13 @@ __all__ = [
     "modules_read",
     "parameter_blocks",
     "read",
+    "readout",
     "sources",
     "tcav",
     "tcav_against_random",
     "untouched",
     "weight_block",
+    "why_no_readout",
     "word_embeddings",
+    "written",
 ]
