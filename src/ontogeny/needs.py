@@ -350,35 +350,6 @@ class InputSet(Need):
 
 
 @dataclass(frozen=True)
-class Readouts(Need):
-    """Maps from directions of layers to logits: ``{module path: ontogeny.capture.Readout}``.
-
-    Layers without one are left out: those that do not write into the residual stream, and all
-    layers of models without a vocabulary map.
-
-    Parameters
-    ----------
-    layers
-        Glob or globs over module paths, or short names.
-    on
-        Name of the input set that the scales of norms are measured on; ``None`` means the study's
-        first.
-    """
-
-    layers: str | tuple[str, ...]
-    on: str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.layers, list):
-            object.__setattr__(self, "layers", tuple(self.layers))
-
-    def read(self, source: Source) -> Any:
-        """Return the maps of the layers that have one."""
-        patterns = (self.layers,) if isinstance(self.layers, str) else self.layers
-        return source.readouts(patterns)
-
-
-@dataclass(frozen=True)
 class Reference(Need):
     """What `need` gives at the study's reference step, memory-mapped."""
 

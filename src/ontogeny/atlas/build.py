@@ -20,6 +20,7 @@ _LIFE = {
     "settled": "concept_settled",
     "gone": "concept_gone",
 }
+NO_CONCEPT = "no concept"
 _EFFECTS = ("indirect_effect",)
 
 
@@ -88,7 +89,6 @@ class Described:
         """Return one concept with all that the node says of it."""
         name, labelled = self.name(index)
         values = [self.number(n, index) for n in ("concentration", "concentration_limit", "name_p")]
-        because = str(self._value("unnamed_because", index, ""))
         shared, own = self._contexts("shared_context", index), self._contexts("context", index)
         return Concept(
             node=self.node,
@@ -97,7 +97,7 @@ class Described:
             step=self.step,
             name=name,
             labelled=labelled,
-            reason="" if name else reason_words(*values, because),
+            reason="" if name else self._reason(index, values),
             note=self._note(index),
             concentration=values[0],
             concentration_limit=values[1],
@@ -117,6 +117,12 @@ class Described:
             readability=self._series("readability", index),
             effects={n: self.number(n, index) for n in _EFFECTS if n in self.at},
         )
+
+    def _reason(self, index: int, values: Sequence[float]) -> str:
+        life = self.life(index)
+        if life is not None and life.kind == NO_CONCEPT:
+            return "it is no concept: its code cannot be read from single checkpoints"
+        return reason_words(*values, str(self._value("unnamed_because", index, "")))
 
     def _note(self, index: int) -> str:
         others = self.labels.of_other_fits(self.node, self.layer, index, self.fit)

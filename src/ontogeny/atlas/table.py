@@ -11,10 +11,8 @@ import numpy as np
 import xarray as xr
 
 from ..report.labels import short_names
-from .build import Described
+from .build import NO_CONCEPT, Described
 from .words import visible
-
-NO_CONCEPT = "no concept"
 
 
 @dataclass(frozen=True, repr=False)

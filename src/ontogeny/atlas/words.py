@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..figures.words import show_token
+from ..figures import shown
 
 if TYPE_CHECKING:
     from .card import Concept, Life, Token
 
 SPACE = "\N{OPEN BOX}"
+_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 def share(value: float) -> str:
@@ -29,26 +30,28 @@ def share(value: float) -> str:
 
 
 def visible(piece: str) -> str:
-    r"""Return the piece of a token alone: spaces are visible, control characters escaped.
+    r"""Return the piece of a token that stands alone: spaces are seen, control characters escaped.
 
     Examples
     --------
     >>> visible(" cat"), visible("\n"), visible(" ")
-    ('␣cat', '\\n', '␣')
+    ('␣cat', '↵', '␣')
     """
-    return inline(piece).replace(" ", SPACE) or "(empty)"
+    return shown(piece).replace(" ", SPACE) or "(empty)"
 
 
 def inline(piece: str) -> str:
     r"""Return the piece of a token within its text: spaces stay, control characters are escaped.
 
+    Text from the right is not isolated token by token, which would turn the order of its words;
+    the whole line is.
+
     Examples
     --------
     >>> inline(" cat"), inline("a\tb")
-    (' cat', 'a\\tb')
+    (' cat', 'a⇥b')
     """
-    first = piece[:1] if piece[:1] == " " else ""
-    return first + show_token(f" {piece[len(first) :]}")[1:]
+    return shown(piece).replace(_ISOLATE, "").replace(_END, "")
 
 
 def life_words(life: Life) -> str:

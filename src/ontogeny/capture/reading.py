@@ -28,7 +28,6 @@ from .layers import match_attention, match_layers
 from .listing import list_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
-from .readout import Readout, readouts, why_no_readout
 from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
@@ -122,11 +121,6 @@ class ModelSource:
     def gradients(self, need: Gradients) -> GradientReading:
         """Return the model with a loss."""
         return gradients(self.model, need, {self.on: self.inputs}, self.settings)
-
-    def readouts(self, patterns: Sequence[str]) -> dict[str, Readout]:
-        """Return the maps to the vocabulary of the layers that have one."""
-        there = [p for p in self.layers(patterns) if not why_no_readout(self.model, p)]
-        return readouts(self.model, there, inputs=self.inputs, vocabulary=self.inputs.vocab_size)
 
     def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
         """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""
