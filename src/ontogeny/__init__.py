@@ -27,6 +27,7 @@ _MODULES = (
     "capture",
     "comparison",
     "concepts",
+    "describe",
     "distances",
     "dynamics",
     "errors",
