@@ -125,7 +125,7 @@ def test_layers_of_the_same_block_ask_for_a_path():
 def test_a_concept_without_a_name_says_why_in_numbers(result):
     weak = result.concept(layer=0, index=1)
     assert weak.title == "not named" and "20 % of its squared code" in weak.reason
-    assert "more than 30 %" in weak.reason
+    assert "over 30 %" in weak.reason
     assert "no concept" in result.concept(layer=0, index=2).reason
     unknown = described_result(named=False).concept(layer=0, index=0)
     assert unknown.name == "" and "no step 0" in unknown.reason
@@ -162,7 +162,9 @@ def test_names_with_markup_and_text_from_the_right_are_isolated(folder):
 
 
 def test_a_card_as_plain_data_is_json(result):
-    found = json.loads(json.dumps(described_result(joint=False).concept(layer=0, index=0).to_dict()))
+    found = json.loads(
+        json.dumps(described_result(joint=False).concept(layer=0, index=0).to_dict())
+    )
     assert found["life"] is None and found["contexts"][0]["tokens"][2] == ","
     assert result.concept(layer=0, index=0).to_dict()["life"]["born"] == 20
 
@@ -246,7 +248,10 @@ def test_a_result_in_no_folder_keeps_no_names(result):
     [
         ("[[name]]\nnode = 3", "node must be a text; got 3"),
         ("[[name]]\nnode = 'a'\nlayers = 'b'", "no key 'layers'.*Did you mean 'layer'"),
-        ("[[name]]\nnode='a'\nlayer='b'\nconcept=true\nfit=''\nname=''", "a whole number; got True"),
+        (
+            "[[name]]\nnode='a'\nlayer='b'\nconcept=true\nfit=''\nname=''",
+            "a whole number; got True",
+        ),
         ("[names]\n", r"must hold \[\[name\]\] tables"),
         ("name = ", "cannot be read"),
     ],

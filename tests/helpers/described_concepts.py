@@ -32,7 +32,10 @@ def described_node(joint=True, named=True):
         "written_up_id": ((*steps, "rank"), np.broadcast_to(ids, (len(STEPS), *ids.shape))),
         "written_up": ((*steps, "rank"), np.full((len(STEPS), *ids.shape), 1.5)),
         "written_random": (steps, np.full((len(STEPS), *shape), 0.4)),
-        "near": ((*steps, "neighbour"), np.tile(np.array([1, 0, 0]).reshape(1, 1, 3, 1), (4, 2, 1, 1))),
+        "near": (
+            (*steps, "neighbour"),
+            np.tile(np.array([1, 0, 0]).reshape(1, 1, 3, 1), (4, 2, 1, 1)),
+        ),
         "near_cosine": ((*steps, "neighbour"), np.full((len(STEPS), *shape, 1), 0.5)),
         "strength": (steps, strength),
         "readability": (steps, np.full((len(STEPS), *shape), 0.7)),
@@ -77,7 +80,10 @@ def described_node(joint=True, named=True):
 
 def described_result(**options):
     """Return a result with one described node and one that is not."""
-    nodes = {"joint-concepts": described_node(**options), "loss": xr.Dataset({"loss": ("step", [1.0])})}
+    nodes = {
+        "joint-concepts": described_node(**options),
+        "loss": xr.Dataset({"loss": ("step", [1.0])}),
+    }
     return xr.DataTree.from_dict(nodes)
 
 

@@ -42,7 +42,7 @@ class ConceptAccessor:
     >>> result.concept("joint-concepts", layer=3, index=1)
     not named  joint-concepts · model.layers.3.mlp · 1 · step 100
     tokens     ␣the 10 %
-    no name    its three strongest tokens carry 10 % of its squared code; a name takes more than 30 %
+    no name    its three strongest tokens carry 10 % of its squared code; a name takes over 30 %
     """
 
     def __init__(self, tree: xr.DataTree) -> None:
@@ -93,11 +93,6 @@ class ConceptAccessor:
         labels = self.labels
         layers = {path: self._described(chosen, data, path, step, labels) for path in shown}
         return table_of(layers, paths)
-
-    @property
-    def nodes(self) -> list[str]:
-        """Names of the nodes whose concepts are described."""
-        return described(self._tree)
 
     def label(
         self,

@@ -122,7 +122,9 @@ class Described:
         life = self.life(index)
         if life is not None and life.kind == NO_CONCEPT:
             return "it is no concept: its code cannot be read from single checkpoints"
-        return reason_words(*values, str(self._value("unnamed_because", index, "")))
+        return reason_words(
+            values[0], values[1], values[2], str(self._value("unnamed_because", index, ""))
+        )
 
     def _note(self, index: int) -> str:
         others = self.labels.of_other_fits(self.node, self.layer, index, self.fit)
@@ -157,9 +159,7 @@ class Described:
         if "enrichment" not in self.at:
             return {}
         values = self.at["enrichment"].isel(concept=index)
-        return dict(
-            zip(values["position"].values.tolist(), values.values.tolist(), strict=True)
-        )
+        return dict(zip(values["position"].values.tolist(), values.values.tolist(), strict=True))
 
     def _contexts(self, name: str, index: int) -> tuple[Context, ...]:
         parts = [f"{name}_{part}" for part in ("id", "code", "text", "place")]

@@ -44,7 +44,7 @@ class Context:
     tokens
         Pieces of the tokens; at most 13 of them.
     codes
-        Code of each token, as a share of the concept's largest code.
+        Code of each token, as a share of the concept's largest code; -1 where not measured.
     peak
         Which of `tokens` is the strongest one.
     """

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..report.formats import plain_text
-from .words import inline, life_words, measured_words, share, visible
+from .words import (
+    inline,
+    kind_words,
+    life_words,
+    measured_words,
+    share,
+    signed,
+    visible,
+    written_beside,
+)
 
 if TYPE_CHECKING:
     from .card import Concept, Context, Token
@@ -34,10 +43,11 @@ def concept_card(concept: Concept) -> str:
     step = "" if concept.step is None else f" · step {concept.step:,}"
     where = f"{concept.node} · {concept.layer} · {concept.index}{step}"
     chips = " ".join(_chip(token) for token in concept.tokens)
+    flex = "display:flex;gap:1em;justify-content:space-between;align-items:baseline"
+    title = f'<strong style="font-size:15px">{_isolated(concept.title)}</strong>{by}'
+    place = f'<span style="{_SMALL}">{_text(where)}</span>'
     parts = [
-        f'<div style="display:flex;gap:1em;justify-content:space-between;align-items:baseline">'
-        f'<strong style="font-size:15px">{_isolated(concept.title)}</strong>{by}'
-        f'<span style="{_SMALL}">{_text(where)}</span></div>',
+        f'<div style="{flex}">{title}{place}</div>',
         f'<div style="margin:.3em 0">{chips}</div>' if chips else "",
         _line(concept.reason and f"No name: {concept.reason}."),
         _line(concept.note),
@@ -59,7 +69,7 @@ def concept_table(table: ConceptTable) -> str:
         born = "" if row["born"] is None else f"{row['born']:,}"
         name = _isolated(row["name"]) + (" *" if row["labelled"] else "")
         cells = [_text(row["layer"]), str(row["index"]), name]
-        cells += [_isolated(row["tokens"]), _text(row["kind"]), born]
+        cells += [_isolated(row["tokens"]), _text(kind_words(row["kind"], row["born"])), born]
         rows.append("".join(f'<td style="{cell}">{one}</td>' for one in cells))
     head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -98,10 +108,11 @@ def _context(context: Context) -> str:
     """Return a context in one line, every token tinted by its code."""
     spans = []
     for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
-        tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0) if math.isfinite(code) else 0.0)
+        known = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
+        tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
         weight = ";font-weight:bold" if number == context.peak else ""
         text = _text(inline(token))
-        spans.append(f'<span style="background:{tint}{weight}" title="{code:.2f}">{text}</span>')
+        spans.append(f'<span style="background:{tint}{weight}" title="{known}">{text}</span>')
     note = f'<span style="{_SMALL}"> text {context.text}</span>'
     return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
 
@@ -145,14 +156,17 @@ def _facts(concept: Concept) -> str:
         if tokens:
             lines.append(f"{verb} {' '.join(map(_logit, tokens))}")
     if concept.written_up and math.isfinite(concept.written_random):
-        lines.append(f"a random direction raises at most {concept.written_random:.2f}")
-    near = [f"{n.index} {_isolated(n.name)} {n.cosine:.2f}" for n in concept.neighbours]
+        lines.append(_text(written_beside(concept)))
+    near = [
+        f"{n.index} {_isolated(n.name or 'not named')} {signed(n.cosine)}"
+        for n in concept.neighbours
+    ]
     if near:
-        lines.append("near: " + ", ".join(near))
+        lines.append("near: " + "; ".join(near))
     lines += [f"{_text(n.replace('_', ' '))}: {v:.4g}" for n, v in concept.effects.items()]
     return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
 
 
 def _logit(token: Token) -> str:
-    value = f"{token.value:+.2f}".replace("-", "−")
-    return f'<code style="{_MONO}"><bdi>{_text(visible(token.piece))}</bdi></code> {value}'
+    piece = f'<code style="{_MONO}"><bdi>{_text(visible(token.piece))}</bdi></code>'
+    return f"{piece} {signed(token.value)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, suggestion
@@ -58,10 +58,11 @@ def layer_path(paths: Sequence[str], given: Any) -> str:
         return paths[0]
     short = short_names(paths)
     there = _listed(list(dict.fromkeys([*short, *paths])) if len(paths) < 7 else short)
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        if -len(paths) <= given < 0:
-            return paths[int(given)]
-        found = [p for p in paths if str(int(given)) in p.partition("#")[0].split(".")]
+    number = _whole(given)
+    if number is not None:
+        if -len(paths) <= number < 0:
+            return paths[number]
+        found = [p for p in paths if str(number) in p.partition("#")[0].split(".")]
     else:
         pairs = zip(paths, short, strict=True)
         found = [p for p, name in pairs if str(given) in (p, name)]
@@ -75,8 +76,9 @@ def layer_path(paths: Sequence[str], given: Any) -> str:
 
 def concept_index(count: int, given: Any) -> int:
     """Return the number of a concept among `count`; negative ones count from the end."""
-    if isinstance(given, Integral) and not isinstance(given, bool) and -count <= given < count:
-        return int(given) % count
+    number = _whole(given)
+    if number is not None and -count <= number < count:
+        return number % count
     raise ArgumentError(f"index must be a whole number from 0 to {count - 1}; got {given!r}.")
 
 
@@ -89,17 +91,22 @@ def step_position(steps: Sequence[int], given: Any) -> int:
     (2, 1)
     """
     steps = [int(step) for step in steps]
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        if -len(steps) <= given < 0:
-            return len(steps) + int(given)
-        if given in steps:
-            return steps.index(int(given))
-    near = min(steps, key=lambda s: abs(s - given)) if isinstance(given, Integral) else None
-    hint = "" if near is None else f" The nearest is {near}."
+    number = _whole(given)
+    if number is not None and -len(steps) <= number < 0:
+        return len(steps) + number
+    if number in steps:
+        return steps.index(number)
+    hint = "" if number is None else f" The nearest is {min(steps, key=lambda s: abs(s - number))}."
     raise ArgumentError(
         f"step must be one of the result's {len(steps)} steps, {_listed(steps)}, or an index from "
         f"{-len(steps)} to -1; got {given!r}.{hint}"
     )
+
+
+def _whole(given: Any) -> int | None:
+    """Return a whole number as such; None for anything else."""
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    return int(given) if whole else None
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -114,7 +114,9 @@ def _rows(path: str, one: Described) -> list[tuple[Any, ...]]:
         if life is not None and life.kind == NO_CONCEPT:
             continue
         name, labelled = one.name(index)
-        tokens = " ".join(visible(t.piece) for t in one.tokens(index, "token_id", "token_share")[:3])
+        tokens = " ".join(
+            visible(t.piece) for t in one.tokens(index, "token_id", "token_share")[:3]
+        )
         born = math.nan if life is None or life.born is None else float(life.born)
         kind = "" if life is None else life.kind
         found.append((path, index, name, labelled, tokens, kind, born))

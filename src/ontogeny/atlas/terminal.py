@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .words import inline, life_words, measured_words, share, tokens_words, visible
+from .words import (
+    inline,
+    kind_words,
+    life_words,
+    measured_words,
+    share,
+    signed,
+    tokens_words,
+    visible,
+    written_beside,
+)
 
 if TYPE_CHECKING:
     from .card import Concept, Context, Token
@@ -74,8 +84,11 @@ def _rows(concept: Concept) -> list[tuple[str, Any]]:
         rows.append(("strongest" if not number else "", _context(context)))
     rows += _written(concept)
     if concept.neighbours:
-        near = [f"{n.index} {n.name} {n.cosine:.2f}".replace("  ", " ") for n in concept.neighbours]
-        rows.append(("near", ", ".join(map(inline, near))))
+        near = [
+            f"{n.index} {inline(n.name) or 'not named'} {signed(n.cosine)}"
+            for n in concept.neighbours
+        ]
+        rows.append(("near", "; ".join(near)))
     rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in concept.effects.items()]
     return rows
 
@@ -134,13 +147,12 @@ def _written(concept: Concept) -> list[tuple[str, str]]:
     rows = [("raises", concept.written_up), ("lowers", concept.written_down)]
     found = [(title, _logits(tokens)) for title, tokens in rows if tokens]
     if found and math.isfinite(concept.written_random):
-        beside = f"; the largest of a random direction: at most {concept.written_random:.2f}"
-        found[0] = (found[0][0], found[0][1] + beside)
+        found.append(("", written_beside(concept)))
     return found
 
 
 def _logits(tokens: Sequence[Token]) -> str:
-    return "  ".join(f"{visible(t.piece)} {t.value:+.2f}" for t in tokens).replace("-", "−")
+    return "  ".join(f"{visible(t.piece)} {signed(t.value)}" for t in tokens)
 
 
 def table_lines(table: ConceptTable) -> Any:
@@ -156,7 +168,8 @@ def table_lines(table: ConceptTable) -> Any:
     for row in table:
         born = "" if row["born"] is None else f"{row['born']:,}"
         name = inline(row["name"]) + (" *" if row["labelled"] else "")
-        cells = [row["layer"], str(row["index"]), name, row["tokens"], row["kind"], born]
+        kind = kind_words(row["kind"], row["born"])
+        cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
         grid.add_row(*(Text(cell) for cell in cells))
     parts = [Text(line) for line in table.heading()]
     return Group(*parts, grid) if len(table) else Group(*parts)

@@ -54,6 +54,37 @@ def inline(piece: str) -> str:
     return shown(piece).replace(_ISOLATE, "").replace(_END, "")
 
 
+def signed(value: float) -> str:
+    """Return a number with its sign and two digits.
+
+    Examples
+    --------
+    >>> signed(-0.0123), signed(2.345), signed(-12.3)
+    ('−0.012', '+2.3', '−12')
+    """
+    digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def written_beside(concept: Concept) -> str:
+    """Return what a concept writes to the vocabulary beside random directions."""
+    limit = concept.written_random
+    words = f"per standard deviation of its code; random directions reach {signed(limit)}"
+    above = concept.written_up and concept.written_up[0].value > limit
+    return words if above else f"{words}, so that it raises no token more than chance"
+
+
+def kind_words(kind: str, born: int | None) -> str:
+    """Return the kind of a life in a table: a birth that did not stay readable is none.
+
+    Examples
+    --------
+    >>> kind_words("born", 20), kind_words("born", None), kind_words("grows", None)
+    ('born', 'birth not confirmed', 'grows')
+    """
+    return "birth not confirmed" if kind == "born" and born is None else kind
+
+
 def life_words(life: Life) -> str:
     """Return a life in words.
 
@@ -98,7 +129,7 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
     Examples
     --------
     >>> reason_words(0.12, 0.28, 0.4, "")
-    'its three strongest tokens carry 12 % of its squared code; a name takes more than 28 %'
+    'its three strongest tokens carry 12 % of its squared code; a name takes over 28 %'
     >>> reason_words(0.12, float("nan"), float("nan"), "there is no untrained model")
     'there is no untrained model'
     """
@@ -110,7 +141,7 @@ def reason_words(concentration: float, limit: float, p: float, because: str) -> 
         return "there is no untrained model to compare it with"
     own = f"its three strongest tokens carry {share(concentration)} of its squared code"
     if concentration <= limit:
-        return f"{own}; a name takes more than {share(limit)}"
+        return f"{own}; a name takes over {share(limit)}"
     return f"{own}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
 
 
@@ -122,10 +153,10 @@ def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
 def prompt_of(concept: Concept) -> str:
     """Return the text that asks a language model for a description of a concept."""
     lines = [
-        "Below are places of texts at which one feature of a language model is active. Every line "
-        "is one place. Each token stands in brackets with the strength of the feature, from 0 to "
-        "9. Describe in at most ten words what the feature responds to. If there is no common "
-        "pattern, say so.",
+        "Below are places of texts at which one feature of a language model is active.",
+        "Every line is one place. Each token stands in brackets with the strength of the feature,",
+        "from 0 to 9. Describe in at most ten words what the feature responds to. If there is no",
+        "common pattern, say so.",
         "",
     ]
     for context in concept.shared_contexts or concept.contexts:

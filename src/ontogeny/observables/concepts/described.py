@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ...capture import Readout, written
-from ...concepts.describe import neighbours
+from ...describe import neighbours
 from ...summary import Names
 
 EMPTY = -1  # an id where there is no token
@@ -77,7 +76,7 @@ def near(gram: np.ndarray) -> dict[str, Any]:
     """Return the concepts that write alike, from inner products (r, r) of their directions."""
     values, vectors = np.linalg.eigh(gram.astype(np.float64))
     rows = vectors * np.sqrt(np.maximum(values, 0))  # directions with these inner products
-    return arrays(neighbours(rows, min(NEIGHBOURS, len(gram) - 1))) if len(gram) > 1 else {}
+    return arrays(neighbours(rows, NEIGHBOURS))
 
 
 def vocabulary(directions: np.ndarray, readout: Readout | None, seed: int) -> dict[str, Any]:
@@ -103,15 +102,17 @@ def tidied(data: xr.Dataset) -> xr.Dataset:
     for name, value in data.data_vars.items():
         if str(name) in _TEXTS:
             found[name] = value.where(value.notnull(), "").astype(object)
-        elif str(name).endswith(_WHOLE) and value.dtype.kind in "iuf" or name == "near":
+        elif (str(name).endswith(_WHOLE) and value.dtype.kind in "iuf") or name == "near":
             found[name] = value.fillna(EMPTY).astype(np.int32)
     data = data.assign(found)
     if "piece_text" not in data:
         return data
-    ids = [np.unique(v.values) for n, v in data.data_vars.items() if str(n).endswith("_id")
-           and v.dtype.kind == "i"]  # fmt: skip
+    whole = (v for n, v in data.data_vars.items() if str(n).endswith("_id") and v.dtype.kind == "i")
+    ids = [np.unique(value.values) for value in whole]
     used = np.unique(np.concatenate([*ids, np.zeros(0, dtype=int)]))
-    known = dict(zip(data["piece"].values.tolist(), data["piece_text"].values.tolist(), strict=True))
+    known = dict(
+        zip(data["piece"].values.tolist(), data["piece_text"].values.tolist(), strict=True)
+    )
     texts = [known.get(i, str(i)) for i in used.tolist() if i >= 0]
     kept = data.drop_vars(["piece_text", "piece"])
     return kept.assign(piece_text=piece_array(texts).assign_coords(piece=used[used >= 0]))

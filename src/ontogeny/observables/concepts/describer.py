@@ -1,6 +1,6 @@
 """How concepts of a study are described: on its texts, beside its untrained model.
 
-`ontogeny.concepts.describe` has the functions on arrays; here they meet a study.
+`ontogeny.describe` has the functions on arrays; here they meet a study.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import torch
 import xarray as xr
 
 from ...capture import Readout, Readouts
-from ...concepts.describe import concentration, contexts, enrichment, names, strongest_tokens
+from ...describe import concentration, contexts, enrichment, names, strongest_tokens
 from ...errors import ArgumentError, CheckpointError
-from ...inputs import Inputs
-from ...inputs.sampling import TokenSample
+from ...inputs import Inputs, TokenSample
 from ...needs import Activations, InputSet, Need
 from ..base import Run
 from .described import arrays, fit_id, piece_array
@@ -113,7 +112,9 @@ class Untrained:
 
     def variables(self, path: str) -> dict[str, Any]:
         """Return what a state keeps of a layer."""
-        found: dict[str, Any] = {"unnamed_because": ((), np.array(self.because(path), dtype=object))}
+        found: dict[str, Any] = {
+            "unnamed_because": ((), np.array(self.because(path), dtype=object))
+        }
         if path in self.by_layer:
             values = self.by_layer[path]
             coords = {"untrained": np.arange(len(values))}
@@ -138,13 +139,8 @@ class Texts:
         self, codes: np.ndarray, untrained: np.ndarray | None, pieces: list[str]
     ) -> dict[str, Any]:
         """Return tokens, names and the like of the concepts with codes (n, r)."""
-        parts = [
-            strongest_tokens(codes, self.inputs, self.sample),
-            enrichment(codes, self.inputs, self.sample),
-        ]
+        parts = (f(codes, self.inputs, self.sample) for f in (strongest_tokens, enrichment))
         found = arrays(*parts)
-        if "firing" not in found:
-            found["firing"] = ("concept", (codes != 0).mean(axis=0))
         return {**found, **self._names(codes, untrained, pieces), "fit_id": fit_id(codes)}
 
     def contexts(self, codes: np.ndarray, prefix: str = "") -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import xarray as xr
 
+from ...describe import orientation
 from ...quantities import Quantity
 from ..base import Reading, Run
 from .described import near, tidied, vocabulary
@@ -46,17 +47,14 @@ def with_untrained(
     layers = []
     for path in state.layer.values:
         layers.append(xr.Dataset(untrained.variables(str(path))))
-    stacked = xr.concat(
-        layers, dim=state.layer, join="outer", data_vars="all", coords="minimal"
-    )
+    stacked = xr.concat(layers, dim=state.layer, join="outer", data_vars="all", coords="minimal")
     return state.assign(stacked.data_vars).assign(piece_text=describer.pieces(run))
 
 
 def describing(reading: Reading, state: xr.Dataset | None, describer: Describer) -> Describe:
     """Return what describes the concepts of a layer from its path, codes (n, r) and dictionary.
 
-    Concepts are turned so that their codes are skewed to the right: a concept is mostly absent
-    and sometimes strong.
+    Concepts are turned to the side where they are strong, see `ontogeny.describe.orientation`.
     """
     if state is None or not describer.active:
         return lambda path, codes, dictionary: {}
@@ -65,12 +63,10 @@ def describing(reading: Reading, state: xr.Dataset | None, describer: Describer)
 
     def describe(path: str, codes: np.ndarray, dictionary: np.ndarray) -> Mapping[str, Any]:
         untrained = Untrained.stored(state.sel(layer=path), path)
-        centred = codes - codes.mean(axis=0)
-        signs = np.where((centred**3).mean(axis=0) < 0, -1, 1).astype(codes.dtype)
-        turned, directions = codes * signs, (dictionary * signs).T
+        directions = (dictionary * orientation(codes)).T
         return {
-            **texts.described(turned, untrained.of(path), pieces),
-            **texts.contexts(turned),
+            **texts.described(codes, untrained.of(path), pieces),
+            **texts.contexts(codes),
             **near(directions @ directions.T),
             **vocabulary(directions, readouts.get(path), texts.random_state),
         }

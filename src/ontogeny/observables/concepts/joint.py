@@ -24,8 +24,13 @@ from ..base import Observable, Reading, Run, by_layer
 from .described import DESCRIBED, KEPT
 from .describer import Describer
 from .fits import layer_state
-from .joint_described import SHARED, described_at_step, named_sentences
-from .joint_described import with_descriptions, with_names
+from .joint_described import (
+    SHARED,
+    described_at_step,
+    named_sentences,
+    with_descriptions,
+    with_names,
+)
 from .joint_lives import VARIABLES, lives_of_layers, sentences
 from .joint_observed import observed, standard
 
@@ -62,7 +67,7 @@ class JointConcepts(Observable):
         Which tokens; `random_state` also seeds the fit.
     examples
         Contexts that are kept of each concept, with its name, its tokens and what it writes to
-        the vocabulary (see `ontogeny.concepts.describe`); 0 describes nothing.
+        the vocabulary (see `ontogeny.describe`); 0 describes nothing.
 
     Examples
     --------
@@ -266,7 +271,7 @@ class JointConcepts(Observable):
         """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
         X, _ = standard(A)
         r = min(self.n_concepts, X.shape[1])
-        gathered = Gathered(*X.shape, 1, stacked=self.method in TRAINED)
+        gathered = Gathered(len(X), X.shape[1], 1, stacked=self.method in TRAINED)
         gathered.add(X)
         seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=1).tolist()
         k = self.n_active * r / self.n_concepts

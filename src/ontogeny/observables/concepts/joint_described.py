@@ -1,4 +1,4 @@
-"""What joint concepts are: names and contexts of the shared codes, and what one step says of them."""
+"""What joint concepts are: names and contexts of the shared codes, and of each step."""
 
 from __future__ import annotations
 
