@@ -1,7 +1,7 @@
 // The colours of the reader's light or dark setting; paper is always light.
 
 const darkQuery = matchMedia("screen and (prefers-color-scheme: dark)");
-const paper = { printing: false, width: 500 };
+const paper = { printing: false, column: 334, width: 688 }; // pixels
 
 function colours() {
   return DATA.palettes[darkQuery.matches && !paper.printing ? "dark" : "light"];
