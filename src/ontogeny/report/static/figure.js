@@ -95,7 +95,7 @@ class Figure {
   get broad() {
     const { kind, node, panels, axes } = this.data;
     const count = axes.facet ? (panels ?? DATA.nodes[node].axes[axes.facet].values).length : 1;
-    return kind === "words" || count > 2;
+    return kind === "words" || count > 4;
   }
 
   // What is to be drawn, at the width that there is; the place for it is made at once.
