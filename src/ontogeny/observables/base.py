@@ -92,6 +92,28 @@ class Run(Protocol):
         """Read one checkpoint for the observable's needs."""
         ...
 
+    def untrained(self) -> Reading:
+        """Read the run's model before training: at step 0, else newly initialised.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no step 0, and the model cannot be initialised anew.
+        """
+        ...
+
+    def tokenizer(self) -> Any:
+        """Return the run's tokenizer, or None if there is none."""
+        ...
+
+    def pieces(self, need: Need) -> list[str]:
+        """Return how each token id is shown, in the order of ids.
+
+        The run's tokenizer tells, else the texts of the need's input set; ids that neither knows
+        are shown as digits.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Observable(abc.ABC):
@@ -138,6 +160,8 @@ class Observable(abc.ABC):
 
     A property where they depend on the arguments.
     """
+    kept: ClassVar[tuple[str, ...]] = ()
+    """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
@@ -200,6 +224,11 @@ class Observable(abc.ABC):
     def prepares_over_steps(self) -> bool:
         """Whether `prepare` reads every step and not the reference alone; a plan prices it."""
         return False
+
+    @property
+    def state_of(self) -> str:
+        """Name of another node whose state `observe` is given, as its own; empty: none."""
+        return ""
 
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""

@@ -31,7 +31,7 @@ from .graph import (
 )
 from .layout import cell_path, reference_path, run_folder, state_path, summary_path
 from .probe import Probe
-from .readings import has_state, own_needs, vocabulary_size
+from .readings import has_state, own_needs, state_node, vocabulary_size
 from .settings import Settings
 
 HERE = Path()
@@ -127,7 +127,8 @@ class Graph:
         name, ignored = observable.name, _summary_only(observable)
         references = [n for n in observable.needs() if isinstance(n, Reference)]
         reads = [reference_path(HERE, need) for need in references]
-        reads += [state_path(HERE, name)] * has_state(observable)
+        if state := state_node(observable):
+            reads.append(state_path(HERE, state))
         common: dict[str, Any] = _observable(observable, ignored)
         common["threads"] = self.settings.threads
         if reads:
@@ -197,6 +198,7 @@ class Graph:
             *cells,
             *(summary_path(HERE, node) for node in observable.depends_on),
             *(summary_path(run_folder(HERE, run), name) for run in beside),
+            *([state_path(HERE, name)] if observable.kept else ()),
         )
         label = self._label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)

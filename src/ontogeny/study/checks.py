@@ -12,6 +12,7 @@ from ..observables import Observable
 from ..observables.arguments import check_node
 from ..trajectory import Trajectory
 from .build import generations
+from .readings import has_state
 
 
 def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:
@@ -60,6 +61,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
                     f"{suggestion(other, names)}"
                 )
         _check_source(observable, by_name)
+        _check_state(observable, by_name)
         observable.check_nodes(by_name)
     _check_order(observables)
     return tuple(observables)
@@ -75,6 +77,17 @@ def _check_order(observables: Sequence[Observable]) -> None:
     except CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
         raise ArgumentError(f"observables must not depend on themselves: {circle}.") from None
+
+
+def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> None:
+    """Refuse the state of a node that the study does not have, or that prepares none."""
+    node = observable.state_of
+    if node and (node not in by_name or not has_state(by_name[node])):
+        known = [name for name, other in by_name.items() if has_state(other)]
+        why = "prepares nothing" if node in by_name else "the study does not have"
+        raise ArgumentError(
+            f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"
+        )
 
 
 def _check_source(observable: Observable, by_name: Mapping[str, Observable]) -> None:

@@ -144,7 +144,8 @@ def observed_of_controls(observables: Iterable[Observable]) -> tuple[Observable,
         of_steps = observable.needs() and not observable.over_blocks and observable.source is None
         if not observable.quantities:
             continue
-        if of_steps and observable.role != "motion" and set(observable.depends_on) <= set(kept):
+        others = {*observable.depends_on, *filter(None, [observable.state_of])}
+        if of_steps and observable.role != "motion" and others <= set(kept):
             kept[observable.name] = observable
     return tuple(kept.values())
 

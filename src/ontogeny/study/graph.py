@@ -282,7 +282,8 @@ class LayerCell(StudyCell):
 class SummaryCell(StudyCell):
     """What follows from all cells of an observable, and from the summaries it depends on.
 
-    Last of what it reads are the summaries of the same observable in control runs.
+    After its cells it reads the summaries of other nodes, those of the same observable in control
+    runs, and the state, where variables of it are kept.
     """
 
     keys: tuple[int | str, ...] = field(kw_only=True)
@@ -301,15 +302,23 @@ class SummaryCell(StudyCell):
         job, observable = context.job, context.job.by_name[self.node]
         stacked = stack(job.folder, observable, self.keys, context.read)
         stacked.attrs["reference_step"] = job.settings.reference_step
-        read = [
-            summary_data(context.read(job.folder / place)) for place in self.reads[len(self.keys) :]
-        ]
-        count = len(observable.depends_on)
+        count, beside = len(observable.depends_on), len(self.controls)
+        places = self.reads[len(self.keys) :][: count + beside]
+        read = [summary_data(context.read(job.folder / place)) for place in places]
+        stacked = self._with_state(stacked, context)
         others = dict(zip(observable.depends_on, read[:count], strict=True))
-        beside = dict(zip(self.controls, read[count:], strict=True))
-        stacked = with_controls(stacked, beside, observable.quantities)
+        controls = dict(zip(self.controls, read[count:], strict=True))
+        stacked = with_controls(stacked, controls, observable.quantities)
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
         texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]
         status = "done" if failed is None else f"failed: {failed}"
         return Outcome(data.assign_attrs(plain(data.attrs)), status, notes={"texts": texts})
+
+    def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
+        """Return the cells with what is kept of the state, where there is any of both."""
+        kept = context.job.by_name[self.node].kept
+        if not kept or not set(stacked.data_vars) - {"status"}:
+            return stacked
+        state = context.read(context.job.folder / self.reads[-1]).data
+        return stacked.assign({name: state[name] for name in kept if name in state})

@@ -24,6 +24,7 @@ from ..needs import Need, Reference, Series
 from ..observables import Observable
 from ..store import read_cell
 from ..trajectory import Trajectory
+from ..trajectory.untrained import untrained_like
 from .cache import DigestCache
 from .layout import cell_path, digests_path, reference_path, state_path
 from .settings import Settings
@@ -48,6 +49,10 @@ class Job:
         """The observables by their node names."""
         return {o.name: o for o in self.observables}
 
+    def inputs_of(self, need: Need) -> Inputs:
+        """Return the input set that a need reads."""
+        return self.inputs[need.at_step.on or next(iter(self.inputs))]
+
     @cached_property
     def digests(self) -> DigestCache:
         """The digests of weights that the run has noted in its folder."""
@@ -66,6 +71,11 @@ def read_needs(
     log.debug("phase=loading step=%d", step)
     model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
     log.debug("phase=capturing step=%d", step)
+    return read_model(job, model, needs)
+
+
+def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
+    """Read all `needs` of a model, as the study reads its checkpoints."""
     return capture.read(model, needs, job.inputs, job.settings.reading_settings())
 
 
@@ -158,8 +168,7 @@ class ReadStep:
     def units(self, need: Need) -> np.ndarray:
         """Return the index of the text that each row of a need's value belongs to."""
         self._check_declared(need)
-        read = need.at_step
-        return read.units(self._job.inputs[read.on or next(iter(self._job.inputs))])
+        return need.at_step.units(self._job.inputs_of(need))
 
     def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
@@ -200,6 +209,28 @@ class RunView:
         if any(need not in values for need in own):
             values = read_needs(self._job, self._trajectory, step, own)
         return ReadStep(self._job, self._observable, step, values)
+
+    def untrained(self) -> ReadStep:
+        """Read the run's model before training: at step 0, else newly initialised."""
+        if 0 in self._trajectory.steps:
+            return self.reading(0)
+        own, job = own_needs(self._observable), self._job
+        like = _skeleton(job, self._trajectory).load(self._trajectory[self.reference_step])
+        model = untrained_like(like, random_state=0)
+        return ReadStep(job, self._observable, 0, read_model(job, model, own))
+
+    def tokenizer(self) -> Any:
+        """Return the run's tokenizer, or None if there is none."""
+        return self._trajectory.tokenizer()
+
+    def pieces(self, need: Need) -> list[str]:
+        """Return how each token id is shown, by the tokenizer or else the texts of the need."""
+        from ..inputs.pieces import pieces_of, pieces_of_texts
+
+        tokenizer = self.tokenizer()
+        if tokenizer is not None:
+            return pieces_of(tokenizer)
+        return pieces_of_texts(self._job.inputs_of(need))
 
     def observed_dependencies(self) -> dict[str, Any]:
         """Return what the state depends on beside the reference step, for its fingerprint."""
@@ -297,11 +328,17 @@ def has_state(observable: Observable) -> bool:
     return type(observable).prepare is not Observable.prepare
 
 
+def state_node(observable: Observable) -> str:
+    """Return the node whose state an observable is given, usually its own; empty if none."""
+    return observable.state_of or (observable.name if has_state(observable) else "")
+
+
 def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
-    """Return the stored state of an observable, memory-mapped, or None."""
-    if not has_state(observable):
+    """Return the stored state that an observable is given, memory-mapped, or None."""
+    node = state_node(observable)
+    if not node:
         return None
-    data = read_cell(state_path(job.folder, observable.name), verify=False).data
+    data = read_cell(state_path(job.folder, node), verify=False).data
     return None if "empty" in data.attrs else data
 
 
