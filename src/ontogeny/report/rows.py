@@ -31,12 +31,13 @@ class Row:
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
     where there is none. ``changed``, ``beyond`` and ``learned`` are the verdicts of the result; of
     a result of an earlier version, which has ``developed`` alone, that is read as ``changed``.
-    ``own_value`` is whether it follows a value of its own and no distance to a reference step, and
+    ``variable`` names what it follows in the result. ``own_value`` is whether it follows a value of its own and no distance to a reference step, and
     ``within_null`` whether its last value lies within a null of the quantity.
     """
 
     label: str
     quantity: str
+    variable: str
     layer: str
     short_layer: str
     section: str
@@ -126,6 +127,7 @@ def read_rows(
         Row(
             label=labels[i],
             quantity=_quantity(labels[i], layers[i], title),
+            variable=plain_text(names[i]),
             layer=layers[i],
             short_layer=short.get(layers[i], ""),
             section=section,

@@ -108,8 +108,7 @@ function sparkPart(i) {
 }
 
 function sparkX(place) {
-  const [low, high] = axisSpan();
-  return ((place - low) / (high - low)) * SPARK.width;
+  return shareOfAxis(place) * SPARK.width;
 }
 
 function sparkWords(i) {

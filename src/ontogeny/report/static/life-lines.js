@@ -125,8 +125,7 @@ function tellLine(event, i, view) {
   const { atlas } = DATA;
   const concept = atlas.concepts[i];
   const x = event.clientX - find("#life svg").getBoundingClientRect().left;
-  const [low, high] = axisSpan();
-  const place = low + ((x - view.from) / (view.to - view.from)) * (high - low);
+  const place = placeOnAxis((x - view.from) / (view.to - view.from));
   const t = nearest(atlas.steps.map(placeOfStep), place);
   const head = `${conceptName(concept)} · ${atlas.layers[concept.layer].short}`;
   const rest = [capital(spokenBirth(concept)), ...strengthDoubt(i, t)];

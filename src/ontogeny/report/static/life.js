@@ -24,30 +24,25 @@ function startLife() {
     const link = event.target.closest("a");
     for (const each of findAll("a", holder)) each.setAttribute("tabindex", each === link ? 0 : -1);
   });
-  let width = 0;
-  new ResizeObserver(() => {
-    const now = document.documentElement.clientWidth;
-    if (now !== width) requestAnimationFrame(draw);
-    width = now;
-  }).observe(document.getElementById("slider"));
-  addEventListener("resize", () => requestAnimationFrame(draw));
+  // Wherever the slider's axis goes, the picture follows.
+  let drawn = "";
+  const follow = () => {
+    const now = axisEnds(holder).join();
+    if (now !== drawn) draw();
+    drawn = now;
+  };
+  new ResizeObserver(() => requestAnimationFrame(follow)).observe(document.getElementById("slider"));
+  addEventListener("resize", () => requestAnimationFrame(follow));
   draw();
 }
 
 // Ends of the slider's step axis in the window; where there is no slider, of the picture itself.
 function axisEnds(holder) {
-  const slider = document.getElementById("slider");
-  const box = slider.getBoundingClientRect();
+  const box = document.getElementById("slider").getBoundingClientRect();
   const own = holder.getBoundingClientRect();
-  if (!box.width || paper.printing) return [own.left + 24, own.right - 150];
-  const [low, high] = axisSpan();
-  const ends = [low, high].map((place) => box.left + sliderX(place, slider.clientWidth));
-  return [Math.max(ends[0], own.left), Math.min(ends[1], own.right)];
-}
-
-// The first and the last place that the slider's axis shows.
-function axisSpan() {
-  return DATA.scales[state.scale].span ?? [0, 1];
+  if (!box.width || paper.printing) return [own.left + 8, own.right - 150];
+  const left = box.left + track.start;
+  return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
 }
 
 // The words take what is left of the picture; where that is too little, they stand over it.
@@ -64,9 +59,8 @@ function layFirst(figure) {
 function lifePicture(holder) {
   const width = holder.clientWidth;
   const left = holder.getBoundingClientRect().left;
-  const [low, high] = axisSpan();
   const [from, to] = axisEnds(holder).map((x) => x - left);
-  const xOf = (place) => from + ((place - low) / (high - low)) * (to - from);
+  const xOf = (place) => from + shareOfAxis(place) * (to - from);
   const view = { width, from, to, xOf, roomy: width - to >= 120 };
   const svg = makeSvg("svg", { role: "group", "aria-label": "Loss and life lines of concepts" });
   svg.append(hatchPattern());
@@ -99,9 +93,8 @@ function hatchPattern() {
 function moveLife() {
   const svg = find("#life svg");
   if (!svg) return;
-  const [low, high] = axisSpan();
   const [from, to] = [Number(svg.dataset.from), Number(svg.dataset.to)];
-  const x = from + ((currentPlace() - low) / (high - low)) * (to - from);
+  const x = from + shareOfAxis(currentPlace()) * (to - from);
   const here = find(".here", svg);
   here.setAttribute("x1", x);
   here.setAttribute("x2", x);
@@ -205,8 +198,7 @@ function bandPath(xs, [lower, upper], yOf) {
 
 function tellLoss(event, view) {
   const x = event.clientX - find("#life svg").getBoundingClientRect().left;
-  const [low, high] = axisSpan();
-  const place = low + ((x - view.from) / (view.to - view.from)) * (high - low);
+  const place = placeOnAxis((x - view.from) / (view.to - view.from));
   const { track, first } = DATA;
   const at = track.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
   const i = nearest(at, place);

@@ -43,8 +43,14 @@ function startNotes() {
 
 function startBarHeight() {
   const bar = document.getElementById("bar");
-  const set = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+  const low = matchMedia("screen and (max-height: 480px)");
+  const set = () => {
+    const hidden = low.matches ? document.getElementById("layers").offsetHeight : 0;
+    document.documentElement.style.setProperty("--bar-hidden", `${hidden}px`);
+    document.documentElement.style.setProperty("--bar", `${bar.offsetHeight - hidden}px`);
+  };
   new ResizeObserver(set).observe(bar);
+  low.addEventListener("change", set);
   set();
 }
 
@@ -63,11 +69,11 @@ function startPrint() {
 
 startBarHeight();
 startNotes();
-startFigures();
 startSlider();
-startLayers();
 startChart();
 startLife();
+startLayers();
+startFigures();
 startAtlas();
 startCloze();
 startDownloads();

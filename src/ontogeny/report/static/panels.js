@@ -114,7 +114,7 @@ function dimensionAxis(axis, palette, length, labelled) {
     const labels = tickLabels(scale.ticks, length);
     return {
       ...shared,
-      range: [-0.03, 1.03],
+      range: scale.span,
       tickvals: scale.ticks.map((t) => t[0]),
       ticktext: scale.ticks.map((t) => labels.get(t[0]) ?? ""),
     };
