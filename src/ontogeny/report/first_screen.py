@@ -197,7 +197,7 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         )
     text = (
         f"Among them {_listed(concepts)}. Each puts more of its activation on three tokens than "
-        f"95 % of the untrained model’s. {_births(concepts)}"
+        f"95 % of the untrained model’s concepts do. {_births(concepts)}"
     ).strip()
     if concepts.named_controls and max(concepts.named_controls) >= concepts.named:
         return Sentence("No more concepts got a name than in control runs.", text)

@@ -101,7 +101,7 @@ function sparkPart(i) {
     here.setAttribute("x2", x);
     const t = lastNotAbove(atlas.steps, DATA.steps[state.step]);
     const doubt = strengthDoubt(i, t).length ? ", not readable" : "";
-    value.textContent = `strength at step ${formatStep(atlas.steps[t])}: ${strengthWords(i, t)}${doubt}`;
+    value.textContent = `Strength at step ${formatStep(atlas.steps[t])}: ${strengthWords(i, t)}${doubt}`;
   };
   draw();
   return { elements: [svg, make("p", { className: "spark-value" }, value)], update };
@@ -186,17 +186,9 @@ function percentWords(share) {
 }
 
 function sharpWords(concept) {
-  const { limit, controls } = DATA.atlas.layers[concept.layer];
-  const against = [];
-  if (limit !== null) against.push(`95 % of the untrained model’s: at most ${percentWords(limit)}`);
-  if (controls.length) against.push(`${controlWords(controls)} named in control runs`);
-  return `${percentWords(concept.sharp)} of its activation on three tokens${against.length ? ` (${against.join("; ")})` : ""}`;
-}
-
-function controlWords(controls) {
-  const counts = controls.map(([, count]) => count);
-  const [low, high] = [Math.min(...counts), Math.max(...counts)];
-  return low === high ? String(low) : `${low} to ${high}`;
+  const { limit } = DATA.atlas.layers[concept.layer];
+  const against = limit === null ? "" : ` (95 % of the untrained model’s: at most ${percentWords(limit)})`;
+  return `${percentWords(concept.sharp)} of its activation on three tokens${against}`;
 }
 
 function explainedWords(concept) {

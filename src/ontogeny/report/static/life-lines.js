@@ -21,7 +21,7 @@ function drawLines(svg, view, top) {
 
 function longest(svg, texts) {
   const probe = makeSvg("text", { class: "name" });
-  document.body.append(svg);
+  find("#life .life-picture").append(svg);
   svg.append(probe);
   const widths = texts.map((text) => {
     probe.textContent = text;
@@ -45,7 +45,7 @@ function conceptName(concept) {
 
 // The step of its birth with its interval; else what kind of life it has.
 function bornWords(concept) {
-  if (concept.born === null) return concept.kind === "born" ? "birth not confirmed" : concept.kind;
+  if (concept.born === null) return concept.kind === "born" ? "not confirmed" : concept.kind;
   return formatStep(concept.born) + intervalWords(concept, " (", ")");
 }
 
@@ -70,7 +70,7 @@ function lineRow(row, view, y, form) {
     "aria-label": `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`,
   });
   const lifted = form.beside && form.behind;
-  const [top, height] = lifted ? [y + 4, 16] : [y + 14, form.pitch - 15];
+  const [top, height] = lifted ? [y + 4, 16] : [y + 15, 10];
   const middle = lifted ? y + 16 : y + 11;
   link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
   const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: view.from };

@@ -1,6 +1,6 @@
 // The picture of the first screen: the loss over the life lines of concepts, on the slider's axis.
 
-const LIFE = { loss: 132, gap: 26, levels: 12, full: 250, missing: 255 };
+const LIFE = { loss: 132, gap: 28, levels: 12, full: 250, missing: 255 };
 
 function startLife() {
   const figure = document.getElementById("life");
