@@ -310,4 +310,3 @@ def _contexts(
 
 def _of_one(values: np.ndarray, keys: np.ndarray, over_steps: bool) -> np.ndarray:
     return values[keys] if over_steps else values[None]
-

@@ -37,7 +37,9 @@ class Pieces:
             if name not in data.variables or data[name].ndim != 1 or data[name].dtype.kind == "i":
                 continue
             dim = data[name].dims[0]
-            ids = next((data[i] for i in ("piece_id", "token_piece", dim) if i in data.variables), None)
+            ids = next(
+                (data[i] for i in ("piece_id", "token_piece", dim) if i in data.variables), None
+            )
             if ids is not None and ids.dtype.kind in "iu" and ids.dims == (dim,):
                 texts = data[name].values.tolist()
                 return cls({int(i): plain_text(t) for i, t in zip(ids.values, texts, strict=True)})
@@ -67,4 +69,3 @@ class Pieces:
     def numbers_only(self) -> bool:
         """Whether the result holds no tokenizer: every token is shown by its number."""
         return all(text == str(token) for token, text in self.known.items())
-

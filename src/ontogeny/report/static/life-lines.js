@@ -7,13 +7,15 @@ function drawLines(svg, view, top) {
   const rows = atlas.lines.map((i) => lineWords(i));
   // Names stand left of the cells where they all fit there, else over them; so do the numbers.
   const left = longest(svg, rows.map((row) => row.name)) + 14;
-  const right = longest(svg, rows.map((row) => row.number)) + 10;
+  const room = view.width - view.to - 10;
+  const fits = (key) => longest(svg, rows.map((row) => row[key])) <= room;
   const beside = view.from >= left;
-  const behind = view.width - view.to >= right;
+  const said = fits("number") || !fits("brief") ? "number" : "brief";
+  const behind = fits(said);
   const pitch = beside && behind ? 24 : LIFE.gap;
   let y = top + 22;
   rows.forEach((row, place) => {
-    svg.append(lineRow(row, view, y, { beside, behind, pitch, first: place === 0 }));
+    svg.append(lineRow(row, view, y, { said, beside, behind, pitch, first: place === 0 }));
     y += pitch;
   });
   return y + 2;
@@ -36,7 +38,13 @@ function lineWords(i) {
   const { concepts, layers } = DATA.atlas;
   const concept = concepts[i];
   const where = layers[concept.layer].depth;
-  return { i, name: `${shortened(conceptName(concept), 22)} · ${where}`, number: bornWords(concept) };
+  return { i, name: `${shortened(conceptName(concept), 22)} · ${where}`, number: bornWords(concept), brief: briefBirth(concept) };
+}
+
+// What fits a phone; the interval stays on hover and in the cards.
+function briefBirth({ kind, born }) {
+  if (born !== null) return formatStep(born);
+  return { "from the start": "start", grows: "grows" }[kind] ?? "–";
 }
 
 function conceptName(concept) {
@@ -76,7 +84,7 @@ function lineRow(row, view, y, form) {
   const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: view.from };
   link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, row.name));
   const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.to };
-  link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row.number));
+  link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
   link.append(...lineCells(row.i, view, top, height), ...birthMark(concept, view, top + height / 2));
   link.addEventListener("pointermove", (event) => tellLine(event, row.i, view));
   link.addEventListener("pointerleave", hideTooltip);
