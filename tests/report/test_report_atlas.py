@@ -169,7 +169,7 @@ def test_the_table_of_gaps_holds_the_first_answers():
         for column, step in zip(gap.answers, cloze.steps, strict=True):
             one = data.sel(step=int(step.replace(",", ""))).isel(gap=g, rank=0)
             token = words[int(one.answer_id)]
-            assert column.token == (token if token.strip() else token)
+            assert column.token == token
             assert column.right == (int(one.answer_id) == int(data.right_id[g]))
             assert column.share == float(one.answer_probability)
     assert cloze.same[0] == 6 and cloze.steps[0] == "0" and cloze.steps[-1] == "512"

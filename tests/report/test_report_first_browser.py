@@ -68,8 +68,9 @@ def test_contexts_follow_the_slider_and_move_nothing(page):
     look = """() => {
       const card = document.querySelector(".card[data-concept]");
       const box = card.getBoundingClientRect();
-      return { words: card.querySelector(".contexts").textContent, parts: card.querySelectorAll("*").length,
-               said: [...card.querySelectorAll(".spark-value")].map((p) => p.textContent), height: box.height };
+      const said = [...card.querySelectorAll(".spark-value")].map((p) => p.textContent);
+      return { words: card.querySelector(".contexts").textContent, said, height: box.height,
+               parts: card.querySelectorAll("*").length };
     }"""
     last = page.evaluate(look)
     page.keyboard.press("Home")
@@ -158,9 +159,9 @@ def test_nothing_reaches_out_of_the_page(visit, width, kind):
     assert page.evaluate(over) <= 0
     outside = page.evaluate(
         """() => [...document.querySelectorAll("#life text")]
-          .filter((t) => { const b = t.getBoundingClientRect();
-            return b.width && (b.left < -1 || b.right > document.documentElement.clientWidth + 1); })
-          .map((t) => t.textContent)"""
+          .map((t) => [t.getBoundingClientRect(), t.textContent])
+          .filter(([b]) => b.width && (b.left < -1 || b.right > innerWidth + 1))
+          .map(([, words]) => words)"""
     )
     assert outside == []
 
@@ -168,7 +169,7 @@ def test_nothing_reaches_out_of_the_page(visit, width, kind):
 def test_pictures_have_names_and_targets_are_large_enough(visit):
     page = visit("learned", made.learned)
     nameless = page.evaluate(
-        """() => [...document.querySelectorAll("#first svg, #atlas svg, #first [role=img], #atlas [role=img]")]
+        """() => [...document.querySelectorAll(":is(#first, #atlas) :is(svg, [role=img])")]
           .filter((e) => !e.getAttribute("aria-label")).map((e) => e.outerHTML.slice(0, 80))"""
     )
     assert nameless == []

@@ -32,9 +32,9 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
-    "words", "download", "slider", "layers", "chart", "life", "life-lines", "cards", "atlas",
-    "cloze", "links", "tables", "page",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter",
+    "figure", "words", "download", "slider", "layers", "chart", "life", "life-lines", "cards",
+    "atlas", "cloze", "links", "tables", "page",
 )  # fmt: skip
 
 
