@@ -26,6 +26,7 @@ _MODULES = (
     "capture",
     "comparison",
     "concepts",
+    "describe",
     "distances",
     "dynamics",
     "errors",

@@ -350,6 +350,44 @@ class InputSet(Need):
 
 
 @dataclass(frozen=True)
+class Readouts(Need):
+    """Maps from directions of layers to logits: ``{module path: ontogeny.capture.Readout}``.
+
+    Layers without one are left out: those that do not write into the residual stream, and all
+    layers of models without a vocabulary map. `ontogeny.capture.why_no_readout` tells the reason.
+    A few texts are run, for the scales of the norms.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths, or short names.
+    on
+        Name of the input set that the scales of norms are measured on; ``None`` means the study's
+        first.
+    """
+
+    layers: str | tuple[str, ...]
+    on: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.layers, list):
+            object.__setattr__(self, "layers", tuple(self.layers))
+
+    def read(self, source: Source) -> Any:
+        """Return the maps of the layers that have one."""
+        patterns = (self.layers,) if isinstance(self.layers, str) else self.layers
+        return source.readouts(patterns)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+    def size(self, source: Source) -> int:
+        """Return the bytes of the vocabulary map in float32."""
+        return 4 * source.unembedding_size()
+
+
+@dataclass(frozen=True)
 class Reference(Need):
     """What `need` gives at the study's reference step, memory-mapped."""
 

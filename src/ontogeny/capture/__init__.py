@@ -19,6 +19,7 @@ from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
+from .readout import Readout, readout, readouts, why_no_readout, written
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -33,6 +34,7 @@ __all__ = [
     "ModelSource",
     "PassKey",
     "ReadingSettings",
+    "Readout",
     "Target",
     "WeightBlock",
     "WordEmbeddings",
@@ -54,10 +56,14 @@ __all__ = [
     "modules_read",
     "parameter_blocks",
     "read",
+    "readout",
+    "readouts",
     "sources",
     "tcav",
     "tcav_against_random",
     "untouched",
     "weight_block",
+    "why_no_readout",
     "word_embeddings",
+    "written",
 ]

@@ -20,6 +20,7 @@ import xarray as xr
 from .. import capture
 from ..errors import ArgumentError, CheckpointError, StoreError, suggestion
 from ..inputs import Inputs
+from ..inputs.pieces import pieces_of, pieces_of_texts
 from ..needs import Need, Reference, Series
 from ..observables import Observable
 from ..store import read_cell
@@ -225,8 +226,6 @@ class RunView:
 
     def pieces(self, need: Need) -> list[str]:
         """Return how each token id is shown, by the tokenizer or else the texts of the need."""
-        from ..inputs.pieces import pieces_of, pieces_of_texts
-
         tokenizer = self.tokenizer()
         if tokenizer is not None:
             return pieces_of(tokenizer)

@@ -135,8 +135,8 @@ class CurvesPicture extends Picture {
     const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
     const meta = { part: band.control ? "control" : "band", label: band.label };
     const trace = this.area(band.lower, band.upper, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
-    const edge = { width: band.control ? 1.2 : 2, color: grey, dash: band.control ? "dot" : "solid" };
-    return flat || band.control ? { ...trace, line: edge } : trace;
+    const edge = { width: flat ? 2 : 1, color: grey, dash: band.control ? "dot" : "solid" };
+    return { ...trace, line: edge };
   }
 
   lineTraces(line, panel) {

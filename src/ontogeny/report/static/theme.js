@@ -31,7 +31,7 @@ function seriesStyles(axis, palette, dashed = true) {
   }
   if (dashed && count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
   return range(count).map((i) => ({
-    colour: rampAt(palette.values, 0.25 + (0.75 * i) / Math.max(count - 1, 1)),
+    colour: rampAt(palette.marks, i / Math.max(count - 1, 1)),
     dash: "solid",
   }));
 }
