@@ -16,12 +16,12 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
     loss = first.loss
     if loss is None or content.track is None:
         return {"lines": [], "control": None}
-    lines = []
+    lines: list[dict[str, Any]] = []
     if math.isfinite(loss.uniform):
         lines.append({"words": "blind guess", "level": loss.uniform})
     lines += [{"words": line.words, "level": line.level} for line in loss.lines.values()]
     for line in lines:
-        line["text"] = f"{line['words']} {number(float(line['level']), 0.1)}"
+        line["text"] = f"{line['words']} {number(line["level"], 0.1)}"
     control = control_curve(content)
     return {
         "lines": lines,
