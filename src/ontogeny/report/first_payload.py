@@ -21,7 +21,7 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
         lines.append({"words": "blind guess", "level": loss.uniform})
     lines += [{"words": line.words, "level": line.level} for line in loss.lines.values()]
     for line in lines:
-        line["text"] = f"{line['words']} {number(line["level"], 0.1)}"
+        line["text"] = f"{line['words']} {number(line['level'], 0.1)}"
     control = control_curve(content)
     return {
         "lines": lines,
