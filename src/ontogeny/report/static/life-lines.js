@@ -112,7 +112,7 @@ function lineCells(i, view, top, height) {
     paths.set(key, `${paths.get(key) ?? ""}M${from.toFixed(1)} ${top}H${b.toFixed(1)}v${height}H${from.toFixed(1)}z`);
   });
   return [...paths].map(([key, d]) => {
-    if (key === "hatched") return makeSvg("path", { class: "hatched", d });
+    if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
     return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
   });
 }
