@@ -111,14 +111,13 @@ def joint_concepts(
     if contexts:
         found |= _contexts(rng, (T, L, r), len(words), contexts == "shared")
     shown = words if tokenizer else [str(100 + i) for i in range(len(words))]
-    found["piece"] = ("piece", np.array(shown, dtype=object))
-    coords = {"step": steps, "layer": paths, "piece_id": ("piece", 100 + np.arange(len(words)))}
+    found["piece_text"] = ("piece", np.array(shown, dtype=object))
+    coords = {"step": steps, "layer": paths, "piece": 100 + np.arange(len(words))}
     if names and control:
         coords["run"] = [f"turned {i}" for i in range(len(control))]
     if names:
         coords["position"] = ["token", "token before", "token after", "place"]
-    data = xr.Dataset({k: v for k, v in found.items() if k != "piece"}, coords=coords)
-    data = data.assign_coords(piece_text=("piece", np.array(shown, dtype=object)))
+    data = xr.Dataset(found, coords=coords)
     return attach(data, Section("Concepts and their lives", "One dictionary for all steps."), [])
 
 
@@ -152,6 +151,7 @@ def _described(rng, paths, kind, count, words, control, steps):
     if control:
         counts = np.tile(np.array(control), (L, 1))
         found["named_control"] = (("layer", "run"), counts)
+        found["n_concepts_control"] = (("layer", "run"), np.full_like(counts, 11))
     return found
 
 
@@ -187,12 +187,9 @@ def predictions(steps=STEPS, gaps=6, seed=0):
             "right_leads_from": ("gap", np.full(gaps, float(steps[T // 2]))),
             "gap_before": ("gap", [f"Return the number {i} of" for i in range(gaps)]),
             "gap_after": ("gap", ["in the list."] * gaps),
-        },
-        coords={
-            "step": steps,
-            "piece_id": ("piece", 100 + np.arange(len(WORDS))),
             "piece_text": ("piece", np.array(WORDS, dtype=object)),
         },
+        coords={"step": steps, "piece": 100 + np.arange(len(WORDS))},
     )
 
 

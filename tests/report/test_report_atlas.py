@@ -69,14 +69,14 @@ def test_a_step_without_a_value_is_missing_and_not_zero():
 
 def test_contexts_are_those_of_the_keyframes(tree, payload):
     data = tree["joint-concepts"].to_dataset()
-    words = dict(zip(data.piece_id.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
     keys, tokens = unpacked(payload["keys"]), unpacked(payload["contexts"]["tokens"])
     ids = data.context_id.transpose("layer", "concept", "step", ...).values
     for i, place in enumerate(places(payload)):
         assert list(keys[i]) == sorted(keys[i]) and keys[i][0] == 0
         for k, step in enumerate(keys[i]):
             wanted = [
-                "" if token < 0 else words[token].replace("\n", "⏎")
+                "" if token < 0 else words[token].replace("\n", "↵")
                 for token in ids[place][step][0]
             ]
             shown = [payload["pieces"][t - 1] if t else "" for t in tokens[i, k, 0]]
@@ -164,7 +164,7 @@ def test_the_table_of_gaps_holds_the_first_answers():
     tree = made.learned()
     data = tree["predictions"].to_dataset()
     cloze = read_cloze(read_content(tree))
-    words = dict(zip(data.piece_id.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
     for g, gap in enumerate(cloze.gaps):
         for column, step in zip(gap.answers, cloze.steps, strict=True):
             one = data.sel(step=int(step.replace(",", ""))).isel(gap=g, rank=0)

@@ -16,7 +16,7 @@ from ontogeny.report.first_screen import first_screen
 from ontogeny.report.page import render_page
 
 CLAIMS = re.compile(
-    r"First how often|predicts better|Control runs do not|[1-9]\d* of \d+ concepts got a name"
+    r"First how often|predicts better|Control runs do not|[1-9]\d* of \d+ concepts got a name\. Among"
 )
 """What may be said of a run only that learned something."""
 
@@ -47,10 +47,10 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert ability.direction == "falls"
     assert appeared.lead == "18 of 22 concepts got a name."
     assert control.lead == "Control runs do not do this."
-    assert "8.30 to 8.40–8.70, and 2 to 4 concepts got a name" in control.text
+    assert "8.30 to 8.40–8.70, and 2–4 of 22 concepts got a name" in control.text
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",
-        "named concepts; control 2 to 4": "18/22",
+        "named concepts; control 2–4": "18/22",
         "step: better than word frequencies": "16–32",
         "findings of the audit": "0",
     }
@@ -195,6 +195,15 @@ def test_bigrams_are_a_landmark_only_where_they_are_passed(below, words):
 def test_concepts_that_were_not_named_are_counted_and_not_named():
     screen = first(made.learned(names=False))
     assert screen.sentences[1].lead == "22 concepts can be read; none was named."
+    assert numbers(screen)["concepts, not named"] == "22"
+
+
+def test_names_that_could_not_be_given_are_not_called_unsharp():
+    why = "there is no untrained model to compare with"
+    data = made.joint_concepts(named=0).assign(unnamed_because=("layer", [why, why]))
+    screen = first(made.tree({"loss": made.loss_story(), "joint-concepts": data}))
+    assert f"No name could be given: {why}." in screen.sentences[1].text
+    assert "sharper" not in said(screen)
     assert numbers(screen)["concepts, not named"] == "22"
 
 

@@ -205,7 +205,7 @@ def test_the_column_of_gaps_follows_the_slider(page):
     page.keyboard.press("End")
     tokens = page.locator("#cloze tbody .current bdi").all_text_contents()
     data = made.predictions()
-    words = dict(zip(data.piece_id.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
     ids = data.answer_id.isel(step=-1, rank=0).values.tolist()
     assert tokens == [words[i] for i in ids]
     assert page.text_content("#cloze .cloze-step") == "512"

@@ -72,6 +72,8 @@ def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
 def _about(concepts: Concepts) -> str:
     """Say what was fitted, and how names were given."""
     known = f"{plural(len(concepts.every), 'concept')} can be read from single checkpoints"
+    if concepts.unnamed:
+        return f"{known}. No name could be given: {concepts.unnamed.rstrip('.')}."
     if concepts.named is None:
         return f"{known}. They were not named, so each stands by its number, the strongest first."
     rule = (
@@ -114,7 +116,7 @@ def _payload(
     contexts = _contexts(data, shown, keys, pieces)
     return {
         "path": concepts.node.path,
-        "naming": "absent" if concepts.named is None else "named" if concepts.named else "none",
+        "naming": _naming(concepts),
         "steps": steps.tolist(),
         "edges": {
             kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
@@ -129,6 +131,13 @@ def _payload(
         "contexts": contexts,
         "pieces": pieces.texts,
     }
+
+
+def _naming(concepts: Concepts) -> str:
+    """Return whether names could be given (else "absent"), and whether any was."""
+    if concepts.named is None or concepts.unnamed:
+        return "absent"
+    return "named" if concepts.named else "none"
 
 
 def _bytes(values: np.ndarray) -> dict[str, Any]:

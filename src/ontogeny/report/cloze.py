@@ -16,6 +16,9 @@ from .pieces import Pieces
 COLUMNS = 5
 """Steps that the table shows beside the current one."""
 
+SIDE = 60
+"""Characters that are shown on each side of a gap."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -110,7 +113,13 @@ def percent(share: float) -> str:
 
 
 def _text(data: xr.Dataset, name: str, gap: int) -> str:
-    return plain_text(data[name].values[gap]) if name in data else ""
+    """Return one side of a gap, cut to the words beside it."""
+    text = " ".join(plain_text(data[name].values[gap]).split()) if name in data else ""
+    if len(text) <= SIDE:
+        return text
+    if name == "gap_before":
+        return "…" + text[-SIDE:].partition(" ")[2]
+    return text[:SIDE].rpartition(" ")[0] + "…"
 
 
 def _leads(data: xr.Dataset, gap: int) -> str:

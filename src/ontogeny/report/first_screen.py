@@ -184,8 +184,11 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
             "No concept was found.",
             f"None of {concepts.latents:,} latents can be read from two checkpoints.",
         )
-    if concepts.named is None:
-        text = f"Of {concepts.latents:,} latents, {len(concepts.every):,} can be read from single "
+    if concepts.named is None or concepts.unnamed:
+        why = (
+            f"No name could be given: {concepts.unnamed.rstrip('.')}. " if concepts.unnamed else ""
+        )
+        text = f"{why}Of {concepts.latents:,} latents, {len(concepts.every):,} can be read from single "
         return Sentence(
             f"{sentence_start(total)} can be read; none was named.",
             f"{text}checkpoints. {_births(concepts)}".strip(),
@@ -199,7 +202,7 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
         f"Among them {_listed(concepts)}. Each puts more of its activation on three tokens than "
         f"95 % of the untrained model’s concepts do. {_births(concepts)}"
     ).strip()
-    if concepts.named_controls and max(concepts.named_controls) >= concepts.named:
+    if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
         return Sentence("No more concepts got a name than in control runs.", text)
     return Sentence(f"{_named_words(concepts)}.", text)
 
@@ -296,16 +299,19 @@ def _control_loss(loss: LossStory | None) -> str:
 def _control_names(concepts: Concepts | None) -> str:
     if concepts is None or not concepts.named_controls:
         return ""
-    return f"{_range(concepts.named_controls)} concepts got a name"
+    totals = {total for _, total in concepts.named_controls}
+    counts = _range([count for count, _ in concepts.named_controls])
+    of = f" of {totals.pop():,}" if len(totals) == 1 and None not in totals else ""
+    return f"{counts}{of} concepts got a name"
 
 
 def _range(counts: Sequence[int]) -> str:
     low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def _control_note(concepts: Concepts | None) -> str:
-    if concepts is None or concepts.named is None or concepts.named_controls:
+    if concepts is None or not concepts.named or concepts.named_controls:
         return ""
     return "How many concepts would get a name in them was not measured."
 
@@ -324,11 +330,11 @@ def _loss_number(loss: LossStory | None) -> Figure:
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
         return Figure("–", "no concepts in this result")
-    if concepts.named is None:
+    if concepts.named is None or concepts.unnamed:
         return Figure(f"{len(concepts.every):,}", "concepts, not named")
     words = "named concepts"
     if concepts.named_controls:
-        words += f"; control {_range(concepts.named_controls)}"
+        words += f"; control {_range([count for count, _ in concepts.named_controls])}"
     return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
 
 

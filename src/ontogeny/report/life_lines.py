@@ -67,14 +67,16 @@ class Concept:
 class Concepts:
     """All concepts of a node, the sharpest first, and what names were measured against.
 
-    ``named`` is None where the result holds no names.
+    ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
+    could get one, and ``named_controls`` holds for each control run how many got one, of how many.
     """
 
     node: Node
     every: tuple[Concept, ...]
     latents: int
     named: int | None
-    named_controls: tuple[int, ...]
+    unnamed: str
+    named_controls: tuple[tuple[int, int | None], ...]
     readable: float
 
     @property
@@ -151,6 +153,7 @@ def read_concepts(content: Content) -> Concepts | None:
         every=tuple(found),
         latents=int(kinds.size),
         named=sum(bool(each.name) for each in found) if "name" in data else None,
+        unnamed=_unnamed(data),
         named_controls=_named_controls(data),
         readable=readable,
     )
@@ -166,12 +169,31 @@ def _or(value: float, other: float) -> float:
     return value if math.isfinite(value) else other
 
 
-def _named_controls(data: xr.Dataset) -> tuple[int, ...]:
-    """Return how many concepts of each control run got a name, over all layers."""
-    if "named_control" not in data or "run" not in data["named_control"].dims:
-        return ()
-    totals = data["named_control"].astype(float).sum("layer", skipna=False).values
-    return tuple(int(total) for total in totals if math.isfinite(total))
+def _unnamed(data: xr.Dataset) -> str:
+    """Return why no layer's concepts could get a name; empty where those of some layer could."""
+    if "unnamed_because" not in data:
+        return ""
+    told = [plain_text(text) for text in data["unnamed_because"].values.ravel()]
+    return told[0] if told and all(told) else ""
+
+
+def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
+    """Return how many concepts of each control run got a name, over all layers, of how many."""
+    named, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
+    totals = of_ if len(of_) == len(named) else [math.nan] * len(named)
+    return tuple(
+        (int(count), int(total) if math.isfinite(total) else None)
+        for count, total in zip(named, totals, strict=True)
+        if math.isfinite(count)
+    )
+
+
+def _over_layers(data: xr.Dataset, name: str) -> list[float]:
+    """Return the sum over layers for each run, NaN where a layer is missing."""
+    if name not in data or set(data[name].dims) != {"layer", "run"}:
+        return []
+    totals: list[float] = data[name].astype(float).sum("layer", skipna=False).values.tolist()
+    return totals
 
 
 def of(data: xr.Dataset, name: str, place: tuple[int, int]) -> Any:

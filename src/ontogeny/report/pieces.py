@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
+from ..figures import shown
 from .formats import plain_text
 
 BEYOND = -1
 """An id that means: beyond the text."""
-
-_SPACES = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
 @dataclass
@@ -32,23 +31,17 @@ class Pieces:
 
     @classmethod
     def of(cls, data: xr.Dataset) -> Pieces:
-        """Return the pieces of a node: texts along a dimension whose labels are the ids."""
-        for name in ("piece", "piece_text", "shown"):
-            if name not in data.variables or data[name].ndim != 1 or data[name].dtype.kind == "i":
-                continue
-            dim = data[name].dims[0]
-            ids = next(
-                (data[i] for i in ("piece_id", "token_piece", dim) if i in data.variables), None
-            )
-            if ids is not None and ids.dtype.kind in "iu" and ids.dims == (dim,):
-                texts = data[name].values.tolist()
-                return cls({int(i): plain_text(t) for i, t in zip(ids.values, texts, strict=True)})
-        return cls({})
+        """Return the pieces of a node: ``piece_text(piece)``, whose labels are the tokens' ids."""
+        if "piece_text" not in data or data["piece_text"].dims != ("piece",):
+            return cls({})
+        texts = data["piece_text"].values.tolist()
+        ids = data["piece_text"]["piece"].values.tolist()
+        return cls({int(i): str(text) for i, text in zip(ids, texts, strict=True)})
 
     def text(self, token: int) -> str:
         """Return how a token is shown; by its number where no text is known, never empty."""
-        text = self.known.get(token, str(token))
-        return text if text.strip() else "".join(_SPACES.get(c, c) for c in text) or "∅"
+        text = plain_text(shown(self.known.get(token, str(token))))
+        return text if text.strip() else "␣" * len(text) or "∅"
 
     def place(self, token: int) -> int:
         """Return the place of a token among the texts that are kept; -1 beyond the text."""

@@ -140,7 +140,7 @@ function contextPart(i) {
       line.forEach((element, p) => {
         const index = { d0: i, d1: key, d2: e, d3: p };
         const piece = at(tokens, index) - 1;
-        element.textContent = piece < 0 ? "" : contextPiece(atlas.pieces[piece]);
+        element.textContent = piece < 0 ? "" : atlas.pieces[piece];
         element.style.setProperty("--a", ((0.62 * at(codes, index)) / LIFE.full).toFixed(3));
       });
       items[e].hidden = !line[middle].textContent;
@@ -148,11 +148,6 @@ function contextPart(i) {
   };
   update();
   return { elements: [label, make("ul", { className: "contexts" }, ...items)], update };
-}
-
-// A new line within a context would break it.
-function contextPiece(text) {
-  return text.replace(/\s*\n\s*/g, "⏎").replace(/[\t\r\v\f\u2028\u2029]/g, " ");
 }
 
 function nearestKey(i) {
