@@ -229,7 +229,9 @@ class VocabularyConcepts(Observable):
         )
         sure = sure.rename(block="layer", group="block")
         lived = lives_of_layers(sure, self.readable, self.random_state)
-        lived = lived.rename({"layer": "block", **({"block": "group"} if "block" in lived.dims else {})})
+        lived = lived.rename(
+            {"layer": "block", **({"block": "group"} if "block" in lived.dims else {})}
+        )
         lived = lived.assign(readability=data.readability, found_again=data.found_again)
         return _with_pieces_shown(lived)
 
