@@ -22,7 +22,14 @@ from .predictions import Loss, Predictions, TokenLosses
 from .readout import ReadoutAccuracy, SaeProbe
 from .registry import make, names
 from .semantics import WordSemantics, semantics_page
-from .weights import Commutators, Orientation, Projection, WeightRank, orientation_across_runs
+from .weights import (
+    Commutators,
+    Orientation,
+    Projection,
+    VocabularyConcepts,
+    WeightRank,
+    orientation_across_runs,
+)
 
 __all__ = [
     "Observable",
@@ -61,6 +68,7 @@ __all__ = [
     "Projection",
     "orientation_across_runs",
     "TCAV",
+    "VocabularyConcepts",
     "WeightRank",
     "WordSemantics",
     "semantics_page",
