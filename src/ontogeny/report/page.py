@@ -28,8 +28,8 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
-    "words", "download", "slider", "layers", "chart", "links", "tables", "page",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter",
+    "figure", "words", "download", "slider", "layers", "chart", "links", "tables", "page",
 )  # fmt: skip
 
 
