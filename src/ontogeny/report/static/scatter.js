@@ -93,7 +93,7 @@ class ScatterPicture extends Picture {
       left: this.space ? 12 : 58,
       right: kind === "none" ? 16 : 12 + bar,
       top: this.many ? 22 : 4,
-      bottom: this.space ? 12 : 42,
+      bottom: this.space ? 12 : axisRoom(),
       between: 10,
       gap: 18,
       minimum: 200,
