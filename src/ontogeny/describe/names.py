@@ -57,7 +57,8 @@ def names(
         The texts, and which of their tokens the rows are: ``inputs.sample(...)``.
     untrained
         (q,) concentrations of the untrained model's concepts in the same layer, by
-        :func:`concentration` on the same sample.
+        :func:`concentration` on the same sample, with codes that were found in the same way:
+        sparse codes are more concentrated than dense ones whatever they are of.
     pieces
         How each token id is written, see `ontogeny.inputs.pieces_of`.
     random_state
@@ -81,6 +82,10 @@ def names(
 
     Notes
     -----
+    Measured on untrained models of six layers and texts on Python, each concept judged by the
+    limits of other seeds: a name is given in 4.1 % of 2,880 cases (720 ICA concepts), and in
+    4.2 % of 1,536 (512 sparse ones, of one layer).
+
     L. Rüschendorf, *Random variables with maximum sums*, Adv. Appl. Probab. 14, 1982; V. Vovk and
     R. Wang, *Combining p-values via averaging*, Biometrika 107, 2020.
 

@@ -18,7 +18,7 @@ from .concepts import (
 )
 from .curves import Fits, LearningDynamics, Regimes, Signals
 from .labelled import TCAV, ConceptDirections
-from .predictions import Loss
+from .predictions import Loss, Predictions, TokenLosses
 from .readout import ReadoutAccuracy, SaeProbe
 from .registry import make, names
 from .semantics import WordSemantics, semantics_page
@@ -56,6 +56,8 @@ __all__ = [
     "Fits",
     "LearningDynamics",
     "Loss",
+    "Predictions",
+    "TokenLosses",
     "Regimes",
     "Signals",
     "Similarity",

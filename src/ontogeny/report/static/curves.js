@@ -102,8 +102,8 @@ class CurvesPicture extends Picture {
       bottom: 42,
       between: 6,
       gap: 18,
-      minimum: 170,
-      panel: count > 3 ? 150 : count > 1 ? 180 : 250,
+      minimum: paper.printing ? 84 : 170,
+      panel: paper.printing ? (count > 1 ? 74 : 120) : count > 3 ? 150 : count > 1 ? 180 : 250,
     };
   }
 

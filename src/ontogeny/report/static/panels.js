@@ -39,7 +39,7 @@ function plotLayout(frame, palette) {
     margin: { l: 0, r: 0, t: 0, b: 0 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: FONT, size: 11.5, color: palette.base["ink-2"] },
+    font: { family: FONT, size: plotFont(), color: palette.base["ink-2"] },
     showlegend: false,
     hovermode: false,
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",

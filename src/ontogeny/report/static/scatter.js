@@ -97,7 +97,7 @@ class ScatterPicture extends Picture {
       between: 10,
       gap: 18,
       minimum: 200,
-      panel: this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
+      panel: paper.printing ? 170 : this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
     };
   }
 
