@@ -242,6 +242,16 @@ RULES_OF = {
         "fit_steps": lambda v: whole()(v) or (listed(v) and all(map(whole(0), listed(v)))),
         "readable": number(lambda v: 0 <= v <= 1),
     },
+    "vocabulary-concepts": {
+        "n_concepts": whole(4),
+        "method": among("ica", "svd", "batchtopk", "l1"),
+        "n_active": whole(1, 100),
+        "fit_steps": whole(),
+        "readable": number(lambda v: 0 <= v <= 1),
+        "start": among("auto", "subtracted", "kept"),
+        "max_tokens": optional(whole(4)),
+        "nulls": whole(0),
+    },
 }
 LABELLED = {
     "on": optional(one_or_several(text)),
