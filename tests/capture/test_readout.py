@@ -8,11 +8,11 @@ import torch
 
 from helpers.family_models import LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Inputs
-from ontogeny.capture import match_layers, modules_read, read
+from ontogeny.capture import match_layers, modules_read, read, sources
 from ontogeny.capture.readout import Readout, readout, readouts, why_no_readout, written
-from ontogeny.capture.readouts import Readouts
 from ontogeny.capture.sites import split_label
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
+from ontogeny.needs import Readouts
 
 FAMILIES = [name for name in NAMES if name != "t5"]  # its encoder has no vocabulary map
 NONLINEAR_HEADS = ("bert", "roberta", "modernbert")
@@ -140,11 +140,13 @@ def test_a_small_push_of_the_last_stream_changes_the_logits_by_it():
     np.testing.assert_allclose(found, (up - down).numpy() / 2e-4, atol=1e-5)
 
 
-def test_scales_are_means_over_tokens():
+@pytest.mark.parametrize("max_texts", [3, 8])
+def test_scales_are_means_over_tokens(max_texts):
     model = build("llama")
     inputs = inputs_of()
     unit = readout(model).written(np.eye(WIDTH))
-    found = readout(model, inputs=inputs).written(np.eye(WIDTH))
+    found = readout(model, inputs=inputs, max_texts=max_texts).written(np.eye(WIDTH))
+    inputs = inputs.subset(np.linspace(0, 7, max_texts).astype(int))
     with torch.no_grad():
         hooked = []
         handle = model.model.norm.register_forward_pre_hook(lambda _m, a: hooked.append(a[0][0]))
@@ -270,13 +272,11 @@ def test_bad_directions_and_numbers_are_refused():
 def test_the_need_gives_every_layer_its_readout_and_outlives_the_weights():
     model = build("bert")
     inputs = inputs_of()
-    need = Readouts(("mlp", "bert.encoder.layer.0.intermediate"), n_texts=3)
+    need = Readouts(("mlp", "bert.encoder.layer.0.intermediate"))
     found = read(model, [need], {"text": inputs})[need]
     assert list(found) == match_layers(model, "mlp")
-    assert list(found.reasons) == ["bert.encoder.layer.0.intermediate"]
     label = next(iter(found))
-    some = inputs.subset(np.array([0, 3, 7]))
-    expected = readout(model, label, inputs=some).written(np.eye(WIDTH))
+    expected = readout(model, label, inputs=inputs).written(np.eye(WIDTH))
     assert len({id(each.unembedding) for each in found.values()}) == 1  # shared by the layers
     with torch.no_grad():
         for parameter in model.parameters():
@@ -288,6 +288,7 @@ def test_the_need_depends_on_the_vocabulary_map_and_the_last_norm():
     model = build("gpt2")
     need = Readouts("mlp")
     depends = modules_read(model, [need], {"text": inputs_of()})[need]
+    assert need.size(sources(model, [need], {"text": inputs_of()})[need]) == 4 * VOCABULARY * WIDTH
     assert {"transformer.ln_f.weight", "lm_head.weight", "transformer.wte.weight"} <= depends
 
 

@@ -17,10 +17,10 @@ from .layers import match_layers
 from .listing import LayerInfo, list_layers
 from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
+from .predictor import Predictor
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
-from .readout import Readout, readout, why_no_readout, written
-from .readouts import LayerReadouts, Readouts
+from .readout import Readout, readout, readouts, why_no_readout, written
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -32,12 +32,11 @@ __all__ = [
     "GradientReading",
     "Invariance",
     "LayerInfo",
-    "LayerReadouts",
     "ModelSource",
     "PassKey",
+    "Predictor",
     "ReadingSettings",
     "Readout",
-    "Readouts",
     "Target",
     "WeightBlock",
     "WordEmbeddings",
@@ -60,6 +59,7 @@ __all__ = [
     "parameter_blocks",
     "read",
     "readout",
+    "readouts",
     "sources",
     "tcav",
     "tcav_against_random",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -21,15 +21,19 @@ from torch import Tensor, nn
 from ..arrays import to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from ..inputs import Inputs
-from .forward import device_of
+from .activation import ActivationCollector
+from .collect import feed
+from .forward import check_fits, device_of, quiet
 from .logits import head_path
 from .norms import NormPart, head_part, norm_part
 from .readout_path import VocabularyPath, path_to_vocabulary
-from .shortcuts import activations
 
-MAX_TOKENS = 256  # that the scales of norms are averaged over
+MAX_TEXTS = 8  # that the scales of norms are averaged over
+MAX_TOKENS = 512  # of these texts
 QUANTILE = 0.95  # of random directions
 _ROWS = 64  # directions at a time: their logits over a whole vocabulary are large
+
+Site = TypeVar("Site", str, str | None)
 
 
 class Part(Protocol):
@@ -96,7 +100,7 @@ def readout(
     *,
     inputs: Any = None,
     vocabulary: int | None = None,
-    max_tokens: int = MAX_TOKENS,
+    max_texts: int = MAX_TEXTS,
 ) -> Readout | None:
     """Return the map from a direction to logits, or None if there is none.
 
@@ -116,8 +120,8 @@ def readout(
         function (BERT, RoBERTa, ModernBERT): its mean slope over the tokens is taken.
     vocabulary
         How many tokens the tokenizer knows; rows of the vocabulary map beyond it are left out.
-    max_tokens
-        Tokens that scales are averaged over.
+    max_texts
+        How many of them are run, evenly spaced; of their tokens 512 are taken.
 
     Raises
     ------
@@ -142,18 +146,18 @@ def readout(
     """
     if why_no_readout(model, layer, measured=inputs is not None):
         return None
-    made = readouts(model, [layer], inputs=inputs, vocabulary=vocabulary, max_tokens=max_tokens)
+    made = readouts(model, [layer], inputs=inputs, vocabulary=vocabulary, max_texts=max_texts)
     return made[layer]
 
 
 def readouts(
     model: nn.Module,
-    layers: Sequence[str | None],
+    layers: Sequence[Site],
     *,
     inputs: Any = None,
     vocabulary: int | None = None,
-    max_tokens: int = MAX_TOKENS,
-) -> dict[str | None, Readout]:
+    max_texts: int = MAX_TEXTS,
+) -> dict[Site, Readout]:
     """Return the maps of several layers, which share the vocabulary map and one forward pass.
 
     Arguments are those of `readout`.
@@ -173,10 +177,10 @@ def readouts(
     >>> [len(each.parts) for each in made.values()]
     [1, 1]
     """
-    check_whole("max_tokens", max_tokens, 2)
+    check_whole("max_texts", max_texts)
     if vocabulary is not None:
         check_whole("vocabulary", vocabulary)
-    paths: dict[str | None, VocabularyPath] = {}
+    paths: dict[Site, VocabularyPath] = {}
     for layer in layers:
         path = path_to_vocabulary(model, layer)
         why = why_no_readout(model, layer, measured=inputs is not None)
@@ -184,9 +188,9 @@ def readouts(
             raise ArgumentError(f"{layer or 'the stream'} has no readout: {why}.")
         paths[layer] = path
     states: dict[str, Tensor] | None = None
-    sites = {f"{name}#in": None for path in paths.values() for name in path.sites}
-    if inputs is not None and sites:
-        states = activations(model, Inputs.coerce(inputs), list(sites), max_tokens=max_tokens)
+    if inputs is not None:
+        sites = dict.fromkeys(f"{name}#in" for path in paths.values() for name in path.sites)
+        states = _states(model, Inputs.coerce(inputs), list(sites), max_texts)
     weight = model.get_submodule(head_path(model) or "").get_parameter("weight")
     # A copy: the skeleton that holds the weights is given those of another checkpoint later.
     unembedding = weight.detach()[:vocabulary].float().clone()
@@ -194,6 +198,20 @@ def readouts(
         layer: Readout(unembedding, _parts(model, path, states), inputs is not None)
         for layer, path in paths.items()
     }
+
+
+def _states(
+    model: nn.Module, inputs: Inputs, sites: Sequence[str], max_texts: int
+) -> dict[str, Tensor]:
+    """Return what sites see of some texts, each run alone: then positions need no care."""
+    chosen = np.unique(np.linspace(0, len(inputs) - 1, min(max_texts, len(inputs))).astype(int))
+    some = inputs.subset(chosen)
+    check_fits(model, some)
+    sample = some.sample("all", MAX_TOKENS, random_state=0)
+    collector = ActivationCollector(sites, some, sample, device_of(model))
+    with quiet(model):
+        feed(model, some.batches(1), [collector])
+    return collector.result()
 
 
 def _parts(

@@ -62,6 +62,10 @@ class BlockReading(Protocol):
     steps: np.ndarray
     """The steps, increasing."""
 
+    def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
+        """Return chosen rows of the matrix at one step, (len(rows), ...) float32."""
+        ...
+
     def chunks(self) -> Any:
         """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
         ...
