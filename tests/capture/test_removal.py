@@ -174,9 +174,8 @@ def test_a_model_is_left_as_it_was_also_after_an_error():
     at.gradients(["blocks.1"])
     with pytest.raises(ArgumentError, match=r"'blocks.1' must give .* 5\); got"):
         at.removed("blocks.1", codes, np.ones(5))
-    with pytest.raises(ArgumentError, match="'blocks.1.attention' must give"):
-        at_of_tuple = at_of(model, inputs, "next-token", "causal")
-        at_of_tuple.removed("blocks.1.attention", codes, np.ones(3))
+    with pytest.raises(ArgumentError, match=r"'blocks.1.attention' must give"):
+        at.removed("blocks.1.attention", codes, np.ones(3))
     assert model.training and all(p.requires_grad for p in model.parameters())
     assert all(p.grad is None for p in model.parameters())
     for module in model.modules():
@@ -206,7 +205,7 @@ def test_a_layer_that_is_not_called_once_is_refused():
 
 def test_a_part_of_a_fused_output_is_refused():
     at = at_of(build("gpt2"), inputs_of())
-    with pytest.raises(ArgumentError, match="part of a fused output.*choose 'transformer.h.0.attn"):
+    with pytest.raises(ArgumentError, match=r"part of a fused output.*choose 'transformer"):
         at.gradients(["transformer.h.0.attn.c_attn#q"])
 
 

@@ -232,6 +232,13 @@ RULES_OF = {
         "readable": number(lambda v: 0 <= v <= 1),
     },
 }
+RULES_OF["concept-effects"] = {
+    "of": node,
+    "objective": among("auto", "causal", "masked"),
+    "n_removed": whole(),
+    "n_draws": whole(3),
+    "tokens": among("all", "last", "cls"),  # "masked" needs that share of masked tokens
+}
 LABELLED = {
     "on": optional(one_or_several(text)),
     "l2": at_least_zero,

@@ -91,7 +91,11 @@ class LossAtTokens:
 
     def _batches(self, ids: np.ndarray | None) -> list[Batch]:
         """Return the texts that hold a row and a predicted token, with `ids` for theirs."""
-        size, inputs, predicted = self.reading.settings.batch_size, self.reading.inputs, self._seen[1]
+        size, inputs, predicted = (
+            self.reading.settings.batch_size,
+            self.reading.inputs,
+            self._seen[1],
+        )
         return [
             batch
             for batch in inputs.batches(size, ids)
@@ -129,23 +133,27 @@ class LossAtTokens:
         """
         reading, nothing = self.reading, _Nothing(self.sample)
         by_row: dict[str, np.ndarray] = {}
-        with quiet(reading.model), frozen(reading.model), torch.enable_grad():
-            with changed(reading.model, labels, nothing.added):
-                for batch in self._batches(None):
-                    nothing.start(batch)
-                    count = int(self._seen[1][batch.rows, batch.columns].sum())
-                    total = count * reading.loss(reading.model, batch)
-                    for label, values in nothing.gradients(labels, total).items():
-                        whole = (len(self.sample), values.shape[1])
-                        rows = by_row.setdefault(label, np.zeros(whole, dtype=np.float32))
-                        rows[nothing.slot] = values
+        with (
+            quiet(reading.model),
+            frozen(reading.model),
+            changed(reading.model, labels, nothing.added),
+            torch.enable_grad(),
+        ):
+            for batch in self._batches(None):
+                nothing.start(batch)
+                count = int(self._seen[1][batch.rows, batch.columns].sum())
+                total = count * reading.loss(reading.model, batch)
+                for label, values in nothing.gradients(labels, total).items():
+                    whole = (len(self.sample), values.shape[1])
+                    rows = by_row.setdefault(label, np.zeros(whole, dtype=np.float32))
+                    rows[nothing.slot] = values
         for label, rows in by_row.items():
             if not np.isfinite(rows).all():
                 raise NonFiniteError(f"gradients at {label!r} are NaN or infinite.")
         return by_row
 
     def removed(self, label: str, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """Return by how much the summed loss of each text rises without a part of a layer: (texts,).
+        """Return by how much the summed loss of each text (texts,) rises without a part of a layer.
 
         The layer's output A becomes ``A - codes direction^T`` at the rows of the sample, exactly;
         everything behind the layer is computed anew. One forward pass, over the batches in which
@@ -215,8 +223,10 @@ class _Rows:
     def check_shape(self, label: str, hidden: Any, width: int | None = None) -> None:
         """Raise unless the value is (texts, tokens, features), with `width` features."""
         fits = isinstance(hidden, Tensor) and hidden.ndim == 3
-        if not fits or tuple(hidden.shape[:2]) != tuple(self._shape) or (
-            width is not None and hidden.shape[2] != width
+        if (
+            not fits
+            or tuple(hidden.shape[:2]) != tuple(self._shape)
+            or (width is not None and hidden.shape[2] != width)
         ):
             got = tuple(hidden.shape) if isinstance(hidden, Tensor) else type(hidden).__name__
             raise ArgumentError(

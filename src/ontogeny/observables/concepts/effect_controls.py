@@ -148,8 +148,8 @@ def strengths(codes: np.ndarray) -> np.ndarray:
 def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units) -> float:
     """Return the p-value that an effect lies above what a control gives.
 
-    Student's t of one more draw, with the noise over texts of the difference added. Valid where
-    the effects of the control are about normal.
+    Student's t of one more draw, with the noise over texts of the difference added, and Welch's
+    degrees of freedom. Valid where the effects of the control are about normal.
 
     Parameters
     ----------
@@ -173,10 +173,13 @@ def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Unit
     """
     of_draw = draws @ weights / weights.sum()
     apart, total = units.means(own - draws.mean(axis=0), weights)
-    noise = float(mean_stderr(apart, total))
-    spread = float(of_draw.var(ddof=1)) * (1 + 1 / len(draws))
+    error = float(mean_stderr(apart, total))
+    if np.isnan(error):  # a single text
+        return 1.0
+    parts = np.array([of_draw.var(ddof=1) * (1 + 1 / len(draws)), error**2])
+    free = np.array([len(draws) - 1, np.count_nonzero(total) - 1])
     difference = float(own @ weights / weights.sum() - of_draw.mean())
-    size = np.sqrt(spread + (noise**2 if np.isfinite(noise) else np.inf))
-    if size == 0:
+    if not parts.any():
         return 0.0 if difference > 0 else 1.0
-    return float(t.sf(difference / size, len(draws) - 1))
+    freedom = parts.sum() ** 2 / (parts**2 / free).sum()
+    return float(t.sf(difference / np.sqrt(parts.sum()), freedom))

@@ -36,6 +36,7 @@ VARIABLES: Names = {
     "effect_other_high": ("the same where other concepts fire, upper end", UNIT),
     "relative_effect": ("effect over the sum of its sizes at all steps", "1"),
     "relative_line": ("effect over the sum of its sizes at all steps", "1"),
+    "depends": ("whether the loss depends on the layer at these tokens", "1"),
     "share": ("share of the tokens on which concepts are removed", "1"),
     **REMOVED.names(),
     "removed_concept": ("number of the removed concept", "1"),
@@ -222,12 +223,32 @@ def _table() -> Table:
     )
 
 
-def sentences(data: xr.Dataset) -> list[str]:
-    """Return one sentence a layer on what the removal of its concepts costs."""
-    return list(_sentences(data)) if "verdict" in data else []
+def sentences(data: xr.Dataset, tokens: str) -> list[str]:
+    """Return one sentence a layer on what the removal of its concepts costs, or why it is unknown.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"depends": (("step", "layer"), [[0.0]])}, {"layer": ["h.5.mlp"]})
+    >>> sentences(data, "last")
+    ['The loss does not depend on h.5.mlp at these tokens, so nothing can be said of its concepts.']
+    """
+    judged = list(_judgements(data)) if "verdict" in data else []
+    return [*judged, *_unknown(data, tokens)]
 
 
-def _sentences(data: xr.Dataset) -> Iterator[str]:
+def _unknown(data: xr.Dataset, tokens: str) -> Iterator[str]:
+    if "depends" not in data:
+        return
+    best = data.depends.max("step") if "step" in data.depends.dims else data.depends
+    why = "; codes of masked tokens would tell" if tokens == "all" else ""
+    for layer in data.layer.values[(best == 0).values]:
+        yield (
+            f"The loss does not depend on {layer} at these tokens{why}, so nothing can be said of "
+            "its concepts."
+        )
+
+
+def _judgements(data: xr.Dataset) -> Iterator[str]:
     step = f"{float(data.judged_step):,.0f}"
     for layer in data.layer.values:
         one = data.sel(layer=layer)

@@ -21,6 +21,7 @@ from ...quantities import Measured
 from ...summary import Names
 from ...summary.noise import mean_stderr
 from ...units import Units
+from ..arguments import check_node
 from ..base import Observable, Reading, by_layer
 from .effect_controls import (
     chosen_concepts,
@@ -64,7 +65,11 @@ class ConceptEffects(Observable):
     concepts themselves would ask whether this one matters more than they do; and codes permuted
     over tokens would lose how a concept's tokens go together in texts.
 
-    It is never removed where the model sees the mask token: the code is that of the word behind it.
+    Where masked tokens are predicted and codes are of whole texts (``tokens="all"``), nothing is
+    removed where the model sees the mask token, as the code is that of the word behind it: the
+    effect is that of a concept of the context. With ``tokens="masked"``, codes are of the masked
+    tokens as the model sees them: the effect is that of a concept of the prediction. After the last
+    attention, words that are seen predict nothing; ``depends`` is then 0, and there is no effect.
 
     Parameters
     ----------
@@ -89,8 +94,7 @@ class ConceptEffects(Observable):
     the steps of controls (about five). Batches in which a concept does not fire are left out.
 
     Only part of the tokens is changed where `max_tokens` is less than there are (``share``), so an
-    effect is the smaller. A code that was fitted on whole texts may know of words that are masked
-    in the loss.
+    effect is the smaller. The code of a whole text may know of words that are masked in the loss.
 
     Examples
     --------
@@ -129,6 +133,7 @@ class ConceptEffects(Observable):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
+        check_node("of", self.of)
         check_choice("objective", self.objective, LOSSES)
         check_choice("tokens", self.tokens, TOKENS)
         check_number("mask_fraction", self.mask_fraction, 0, 1, above=True, below=True)
@@ -200,6 +205,8 @@ class ConceptEffects(Observable):
         units = Units(np.asarray(model.inputs.groups))
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
+            if not gradients[path].any():
+                return {"depends": 0.0}
             known = layer_state(state, path)
             part = _Layer(path, at, gradients[path], kept, known, to_numpy(A), units)
             of_reference = part.decoders(to_numpy(there[path]))
@@ -209,6 +216,7 @@ class ConceptEffects(Observable):
             return {
                 **part.first_order(self.random_state),
                 **self._removed(part, removed, reading.noise),
+                "depends": 1.0,
                 "share": len(chosen) / max(int(model.inputs.ordinary.sum()), 1),
             }
 
@@ -224,12 +232,10 @@ class ConceptEffects(Observable):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts matter in each layer."""
-        return sentences(data)
+        return sentences(data, self.tokens)
 
     def _loss(self, model: Any, sample: TokenSample) -> LossAtTokens:
-        return LossAtTokens(
-            model, sample, self.objective, self.mask_fraction, self.random_state
-        )
+        return LossAtTokens(model, sample, self.objective, self.mask_fraction, self.random_state)
 
     def _kept(self, model: Any, sample: TokenSample) -> np.ndarray:
         """Return the rows (k,) of the sample whose codes are those of what the model sees."""
@@ -287,11 +293,6 @@ class _Layer:
         if len(self.all_codes) != len(A):
             raise ArgumentError(
                 f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."
-            )
-        if not gradients.any():
-            raise ArgumentError(
-                f"the loss does not depend on {path!r} at these tokens: all gradients are zero "
-                "(the last token of a causal model predicts nothing, for one)."
             )
         whole = np.zeros(len(A), dtype=bool)
         self._decoder = Decoder(self.all_codes, whole, whole)
