@@ -23,9 +23,11 @@ _ATTRIBUTES = {
     "compare": "comparison",
 }
 _MODULES = (
+    "atlas",
     "capture",
     "comparison",
     "concepts",
+    "describe",
     "distances",
     "dynamics",
     "errors",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .attach import attach, extend
 from .base import Figure, Section
+from .characters import in_words, shown
 from .marks import Marks
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
@@ -32,5 +33,7 @@ __all__ = [
     "Words",
     "attach",
     "extend",
+    "in_words",
     "show_token",
+    "shown",
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import ArgumentError
 from .base import Figure
+from .characters import JOINERS, escaped
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class Words(Figure):
 
 
 _SPACE_MARK = re.compile("^[ \N{LATIN CAPITAL LETTER G WITH DOT ABOVE}\N{LOWER ONE EIGHTH BLOCK}]")
-_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 def show_token(token: str) -> str:
@@ -83,11 +82,5 @@ def show_token(token: str) -> str:
     >>> show_token("\u0120cat"), show_token(" cat"), show_token("a\nb"), show_token("\u202ebad")
     ('#cat', '#cat', 'a\\nb', '\\u202ebad')
     """
-    return "".join(map(_shown, _SPACE_MARK.sub("#", token, count=1)))
-
-
-def _shown(character: str) -> str:
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-    if hidden and character not in _JOINERS:
-        return character.encode("unicode_escape").decode("ascii")
-    return character
+    text = _SPACE_MARK.sub("#", token, count=1)
+    return "".join(c if c in JOINERS else escaped(c) for c in text)

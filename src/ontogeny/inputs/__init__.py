@@ -7,6 +7,7 @@ the same at every checkpoint (decision 5).
 
 from .batches import Batch
 from .groups import text_groups
+from .pieces import pieces_of, pieces_of_texts
 from .sampling import TokenSample
 from .splits import class_counts, stratified_draw, stratified_split
 from .tokens import Inputs
@@ -16,6 +17,8 @@ __all__ = [
     "Inputs",
     "TokenSample",
     "class_counts",
+    "pieces_of",
+    "pieces_of_texts",
     "stratified_draw",
     "stratified_split",
     "text_groups",

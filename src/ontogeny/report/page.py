@@ -27,8 +27,8 @@ from .thinning import BUDGET, thinned
 from .verdict import verdict
 
 SCRIPTS = (
-    "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
+    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
     "words", "download", "slider", "layers", "chart", "links", "tables", "page",
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     drawables = thinned(read_drawables(content), budget)
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
-    scripts = [_plotly(), _own_script()]
+    plotly, script = _plotly(), _own_script()
     return _template().render(
         content=content,
         studied=studied(content),
@@ -52,10 +52,11 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         code=_snippet,
         definition=_definition,
         rows_shown=ROWS_SHOWN,
-        policy=_policy(scripts),
+        policy=_policy([plotly, script]),
         style=Markup(page_style()),
         data=Markup(json_script(build_payload(content, drawables, charts))),
-        scripts=[Markup(script) for script in scripts],
+        plotly=Markup(plotly),
+        script=Markup(script),
     )
 
 

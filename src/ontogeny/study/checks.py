@@ -86,7 +86,7 @@ def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> N
         known = [name for name, other in by_name.items() if has_state(other)]
         why = "prepares nothing" if node in by_name else "the study does not have"
         raise ArgumentError(
-            f"{observable.name} needs what {node!r} prepares, which {why}.{suggestion(node, known)}"
+            f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"
         )
 
 

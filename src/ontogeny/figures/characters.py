@@ -1,0 +1,135 @@
+"""Tokens as people read them: no character hidden, marks in words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_COMBINING = ("Mn", "Me", "Mc")
+JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+_FROM_THE_RIGHT = ("R", "AL", "AN")
+_SYMBOLS = {"\n": "↵", "\t": "⇥", "\x7f": "\N{SYMBOL FOR DELETE}"}
+_PICTURES = ord("\N{SYMBOL FOR NULL}")
+
+# What people call a mark, where Unicode's name is another.
+_NAMES = {
+    "\n": "new line",
+    "\t": "tab",
+    "\r": "carriage return",
+    '"': "double quote",
+    "'": "apostrophe",
+    "_": "underscore",
+    "-": "hyphen",
+    "/": "slash",
+    "\\": "backslash",
+    "@": "at sign",
+    "#": "hash",
+    "^": "caret",
+    "`": "backtick",
+    "|": "vertical bar",
+    "&": "ampersand",
+    "«": "left angle quote",
+    "»": "right angle quote",
+    "\N{SOFT HYPHEN}": "soft hyphen",
+    "\N{ZERO WIDTH NO-BREAK SPACE}": "byte order mark",
+}
+_BRACKET = re.compile(r"^(left|right) (.*parenthesis|.*bracket)$")
+_RUNS_NAMED = 3
+
+
+def escaped(character: str) -> str:
+    r"""Return a character that is not seen as an escape, any other as it is.
+
+    Not seen are control, formatting, private and unassigned characters, and what separates lines.
+
+    Examples
+    --------
+    >>> escaped("a"), escaped("\u200b")
+    ('a', '\\u200b')
+    """
+    if unicodedata.category(character) in _HIDDEN:
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def shown(piece: str) -> str:
+    r"""Return a token so that each character of it is seen and none changes what stands around it.
+
+    Spaces stay. A new line becomes ``↵``, a tab ``⇥``, another control character its Unicode
+    picture; other characters without a form of their own become escapes, among them those that
+    turn the direction of text. Joiners stay between two characters that they can join. A
+    combining mark at the start gets a dotted circle. Text that runs from the right is isolated
+    (U+2068 and U+2069; Unicode Standard Annex 9). Nothing is escaped for HTML.
+
+    Examples
+    --------
+    >>> shown(" the"), shown("\n"), shown("a\u202eb")
+    (' the', '↵', 'a\\u202eb')
+    >>> shown(" \u05d0\u05d1").encode("unicode_escape")
+    b' \\u2068\\u05d0\\u05d1\\u2069'
+    """
+    written = "".join(_visible(piece, i) for i in range(len(piece)))
+    inner = written.strip(" ")
+    if inner and unicodedata.category(inner[0]) in _COMBINING:
+        written = written.replace(inner[0], f"\N{DOTTED CIRCLE}{inner[0]}", 1)
+    if not any(unicodedata.bidirectional(c) in _FROM_THE_RIGHT for c in inner):
+        return written
+    isolated = f"\N{FIRST STRONG ISOLATE}{inner}\N{POP DIRECTIONAL ISOLATE}"
+    return written.replace(inner, isolated, 1)
+
+
+def _visible(piece: str, i: int) -> str:
+    character = piece[i]
+    if character in _SYMBOLS:
+        return _SYMBOLS[character]
+    if character < " ":
+        return chr(_PICTURES + ord(character))
+    if character in JOINERS and _joins(piece, i):
+        return character
+    return escaped(character)
+
+
+def _joins(piece: str, i: int) -> bool:
+    """Return whether the characters on both sides are such that a joiner changes their form."""
+    sides = piece[i - 1 : i] + piece[i + 1 : i + 2]
+    return len(sides) == 2 and all(
+        c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in sides
+    )
+
+
+def in_words(piece: str) -> str:
+    r"""Return a token as a name: a mark or a space in words, a word as it is.
+
+    Spaces around a word are left out. A token that holds a letter or a digit is a word, and so
+    are special tokens such as ``<|eos|>`` and bytes such as ``<0xE2>``. Marks and spaces get the
+    name that people use, else that of Unicode's database; the same one several times is counted.
+    A token of more than three different runs of marks stays as it is.
+
+    Examples
+    --------
+    >>> in_words(" the"), in_words(","), in_words('("'), in_words("    ")
+    ('the', 'comma', 'open parenthesis + double quote', 'space × 4')
+    >>> in_words("\n"), in_words(">>>"), in_words("<|eos|>")
+    ('new line', 'greater-than sign × 3', '<|eos|>')
+    """
+    text = piece if piece.isspace() else piece.strip(" ")
+    if any(character.isalnum() for character in text):
+        return text
+    runs = [(mark, len(list(same))) for mark, same in itertools.groupby(text)]
+    if len(runs) > _RUNS_NAMED:
+        return text
+    return " + ".join(f"{_name(m)} × {n}" if n > 1 else _name(m) for m, n in runs)
+
+
+def _name(mark: str) -> str:
+    """Return what one mark is called."""
+    if mark in _NAMES:
+        return _NAMES[mark]
+    name = unicodedata.name(mark, f"U+{ord(mark):04X}")
+    if name.startswith("U+"):
+        return name
+    if bracket := _BRACKET.match(name.lower()):
+        return f"{'open' if bracket[1] == 'left' else 'close'} {bracket[2]}"
+    return name.lower()
