@@ -13,11 +13,11 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...capture import Readout, Readouts
+from ...capture import Readout
 from ...describe import concentration, contexts, enrichment, names, strongest_tokens
 from ...errors import ArgumentError, CheckpointError
 from ...inputs import Inputs, TokenSample
-from ...needs import Activations, InputSet, Need
+from ...needs import Activations, InputSet, Need, Readouts
 from ..base import Run
 from .described import arrays, fit_id, piece_array
 

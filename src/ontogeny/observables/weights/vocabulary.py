@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -207,6 +208,7 @@ class VocabularyConcepts(Observable):
                 ),
                 "firing": ("concept", (codes > 0).mean(axis=0)),
                 "frequency": ("concept", _correlations(codes, np.log1p(counts))),
+                "digest": _digest(rows),
                 "n_rows": len(rows.ids),
                 "masked_rows": reading.masked_rows,
                 "start_subtracted": float(rows.start is not None),
@@ -229,7 +231,9 @@ class VocabularyConcepts(Observable):
         )
         sure = sure.rename(block="layer", group="block")
         lived = lives_of_layers(sure, self.readable, self.random_state)
-        lived = lived.rename({"layer": "block", **({"block": "group"} if "block" in lived.dims else {})})
+        lived = lived.rename(
+            {"layer": "block", **({"block": "group"} if "block" in lived.dims else {})}
+        )
         lived = lived.assign(readability=data.readability, found_again=data.found_again)
         return _with_pieces_shown(lived)
 
@@ -306,22 +310,26 @@ def _correlations(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(lengths > 0, v @ U / np.where(lengths > 0, lengths, 1.0), 0.0)
 
 
+def _digest(rows: Rows) -> str:
+    """Return a digest of the rows at the first and the last step."""
+    found = hashlib.blake2b(digest_size=16)
+    for step in rows.reading.steps[[0, -1]].tolist():
+        found.update(np.ascontiguousarray(rows.reading.rows(step, rows.ids)).tobytes())
+    return found.hexdigest()
+
+
 def _once(data: xr.Dataset) -> xr.Dataset:
     """Return the blocks without those that equal an earlier one: tied matrices."""
-    if "strength" not in data:
+    if "digest" not in data:
         return data
-    names = data.block.values.tolist()
-    same = {
-        other: one
-        for i, one in enumerate(names)
-        for other in names[i + 1 :]
-        if data.strength.sel(block=one).equals(data.strength.sel(block=other))
-        and bool(data.strength.sel(block=one).notnull().all())
-    }
-    if not same:
-        return data
-    kept = data.sel(block=[name for name in names if name not in same])
-    return kept.assign_attrs(tied=json.dumps(same))
+    first: dict[str, str] = {}
+    same: dict[str, str] = {}
+    for block, digest in zip(data.block.values, data.digest.values, strict=True):
+        if isinstance(digest, str):  # NaN of a matrix that failed
+            one = first.setdefault(digest, str(block))
+            same |= {str(block): one} if one != str(block) else {}
+    kept = data.drop_vars("digest").sel(block=[b for b in data.block.values if b not in same])
+    return kept.assign_attrs(tied=json.dumps(same)) if same else kept
 
 
 def _with_pieces_shown(data: xr.Dataset) -> xr.Dataset:

@@ -84,7 +84,7 @@ class Rows(Sequence[np.ndarray]):
     def __len__(self) -> int:
         return len(self.reading.steps)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
         """Return the rows at one step; there are no slices."""
         found = self.reading.rows(int(self.reading.steps[index]), self.ids)
         if self.start is not None:

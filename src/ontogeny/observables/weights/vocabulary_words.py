@@ -35,15 +35,17 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
     if len(born):
         strongest = born[np.argsort(-one.strength.max("step").values[born])][:NAMED]
         early = strongest[np.argsort(one.concept_born.values[strongest], kind="stable")]
-        listed = "; ".join(f"step {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early)
+        listed = "; ".join(
+            f"step {one.concept_born.values[j]:.0f}: {_tokens(one, j)}" for j in early
+        )
         yield f"The strongest that were born in {block}, with their first tokens: {listed}."
     concepts = np.flatnonzero(one.concept_kind.values != "no concept")
     if len(concepts):
         follows = np.abs(one.frequency.values[concepts])
         j = concepts[follows.argmax()]
         yield (
-            f"The concept of {block} that follows the frequency of tokens most has a correlation of "
-            f"{one.frequency.values[j]:.2f} with its logarithm; the median concept has "
+            f"The concept of {block} that follows the frequency of tokens most correlates with its "
+            f"logarithm by {one.frequency.values[j]:.2f}; the median concept, by "
             f"{np.median(follows):.2f}."
         )
     if "null_concepts" in one and np.isfinite(one.null_concepts.values).all():
@@ -53,6 +55,8 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
             for name in one["null"].values
         )
         yield f"Of chance alone, so many latents pass for concepts, and for born: {by_null}."
+        if one.n_concepts.item() <= one.null_concepts.max().item():
+            yield f"So {block} has no more concepts than chance gives."
 
 
 def _tokens(one: xr.Dataset, j: int) -> str:
