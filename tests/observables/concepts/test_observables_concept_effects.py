@@ -70,6 +70,7 @@ def texts():
 
 JOINT = {
     "n_concepts": R, "n_active": 1, "fit_steps": 4, "readable": 0.4, "max_tokens": None,
+    "examples": 0,
 }  # fmt: skip
 OWN = {"max_tokens": None, "n_removed": R, "n_draws": 8, "objective": "causal"}
 
@@ -288,7 +289,7 @@ def study_of(family, **shared):
     trajectory = og.Trajectory.from_models({s: family_models.build(family, s) for s in range(3)})
     inputs = family_models.inputs_of((12, 19, 8, 17, 9, 14), "left")
     observables = [
-        JointConcepts(n_concepts=8, n_active=2, fit_steps=2, **shared),
+        JointConcepts(n_concepts=8, n_active=2, fit_steps=2, examples=0, **shared),
         ConceptEffects(n_removed=2, n_draws=3, **shared),
     ]
     return og.Study(trajectory, inputs, observables, device="cpu", noise=1), inputs
