@@ -12,33 +12,23 @@ import xarray as xr
 
 from ...arrays import to_numpy
 from ...capture.removal import LossAtTokens
-from ...concepts.joint.presence import Decoder
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...inputs.tokens import TokenSample
 from ...needs import MASK_FRACTION, Activations, Gradients, Need, Reference
 from ...quantities import Measured
 from ...summary import Names
-from ...summary.noise import mean_stderr
 from ...units import Units
 from ..arguments import check_node
 from ..base import Observable, Reading, by_layer
-from .effect_controls import (
-    chosen_concepts,
-    first_order_bands,
-    others_of,
-    p_above,
-    random_directions,
-    strengths,
-)
+from .effect_controls import chosen_concepts, others_of, p_above
+from .effect_layer import LayerEffects
 from .effect_verdicts import VARIABLES, figures, sentences, verdicts
 from .fits import layer_state
 from .joint import JointConcepts
 
 LOSSES = {"auto": None, "causal": "next-token", "masked": "masked"}
 TOKENS = ("all", "last", "cls", "masked")
-FIRST_ORDER = 200  # random directions of the first-order band
-NEAREST = 20  # other latents of the first-order band
 _SHARED = ("layers", "on", "tokens", "max_tokens", "random_state")
 
 
@@ -208,7 +198,7 @@ class ConceptEffects(Observable):
             if not gradients[path].any():
                 return {"depends": 0.0}
             known = layer_state(state, path)
-            part = _Layer(path, at, gradients[path], kept, known, to_numpy(A), units)
+            part = LayerEffects(path, at, gradients[path], kept, known, to_numpy(A), units)
             of_reference = part.decoders(to_numpy(there[path]))
             removed = chosen_concepts(
                 part.all_codes, known["codes_again"].values, of_reference, self.n_removed
@@ -246,7 +236,7 @@ class ConceptEffects(Observable):
             raise ArgumentError("tokens='masked' needs a model that predicts masked tokens.")
         return np.arange(len(sample))
 
-    def _removed(self, part: _Layer, removed: np.ndarray, controls: bool) -> dict[str, Any]:
+    def _removed(self, part: LayerEffects, removed: np.ndarray, controls: bool) -> dict[str, Any]:
         """Return the exact effects of the removed concepts, and of their controls."""
         own = np.stack([part.removed(j) for j in removed])
         found: dict[str, Any] = {
@@ -273,85 +263,3 @@ class ConceptEffects(Observable):
             nulls=nulls,
         )  # fmt: skip
         return found
-
-
-class _Layer:
-    """One layer at one checkpoint: its codes, decoders and gradients, and what removal costs."""
-
-    def __init__(
-        self,
-        path: str,
-        at: LossAtTokens,
-        gradients: np.ndarray,
-        kept: np.ndarray,
-        known: xr.Dataset,
-        A: np.ndarray,
-        units: Units,
-    ) -> None:
-        self._path, self._at, self._gradients = path, at, gradients
-        self.all_codes = known["codes"].values
-        if len(self.all_codes) != len(A):
-            raise ArgumentError(
-                f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."
-            )
-        whole = np.zeros(len(A), dtype=bool)
-        self._decoder = Decoder(self.all_codes, whole, whole)
-        self.codes, self.units = self.all_codes[kept], units
-        self.weights = at.tokens.astype(np.float64)
-        self._A, self._D = A[kept].astype(np.float64), self.decoders(A)
-
-    def decoders(self, A: np.ndarray) -> np.ndarray:
-        """Return least-squares decoders (r, m) in the units of activations (n, m)."""
-        return self._decoder.decode((A - A.mean(axis=0)).astype(np.float32)).astype(np.float64)
-
-    def mean(self, of_text: np.ndarray) -> np.ndarray:
-        """Return means (...) over the predicted tokens of effects (..., texts)."""
-        return np.asarray(of_text @ self.weights / self.weights.sum())
-
-    def _per_token(self, sums: np.ndarray) -> np.ndarray:
-        return np.divide(sums, self.weights, out=np.zeros_like(sums), where=self.weights > 0)
-
-    def first_order(self, seed: int) -> dict[str, Any]:
-        """Return the first-order effects of all latents, their noise and their controls."""
-        of_row = -(self._gradients @ self._D.T) * self.codes
-        n_texts, total = len(self.weights), self.weights.sum()
-        sums = np.stack(
-            [np.bincount(self._at.sample.text, weights=c, minlength=n_texts) for c in of_row.T]
-        )
-        self.effect = sums.sum(axis=1) / total
-        means, weights = self.units.means(self._per_token(sums), self.weights)
-        directions = random_directions(self._A, FIRST_ORDER, [seed, 5])
-        others = others_of(self.codes, min(NEAREST, int(self.codes.any(axis=0).sum()) - 1))
-        bands = first_order_bands(self.codes, self._gradients, self._D, directions, others)
-        ends = {
-            f"effect_{name}_{end}": ("concept", values / total)
-            for name in ("random", "other")
-            for end, values in zip(("low", "high"), getattr(bands, name), strict=True)
-        }
-        error = mean_stderr(means, weights)
-        return {
-            "effect": ("concept", self.effect),
-            "effect_stderr": ("concept", error),
-            **ends,
-        }
-
-    def _cost(self, codes: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """Return what a removal costs each text, in nats per predicted token."""
-        return self._per_token(self._at.removed(self._path, codes, direction))
-
-    def removed(self, j: int) -> np.ndarray:
-        """Return (texts,) what the removal of a concept costs."""
-        return self._cost(self.codes[:, j], self._D[j])
-
-    def random(self, j: int, count: int, seed: int) -> np.ndarray:
-        """Return (count, texts) what equally strong random directions cost."""
-        length = np.linalg.norm(self._D[j])
-        drawn = random_directions(self._A, count, [seed, 6, int(j)])
-        return np.stack([self._cost(self.codes[:, j], length * d) for d in drawn])
-
-    def elsewhere(self, j: int, others: np.ndarray) -> np.ndarray:
-        """Return (k, texts) what its direction costs on the tokens of other concepts."""
-        size = strengths(self.codes)
-        return np.stack(
-            [self._cost(self.codes[:, k] * (size[j] / size[k]), self._D[j]) for k in others]
-        )
