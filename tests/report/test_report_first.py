@@ -47,7 +47,7 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert "Between steps 16 and 32 it passed 6.32" in ability.text
     assert ability.direction == "falls"
     assert appeared.lead == "18 of 22 concepts got a name."
-    assert control.lead == "Control runs do not do this."
+    assert control.lead == "Control runs do not learn to predict."
     assert "8.30 to 8.40–8.70, and 2–4 of 22 concepts got a name" in control.text
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",

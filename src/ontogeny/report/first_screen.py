@@ -258,7 +258,7 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     row = loss.row if loss else None
     if row is not None and row.controls:
         if row.learned:
-            return "Control runs do not do this."
+            return "Control runs do not learn to predict."
         if not row.controlled:
             return "There are too few control runs to compare with."
         return "The loss did no better than in control runs."
@@ -284,9 +284,9 @@ def _control_loss(loss: LossStory | None) -> str:
 def _control_names(concepts: Concepts | None) -> str:
     if concepts is None or not concepts.named_controls:
         return ""
-    totals = {total for _, total in concepts.named_controls}
+    totals = [total for _, total in concepts.named_controls if total is not None]
     counts = number_range([count for count, _ in concepts.named_controls])
-    of = f" of {totals.pop():,}" if len(totals) == 1 and None not in totals else ""
+    of = f" of {number_range(totals)}" if totals else ""
     return f"{counts}{of} concepts got a name"
 
 
