@@ -35,6 +35,7 @@ _MODULES = (
     "inputs",
     "needs",
     "observables",
+    "problems",
     "quantities",
     "report",
     "reproduce",
