@@ -255,6 +255,41 @@ class Losses(Need):
 
 
 @dataclass(frozen=True)
+class Predictor(Need):
+    """The model as something to be asked what it predicts: an `ontogeny.capture.Predictor`.
+
+    It may be asked about any texts, until the next checkpoint is read: it is the model itself, and
+    not kept. Forward passes are its own.
+
+    Parameters
+    ----------
+    on
+        Name of the input set whose mask token and layout count; ``None`` means the study's first.
+    objective
+        ``"causal"`` (the next token), ``"masked"`` (what the mask token hides) or ``"auto"`` (from
+        the model's class).
+    """
+
+    on: str | None = None
+    objective: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+
+    def check(self, source: Source) -> None:
+        """Refuse a model of unknown objective, and a masked one without a mask token."""
+        source.predictor(self.objective)
+
+    def read(self, source: Source) -> Any:
+        """Return the model with what it takes to ask it."""
+        return source.predictor(self.objective)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+
+@dataclass(frozen=True)
 class Weights(Need):
     """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 

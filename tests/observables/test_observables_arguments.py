@@ -152,12 +152,24 @@ RULES = {
 }
 RULES_OF = {
     "loss": {"objective": among("auto", "causal", "masked")},
+    "predictions": {
+        "sentences": lambda v: listed(v) == [],  # none of the hostile ones has a gap
+        "n_gaps": whole(),
+        "top": whole(),
+        "objective": among("auto", "causal", "masked"),
+    },
+    "token-losses": {
+        "n_texts": whole(),
+        "max_tokens": whole(2),
+        "objective": among("auto", "causal", "masked"),
+    },
     "activation-path": {"coordinates": whole()},
     "concepts": {
         "distances": several(among(*distances.names()), 1),
         "correlations": several(among("columnwise", "optimal", "internal", "weighted")),
         "init": among("seeded", "reference", "chain"),
         "keep_codes": flag,
+        "examples": whole(0),
     },
     "similarity": {"measures": several(among("cka", "svcca", "pwcca"), 1)},
     "concept-distances": {"measures": several(among(*MEASURES), 1)},
@@ -230,6 +242,17 @@ RULES_OF = {
         "n_active": whole(1, 200),
         "fit_steps": lambda v: whole()(v) or (listed(v) and all(map(whole(0), listed(v)))),
         "readable": number(lambda v: 0 <= v <= 1),
+        "examples": whole(0),
+    },
+    "vocabulary-concepts": {
+        "n_concepts": whole(4),
+        "method": among("ica", "svd", "batchtopk", "l1"),
+        "n_active": whole(1, 100),
+        "fit_steps": whole(),
+        "readable": number(lambda v: 0 <= v <= 1),
+        "start": among("auto", "subtracted", "kept"),
+        "max_tokens": optional(whole(4)),
+        "nulls": whole(0),
     },
 }
 LABELLED = {

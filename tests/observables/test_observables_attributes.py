@@ -35,6 +35,8 @@ def of_a_language_model(folder):
     of_texts = {"on": ("labelled",), "n_random": 5, "n_refits": 2, "intercept": True}
     chosen = [
         obs.Loss("plain"),
+        obs.Predictions(n_gaps=3, on="plain"),
+        obs.TokenLosses(2, on="plain"),
         obs.ActivationDecay(LAYERS, on="plain"),
         obs.ActivationPath(LAYERS, on="plain", coordinates=4),
         obs.AttentionEntropy(on="plain"),
@@ -56,6 +58,7 @@ def of_a_language_model(folder):
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
+        obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),

@@ -17,6 +17,7 @@ from .layers import match_layers
 from .listing import LayerInfo, list_layers
 from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
+from .predictor import Predictor
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
 from .readout import Readout, readout, readouts, why_no_readout, written
@@ -33,6 +34,7 @@ __all__ = [
     "LayerInfo",
     "ModelSource",
     "PassKey",
+    "Predictor",
     "ReadingSettings",
     "Readout",
     "Target",

@@ -12,6 +12,7 @@ import typer
 from .._version import __version__
 from ..errors import ArgumentError
 from .comparing import compare
+from .concept import concept
 
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
@@ -180,6 +181,7 @@ def report(
 
 
 app.command()(compare)
+app.command()(concept)
 
 
 @app.command()
@@ -221,7 +223,9 @@ def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A recipe; without it all are listed.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small run, about a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small run: fewer seeds and steps; it takes minutes.")
+    ] = False,
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
     ] = Path("reproductions"),

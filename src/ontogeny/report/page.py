@@ -12,10 +12,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from .atlas import read_atlas
 from .canvas import NARROW, WIDE
 from .chart import draw_chart
+from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
+from .first_payload import build_first
+from .first_screen import first_screen
 from .formats import p_value, plain_text, step_text
 from .payload import build_payload, json_script
 from .readers import read_drawables
@@ -27,9 +31,10 @@ from .thinning import BUDGET, thinned
 from .verdict import verdict
 
 SCRIPTS = (
-    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view", "picture",
-    "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
-    "words", "download", "slider", "layers", "chart", "links", "tables", "page",
+    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
+    "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
+    "life-lines", "cards", "atlas", "cloze", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -39,9 +44,20 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
+    first = first_screen(content)
+    atlas = read_atlas(content, first.concepts) if first else None
+    cloze = read_cloze(content) if first else None
+    drawn = {
+        "first": build_first(content, first) if first else None,
+        "atlas": atlas.payload if atlas else None,
+        "cloze": cloze.payload if cloze else None,
+    }
     return _template().render(
         content=content,
         studied=studied(content),
+        first=first,
+        atlas=atlas,
+        cloze=cloze,
         verdict=verdict(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
@@ -54,7 +70,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         rows_shown=ROWS_SHOWN,
         policy=_policy([plotly, script]),
         style=Markup(page_style()),
-        data=Markup(json_script(build_payload(content, drawables, charts))),
+        data=Markup(json_script(build_payload(content, drawables, charts) | drawn)),
         plotly=Markup(plotly),
         script=Markup(script),
     )
@@ -134,9 +150,13 @@ def _snippet(drawable: Drawable) -> str:
     """Python that gives the figure's data from the merged result."""
     figure = drawable.figure
     chosen = f".sel({dict(figure.select)!r})" if figure.select else ""
-    names = repr(figure.value) if figure.value else f"{drawable.stored!r}"
-    whole = "" if figure.value else ".to_dataset()"
-    variable = figure.value if figure.value.isidentifier() else "values"
+    beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
+    one = figure.value and not beside
+    names = (
+        repr(figure.value) if one else f"{[figure.value, *beside] if beside else drawable.stored!r}"
+    )
+    whole = "" if one else ".to_dataset()"
+    variable = figure.value if one and figure.value.isidentifier() else "values"
     return plain_text(
         "import xarray as xr\n\n"
         'tree = xr.open_datatree("result.zarr", engine="zarr")\n'

@@ -29,10 +29,11 @@ class Row:
     """One row: how far one quantity in one layer has gone at every step, and how sure that is.
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
-    where there is none. ``changed``, ``beyond`` and ``learned`` are the verdicts of the result; of
-    a result of an earlier version, which has ``developed`` alone, that is read as ``changed``.
-    ``variable`` names what it follows in the result. ``own_value`` is whether it follows a value of its own and no distance to a reference step, and
-    ``within_null`` whether its last value lies within a null of the quantity.
+    where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
+    and ``learned`` are the verdicts of the result; of a result of an earlier version, which has
+    ``developed`` alone, that is read as ``changed``. ``own_value`` is whether it follows a value of
+    its own and no distance to a reference step, and ``within_null`` whether its last value lies
+    within a null of the quantity.
     """
 
     label: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..problems import accessor as accessor  # registers result.problems
+from ..atlas import accessor as accessor  # registers result.concept
+from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import read_sources, read_study
 from .folder import StudyFolder, open_study
 from .plan import Plan

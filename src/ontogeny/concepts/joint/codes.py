@@ -44,8 +44,8 @@ def _independent(Z: np.ndarray, seed: int) -> np.ndarray:
     return np.asarray(Z @ Q.numpy().T)
 
 
-def sparse(codes: np.ndarray, k: int) -> np.ndarray:
-    """Return the n k largest positive values of codes (n, r), the rest 0.
+def sparse(codes: np.ndarray, k: float) -> np.ndarray:
+    """Return the n k largest positive values of codes (n, r), the rest 0; k need not be whole.
 
     Columns are first divided by their standard deviation, and turned so that they are skewed to
     the right: a sparse feature is mostly absent and sometimes large.
@@ -64,6 +64,6 @@ def sparse(codes: np.ndarray, k: int) -> np.ndarray:
     unit = np.where(used, centred, 0.0) / np.where(used, spread, 1.0)
     signs = np.where((unit**3).mean(axis=0) < 0, -1.0, 1.0)
     values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
-    kept = min(len(values) * k, values.size)
+    kept = min(round(len(values) * k), values.size)
     limit = max(float(np.partition(values, values.size - kept, axis=None)[-kept]), 0.0)
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))

@@ -68,6 +68,7 @@ class Figure {
   // Draw soon if in view, else when it comes into view.
   refresh() {
     this.stale = true;
+    delete this.element.dataset.drawn;
     if (this.visible) drawSoon(this);
   }
 
@@ -86,9 +87,20 @@ class Figure {
     this.behind = false;
   }
 
+  // Pixels from side to side; on paper two figures share a line, if few panels are enough.
+  get room() {
+    return !paper.printing ? this.plot.clientWidth : this.broad ? paper.width : paper.column;
+  }
+
+  get broad() {
+    const { kind, node, panels, axes } = this.data;
+    const count = axes.facet ? (panels ?? DATA.nodes[node].axes[axes.facet].values).length : 1;
+    return kind === "words" || count > 4;
+  }
+
   // What is to be drawn, at the width that there is; the place for it is made at once.
   layOut() {
-    const width = paper.printing ? paper.width : this.plot.clientWidth;
+    const width = this.room;
     if (!width) return false;
     this.view = new View(this.data, width, this.choices, this.relative);
     this.view.turn = this.turn;
@@ -258,6 +270,7 @@ function makeRoom(deadline) {
   const waiting = [...figures.values()].filter((figure) => !figure.picture && figure.data.kind !== "words");
   while (waiting.length && deadline.timeRemaining() > 8) waiting.shift().layOut();
   if (waiting.length) whenIdle(makeRoom);
+  else document.documentElement.dataset.room = "true";
 }
 
 function whenIdle(callback) {

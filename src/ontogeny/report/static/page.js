@@ -54,15 +54,21 @@ function startBarHeight() {
   set();
 }
 
-// Paper shows everything at once: all figures drawn to its width, all notes open.
+// Paper shows everything at once: all figures at its width, notes and the table of all rows open.
 function startPrint() {
+  let closed = [];
   addEventListener("beforeprint", () => {
     paper.printing = true;
-    for (const notes of findAll(".notes details")) notes.open = true;
-    for (const figure of figures.values()) figure.draw();
+    closed = findAll(".notes details, .table-fold").filter((fold) => !fold.open);
+    for (const fold of closed) fold.open = true;
+    for (const figure of figures.values()) {
+      figure.element.classList.toggle("broad", figure.broad);
+      figure.draw();
+    }
   });
   addEventListener("afterprint", () => {
     paper.printing = false;
+    for (const fold of closed) fold.open = false;
     for (const figure of figures.values()) figure.refresh();
   });
 }
@@ -71,8 +77,11 @@ startBarHeight();
 startNotes();
 startSlider();
 startChart();
+startLife();
 startLayers();
 startFigures();
+startAtlas();
+startCloze();
 startDownloads();
 startRail();
 startTables();

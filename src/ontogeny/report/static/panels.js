@@ -4,6 +4,11 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Ar
 
 const HEAD = 16;
 
+// Room under the panels for the axis and its name.
+function axisRoom() {
+  return paper.printing ? 32 : 42;
+}
+
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
 // Above all panels is room for one line: the unit of the values.
 function layPanels(count, width, size) {
@@ -39,7 +44,7 @@ function plotLayout(frame, palette) {
     margin: { l: 0, r: 0, t: 0, b: 0 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: FONT, size: 11.5, color: palette.base["ink-2"] },
+    font: { family: FONT, size: plotFont(), color: palette.base["ink-2"] },
     showlegend: false,
     hovermode: false,
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",

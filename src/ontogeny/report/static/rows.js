@@ -16,7 +16,7 @@ class RowsPicture extends Picture {
 
   // Height of a row in pixels; many rows stand closer.
   get pitch() {
-    return this.shown.length > 60 ? 15 : 19;
+    return paper.printing ? 10 : this.shown.length > 60 ? 15 : 19;
   }
 
   sizes() {
@@ -24,7 +24,7 @@ class RowsPicture extends Picture {
       left: 14 + widest(this.labels),
       right: 16,
       top: this.many ? 36 : 16,
-      bottom: 42,
+      bottom: axisRoom(),
       between: 6,
       gap: 18,
       minimum: 180,
