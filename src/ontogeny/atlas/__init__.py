@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .accessor import ConceptAccessor
 from .card import Concept
-from .facts import Context, Facts, Life, Neighbour, Token
+from .facts import Context, Effect, Facts, Life, Neighbour, Token
 from .labels import Labels, read_labels
 from .table import ConceptTable
 
@@ -17,6 +17,7 @@ __all__ = [
     "ConceptAccessor",
     "ConceptTable",
     "Context",
+    "Effect",
     "Facts",
     "Labels",
     "Life",

@@ -12,6 +12,7 @@ import numpy as np
 from ..report.formats import plain_text
 from .facts import Context, Facts, Token
 from .words import (
+    effect_words,
     inline,
     kind_words,
     life_words,
@@ -160,7 +161,8 @@ def _facts(concept: Facts) -> str:
     ]
     if near:
         lines.append("near: " + "; ".join(near))
-    lines += [f"{_text(n.replace('_', ' '))}: {v:.4g}" for n, v in concept.effects.items()]
+    if concept.effect is not None:
+        lines.append(_text(f"removal: {effect_words(concept.effect)}"))
     return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
 
 
