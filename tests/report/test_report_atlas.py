@@ -212,3 +212,17 @@ def test_the_table_of_gaps_holds_the_first_answers():
             assert column.share == float(one.answer_probability)
     assert cloze.same[0] == 6 and cloze.steps[0] == "0" and cloze.steps[-1] == "512"
     assert cloze.payload["same"][-1] == 1
+
+
+def test_the_name_of_a_person_goes_before_and_is_not_counted():
+    tree = made.learned()
+    plain = read_concepts(read_content(tree))
+    data = tree["joint-concepts"].to_dataset()
+    last = next(each for each in plain.every if not each.name)
+    given = np.full(data.concept_kind.shape, "", dtype=object)
+    given[last.place] = "closing bracket"
+    tree["joint-concepts"] = data.assign(name_given=(("layer", "concept"), given))
+    found = read_concepts(read_content(tree))
+    assert found.named == plain.named == len(found.with_name)
+    (card,) = [c for c in atlas_of(tree).payload["concepts"] if c["given"]]
+    assert (card["name"], card["number"]) == ("closing bracket", last.number)

@@ -25,7 +25,7 @@ function forgetCard(element) {
 function conceptCard(i) {
   const { atlas } = DATA;
   const concept = atlas.concepts[i];
-  const weak = atlas.naming !== "named" || !concept.name;
+  const weak = !concept.given && (atlas.naming !== "named" || !concept.name);
   const card = make("article", { className: weak ? "card weak" : "card", id: concept.id });
   card.dataset.concept = concept.id.replace(/^concept=/, "");
   card.append(cardHead(concept), cardFacts(concept));
@@ -45,6 +45,7 @@ function token(text, className = "token") {
 function cardHead(concept) {
   const { layers, pieces } = DATA.atlas;
   const head = make("h3", {}, make("bdi", { className: "title", textContent: concept.name || unnamedWords(concept) }));
+  if (concept.given) head.append(make("span", { className: "quiet", textContent: "named by a person" }));
   for (const [place, share] of concept.chips.slice(0, 3)) {
     const chip = token(shortened(pieces[place], 24), "token chip");
     chip.title = `${Math.round(100 * share)} % of its squared activation`;
