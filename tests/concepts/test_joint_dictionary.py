@@ -241,8 +241,8 @@ def test_clone_pickle_and_parameters(run, found):
 def test_half_of_the_texts_predicts_the_other_half(run):
     found = make(reseeds=0).fit(run.activations, groups=run.texts)
     for text in np.unique(run.texts):
-        assert len(set(found._half[run.texts == text])) == 1
-    assert 0.4 < found._half.mean() < 0.6
+        assert len(set(found._tokens.half[run.texts == text])) == 1
+    assert 0.4 < found._tokens.half.mean() < 0.6
 
 
 @pytest.mark.parametrize(
