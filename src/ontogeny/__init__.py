@@ -23,6 +23,7 @@ _ATTRIBUTES = {
     "compare": "comparison",
 }
 _MODULES = (
+    "atlas",
     "capture",
     "comparison",
     "concepts",

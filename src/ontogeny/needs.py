@@ -255,6 +255,40 @@ class Losses(Need):
 
 
 @dataclass(frozen=True)
+class Predictor(Need):
+    """The model as something to be asked what it predicts: an `ontogeny.capture.Predictor`.
+
+    It may be asked about any texts; it is used while its checkpoint is observed, and not kept.
+
+    Parameters
+    ----------
+    on
+        Name of the input set whose mask token and layout count; ``None`` means the study's first.
+    objective
+        ``"causal"`` (the next token), ``"masked"`` (what the mask token hides) or ``"auto"`` (from
+        the model's class).
+    """
+
+    on: str | None = None
+    objective: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, ("auto", "causal", "masked"))
+
+    def check(self, source: Source) -> None:
+        """Refuse a model of unknown objective, and a masked one without a mask token."""
+        source.predictor(self.objective)
+
+    def read(self, source: Source) -> Any:
+        """Return the model with what it takes to ask it."""
+        return source.predictor(self.objective)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+
+@dataclass(frozen=True)
 class Weights(Need):
     """Weight matrices over all steps, mapped over blocks: globs over names, or short names."""
 
@@ -347,6 +381,44 @@ class InputSet(Need):
     def tensors(self, source: Source) -> set[str]:
         """Return no tensors: the texts are the same at every checkpoint."""
         return set()
+
+
+@dataclass(frozen=True)
+class Readouts(Need):
+    """Maps from directions of layers to logits: ``{module path: ontogeny.capture.Readout}``.
+
+    Layers without one are left out: those that do not write into the residual stream, and all
+    layers of models without a vocabulary map. `ontogeny.capture.why_no_readout` tells the reason.
+    A few texts are run, for the scales of the norms.
+
+    Parameters
+    ----------
+    layers
+        Glob or globs over module paths, or short names.
+    on
+        Name of the input set that the scales of norms are measured on; ``None`` means the study's
+        first.
+    """
+
+    layers: str | tuple[str, ...]
+    on: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.layers, list):
+            object.__setattr__(self, "layers", tuple(self.layers))
+
+    def read(self, source: Source) -> Any:
+        """Return the maps of the layers that have one."""
+        patterns = (self.layers,) if isinstance(self.layers, str) else self.layers
+        return source.readouts(patterns)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()
+
+    def size(self, source: Source) -> int:
+        """Return the bytes of the vocabulary map in float32."""
+        return 4 * source.unembedding_size()
 
 
 @dataclass(frozen=True)

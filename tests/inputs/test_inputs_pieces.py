@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from ontogeny.errors import ArgumentError
 from ontogeny.inputs import Inputs
@@ -189,6 +189,11 @@ def test_added_tokens_are_written_as_they_are():
 )
 def test_slow_tokenizers_are_read_by_the_marks_of_their_vocabulary(tokenizer, pieces):
     assert pieces_of(tokenizer) == pieces
+
+
+def test_a_vocabulary_of_bytes_shows_no_byte_as_a_character_that_it_is_not():
+    tokenizer = ByT5Tokenizer()
+    assert joined(tokenizer, "hé\n") == "h<0xC3><0xA9>\n"
 
 
 def test_what_has_no_vocabulary_is_refused():

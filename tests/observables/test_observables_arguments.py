@@ -152,6 +152,17 @@ RULES = {
 }
 RULES_OF = {
     "loss": {"objective": among("auto", "causal", "masked")},
+    "predictions": {
+        "sentences": lambda v: listed(v) == [],  # none of the hostile ones has a gap
+        "n_gaps": whole(),
+        "top": whole(),
+        "objective": among("auto", "causal", "masked"),
+    },
+    "token-losses": {
+        "n_texts": whole(),
+        "max_tokens": whole(2),
+        "objective": among("auto", "causal", "masked"),
+    },
     "activation-path": {"coordinates": whole()},
     "concepts": {
         "distances": several(among(*distances.names()), 1),

@@ -35,6 +35,8 @@ def of_a_language_model(folder):
     of_texts = {"on": ("labelled",), "n_random": 5, "n_refits": 2, "intercept": True}
     chosen = [
         obs.Loss("plain"),
+        obs.Predictions(n_gaps=3, on="plain"),
+        obs.TokenLosses(2, on="plain"),
         obs.ActivationDecay(LAYERS, on="plain"),
         obs.ActivationPath(LAYERS, on="plain", coordinates=4),
         obs.AttentionEntropy(on="plain"),

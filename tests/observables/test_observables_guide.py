@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import tomllib
 
 import numpy as np
 import pytest
@@ -55,3 +56,25 @@ def test_its_verdict_is_not_given_to_noise(example, tmp_path):
         og.Trajectory.from_models(jittering()), tiny_inputs(40), [example[1](LAYERS)], device="cpu"
     )
     assert not study.run(tmp_path / "study")["neighbour-cosine"].changed.any()
+
+
+def test_the_guide_asks_a_model_what_it_predicts(tmp_path, monkeypatch):
+    text = (GUIDES / "observables.md").read_text("utf-8")
+    (block,) = [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if "class LastToken" in b]
+    (tmp_path / "last_token.py").write_text(block, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    last_token = __import__("last_token").LastToken()
+    trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
+    node = og.Study(trajectory, tiny_inputs(), [last_token], device="cpu").run(tmp_path / "study")[
+        "last-token"
+    ]
+    assert ((node.right > 0) & (node.right < 1)).all() and (node.right_stderr > 0).all()
+
+
+def test_the_sentences_of_the_guide_are_read():
+    text = (GUIDES / "observables.md").read_text("utf-8")
+    (block,) = [b for b in re.findall(r"```toml\n(.*?)```", text, re.S) if "sentences" in b]
+    tables = tomllib.loads(block)["observables"]
+    made = [og.observables.make(**table) for table in tables]
+    assert [each.kind for each in made] == ["predictions", "token-losses"]
+    assert len(made[0].sentences) == 2

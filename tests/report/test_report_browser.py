@@ -226,9 +226,11 @@ def test_click_in_a_figure_sets_the_step(page):
     assert page.inner_text("#now-step") == "32"
 
 
-def test_rows_of_the_chart_lead_to_their_section(page):
+def test_rows_of_the_chart_lead_to_their_figure_and_layer(page):
     page.click("svg.chart-wide .row[data-row='3'] a .name")
-    page.wait_for_function("location.hash === '#section-concepts-ica'")
+    page.wait_for_url(lambda url: "#concepts-ica/distance?" in url)
+    assert page.locator("#layers button[aria-pressed=true]").all_text_contents() == ["2"]
+    assert linked(page) == ["concepts-ica/distance"]
     page.hover("svg.chart-wide .row[data-row='3'] .hit", position={"x": 700, "y": 4})
     assert "ICA concepts" in page.inner_text("#tooltip")
 
@@ -306,10 +308,14 @@ def test_every_result_is_drawn_without_complaint(visit, name, make):
     assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
 
 
-def test_figures_out_of_sight_are_drawn_when_the_browser_is_idle(visit):
+def test_figures_out_of_sight_have_room_and_are_drawn_when_they_come_into_view(visit):
     page = visit("developing", examples.developing_tree)
-    page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
-    assert page.evaluate("scrollY") == 0 and page.evaluate("document.body.scrollHeight") > 2000
+    page.wait_for_selector("html[data-room]")
+    assert page.evaluate("typeof Plotly") == "undefined"
+    height = page.evaluate("document.body.scrollHeight")
+    page.locator("[id='displacement/moved'] .plot").scroll_into_view_if_needed()
+    page.wait_for_selector("[id='displacement/moved'][data-drawn]")
+    assert page.evaluate("document.body.scrollHeight") == pytest.approx(height, abs=40)
 
 
 def test_no_development_is_said_plainly(visit):
@@ -323,7 +329,7 @@ def test_a_run_with_controls_says_and_shows_what_they_did(visit):
     assert page.inner_text("#verdict h2").startswith("Loss on held-out text was learned; 10 of 12")
     assert page.get_attribute("#verdict .lead", "data-direction") == "falls"
     row = page.locator("svg.chart-wide .row").first
-    assert row.locator(".control-dot").count() == 3
+    assert row.locator(".on-log .control-dot").count() == 3
     assert "half-change step of controls" in row.locator("a").get_attribute("aria-label")
     row.locator(".name").hover()
     words = page.inner_text("#tooltip")
@@ -403,6 +409,7 @@ def test_dark_setting_changes_page_and_figures(visit, shared):
 def test_paper_shows_every_figure_and_note(visit):
     page = visit("developing", examples.developing_tree, color_scheme="dark")
     assert page.pdf(format="A4").startswith(b"%PDF")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.querySelectorAll('[data-figure]:not([data-drawn])').length") == 0
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -490,7 +497,7 @@ def test_rows_of_the_chart_can_be_linked(visit):
 )
 def test_broken_links_open_the_page_as_it_is(visit, fragment):
     page = visit("developing", examples.developing_tree, fragment=fragment)
-    assert page.inner_text("#now-step") == "1,000"
+    assert page.inner_text("#now-step") == "300", "the median half-change step"
     assert page.get_attribute("#layers button.all", "aria-pressed") == "true"
 
 

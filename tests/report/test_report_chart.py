@@ -33,10 +33,20 @@ def chart_rows(root):
     return [g for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("row ")]
 
 
+def parts(root, tag, kind="log"):
+    """Elements of the chart, those on the step axis on one kind of axis."""
+    other = {"log": "on-linear", "linear": "on-log"}[kind]
+    for child in root:
+        if child.get("class") != other:
+            if child.tag == f"{SVG}{tag}":
+                yield child
+            yield from parts(child, tag, kind)
+
+
 def cells(group):
     """Left and right edges of the cells of each class or hatch in a row."""
     found = {}
-    for path in group.iter(f"{SVG}path"):
+    for path in parts(group, "path"):
         kind = path.get("class", "")
         if re.fullmatch(r"q\d+|hatched|missing", kind):
             numbers = re.findall(r"M([\d.-]+) [\d.-]+H([\d.-]+)", path.get("d"))
@@ -117,9 +127,9 @@ def test_half_way_mark_lies_at_its_step_with_its_interval():
         return left + width * (place - low) / (high - low)
 
     row = chart_rows(root)[0]
-    dot = next(c for c in row.iter(f"{SVG}circle") if c.get("class") == "dot")
+    dot = next(c for c in parts(row, "circle") if c.get("class") == "dot")
     assert float(dot.get("cx")) == pytest.approx(x(100), abs=0.06)
-    whisker = next(p for p in row.iter(f"{SVG}path") if p.get("class") == "whisker")
+    whisker = next(p for p in parts(row, "path") if p.get("class") == "whisker")
     ends = re.fullmatch(r"M([\d.]+) [\d.]+H([\d.]+)", whisker.get("d")).groups()
     assert [float(e) for e in ends] == pytest.approx([x(10), x(1000)], abs=0.06)
     assert "100 (10–1,000)" in "".join(row.itertext())
@@ -135,7 +145,7 @@ def test_loss_findings_and_boundaries_are_on_the_step_axis():
     def x(step):
         return left + width * (scale.positions([step])[0] - low) / (high - low)
 
-    paths = list(root.iter(f"{SVG}path"))
+    paths = list(parts(root, "path"))
     triangles = [p for p in paths if p.get("class") == "finding"]
     starts = [float(re.match(r"M([\d.]+)", p.get("d")).group(1)) + 5 for p in triangles]
     assert starts == pytest.approx([x(550), x(600)], abs=0.06)

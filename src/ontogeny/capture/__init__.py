@@ -17,8 +17,10 @@ from .layers import match_layers
 from .listing import LayerInfo, list_layers
 from .objectives import loss_names
 from .parameters import block_values, parameter_blocks
+from .predictor import Predictor
 from .random_concepts import tcav_against_random
 from .reading import ModelSource, PassKey, modules_read, read, sources
+from .readout import Readout, readout, readouts, why_no_readout, written
 from .settings import ReadingSettings
 from .shortcuts import activations, attention_entropy, losses
 from .targets import Target
@@ -32,7 +34,9 @@ __all__ = [
     "LayerInfo",
     "ModelSource",
     "PassKey",
+    "Predictor",
     "ReadingSettings",
+    "Readout",
     "Target",
     "WeightBlock",
     "WordEmbeddings",
@@ -54,10 +58,14 @@ __all__ = [
     "modules_read",
     "parameter_blocks",
     "read",
+    "readout",
+    "readouts",
     "sources",
     "tcav",
     "tcav_against_random",
     "untouched",
     "weight_block",
+    "why_no_readout",
     "word_embeddings",
+    "written",
 ]

@@ -44,6 +44,12 @@ class Family:
     final_norm
         The norm after the last block, which transformers applies to ``hidden_states[-1]``; None
         if there is none, and ``hidden_states[-1]`` is the last block's output.
+    joined_by
+        The norms that attention's and MLP's outputs pass where `stream` is ``"post-norm"`` or
+        ``"normed"``, in a block; empty elsewhere.
+    head
+        What stands between the stream and the vocabulary map where that is more than a norm: a
+        module, its dense layer and its norm, with an elementwise function between those two.
     interleaved
         Whether fused query, key and value lie side by side within each head rather than one after
         the other.
@@ -65,6 +71,8 @@ class Family:
     mlp_weights: tuple[str, ...] = ()
     stream: str = "pre-norm"
     final_norm: str | None = "norm"
+    joined_by: tuple[str, ...] = ()
+    head: tuple[str, str, str] | None = None
     interleaved: bool = False
     fused_axis: int = 0
     in_block: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -120,9 +128,11 @@ _LLAMA = Family(
     resid_mid="post_attention_layernorm#in",
     attn="self_attn",
 )
-_GEMMA2 = replace(
-    _LLAMA, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in", stream="normed"
+_NORMS_AFTER = ("post_attention_layernorm", "post_feedforward_layernorm")
+_OLMO2 = replace(
+    _LLAMA, title="OLMo 2", resid_mid="mlp#in", stream="normed", joined_by=_NORMS_AFTER
 )
+_GEMMA2 = replace(_OLMO2, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in")
 _GPT2 = Family(
     title="GPT-2",
     qkv="attn.c_attn",
@@ -162,6 +172,8 @@ _BERT = Family(
     mlp_weights=("intermediate", "output"),
     stream="post-norm",
     final_norm=None,
+    joined_by=("attention.output.LayerNorm", "output.LayerNorm"),
+    head=("cls.predictions.transform", "dense", "LayerNorm"),
 )
 _MODERNBERT = Family(
     title="ModernBERT",
@@ -171,6 +183,7 @@ _MODERNBERT = Family(
     unembed=("decoder",),
     resid_mid="mlp_norm#in",
     final_norm="final_norm",
+    head=("head", "dense", "norm"),
 )
 _T5_ATTENTION = "layer.0.SelfAttention"
 _T5 = Family(
@@ -193,7 +206,7 @@ FAMILIES: dict[str, Family] = {
     "gpt_neox": _NEOX,
     "llama": _LLAMA,
     "olmo": replace(_LLAMA, title="OLMo"),
-    "olmo2": replace(_LLAMA, title="OLMo 2", resid_mid="mlp#in", stream="normed"),
+    "olmo2": _OLMO2,
     "qwen2": replace(_LLAMA, title="Qwen 2"),
     "qwen3": replace(_LLAMA, title="Qwen 3"),
     "gemma": replace(_LLAMA, title="Gemma"),
@@ -201,7 +214,7 @@ FAMILIES: dict[str, Family] = {
     "gemma3_text": replace(_GEMMA2, title="Gemma 3"),
     "eurobert": replace(_LLAMA, title="EuroBERT"),
     "bert": _BERT,
-    "roberta": replace(_BERT, title="RoBERTa"),
+    "roberta": replace(_BERT, title="RoBERTa", head=("lm_head", "dense", "layer_norm")),
     "modernbert": _MODERNBERT,
     "t5": _T5,
     "ontogeny_readout": replace(_LLAMA, title="ReadoutTransformer"),

@@ -28,6 +28,8 @@ from .layers import match_attention, match_layers
 from .listing import list_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
+from .predictor import Predictor, check_mask_token
+from .readout import Readout, readouts, why_no_readout
 from .settings import ReadingSettings, input_set
 from .sites import module_of
 from .trace import Trace
@@ -121,6 +123,29 @@ class ModelSource:
     def gradients(self, need: Gradients) -> GradientReading:
         """Return the model with a loss."""
         return gradients(self.model, need, {self.on: self.inputs}, self.settings)
+
+    def predictor(self, objective: str) -> Predictor:
+        """Return the model as something to be asked what it predicts.
+
+        Raises
+        ------
+        ArgumentError
+            If its objective is unknown, or it predicts masked tokens and there is no mask token.
+        """
+        found = Predictor(self.model, objective, self.settings)
+        if found.masked:
+            check_mask_token(self.inputs)
+        return found
+
+    def readouts(self, patterns: Sequence[str]) -> dict[str, Readout]:
+        """Return the maps to the vocabulary of the layers that have one."""
+        there = [path for path in self.layers(patterns) if not why_no_readout(self.model, path)]
+        return readouts(self.model, there, inputs=self.inputs, vocabulary=self.inputs.vocab_size)
+
+    def unembedding_size(self) -> int:
+        """Return the number of entries of the vocabulary map; 0 if there is none."""
+        path = head_path(self.model)
+        return 0 if path is None else self.model.get_submodule(path).get_parameter("weight").numel()
 
     def tensors_read(self, layers: Sequence[str] | None = None) -> set[str]:
         """Return the stored tensors that a pass up to `layers` reads; None: a whole pass."""

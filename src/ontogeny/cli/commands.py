@@ -11,6 +11,7 @@ import typer
 
 from .._version import __version__
 from .comparing import compare
+from .concept import concept
 
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
@@ -157,6 +158,7 @@ def report(
 
 
 app.command()(compare)
+app.command()(concept)
 
 
 @app.command()

@@ -44,9 +44,10 @@ def names(
       it in at most 5 % of cases. With fewer than 20 latents it is their maximum, and the rate is
       up to 1 / (q + 1).
     - the permutation p-value of the concentration, corrected over the concepts (Holm), is at most
-      .05. Codes are permuted over tokens within the half that confirms; an upper bound of the
-      p-value is computed, not sampled (Hoeffding 1963). Of both directions twice the mean is
-      taken, which is valid whatever their dependence (Rüschendorf 1982).
+      .05. Codes are permuted over tokens within the half that confirms. The p-value is not
+      sampled: an upper bound is computed, which for p-values of .05 to .001 was 1 to 24 times
+      as large. Of both directions twice the mean is taken, which is valid whatever their
+      dependence (Rüschendorf 1982).
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ def names(
         The texts, and which of their tokens the rows are: ``inputs.sample(...)``.
     untrained
         (q,) concentrations of the untrained model's concepts in the same layer, by
-        :func:`concentration` on the same sample.
+        :func:`concentration` on the same sample, with codes that were found in the same way:
+        sparse codes are more concentrated than dense ones whatever they are of.
     pieces
         How each token id is written, see `ontogeny.inputs.pieces_of`.
     random_state
@@ -80,6 +82,10 @@ def names(
 
     Notes
     -----
+    Measured on untrained models of six layers and texts on Python, each concept judged by the
+    limits of other seeds: a name is given in 4.1 % of 2,880 cases (720 ICA concepts), and in
+    4.2 % of 1,536 (512 sparse ones, of one layer).
+
     L. Rüschendorf, *Random variables with maximum sums*, Adv. Appl. Probab. 14, 1982; V. Vovk and
     R. Wang, *Combining p-values via averaging*, Biometrika 107, 2020.
 

@@ -106,6 +106,8 @@ def _by_marks(tokens: list[str]) -> Read:
     mark = max(found, key=lambda name: found[name])
     if found[mark]:
         return {"▁": _sentence_pieces, "##": _word_pieces, "</w>": _ended_words}[mark](mark)
+    if {*tokens} == {chr(byte) for byte in range(256)}:
+        return lambda token: token if token < "\x80" else f"<0x{ord(token):02X}>"
     if max(map(len, tokens), default=0) <= 1:
         return str  # characters
     return _word_pieces("##")

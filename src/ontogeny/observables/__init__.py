@@ -18,11 +18,18 @@ from .concepts import (
 )
 from .curves import Fits, LearningDynamics, Regimes, Signals
 from .labelled import TCAV, ConceptDirections
-from .predictions import Loss
+from .predictions import Loss, Predictions, TokenLosses
 from .readout import ReadoutAccuracy, SaeProbe
 from .registry import make, names
 from .semantics import WordSemantics, semantics_page
-from .weights import Commutators, Orientation, Projection, WeightRank, orientation_across_runs
+from .weights import (
+    Commutators,
+    Orientation,
+    Projection,
+    VocabularyConcepts,
+    WeightRank,
+    orientation_across_runs,
+)
 
 __all__ = [
     "Observable",
@@ -49,6 +56,8 @@ __all__ = [
     "Fits",
     "LearningDynamics",
     "Loss",
+    "Predictions",
+    "TokenLosses",
     "Regimes",
     "Signals",
     "Similarity",
@@ -59,6 +68,7 @@ __all__ = [
     "Projection",
     "orientation_across_runs",
     "TCAV",
+    "VocabularyConcepts",
     "WeightRank",
     "WordSemantics",
     "semantics_page",

@@ -62,6 +62,10 @@ class BlockReading(Protocol):
     steps: np.ndarray
     """The steps, increasing."""
 
+    def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
+        """Return chosen rows of the matrix at one step, (len(rows), ...) float32."""
+        ...
+
     def chunks(self) -> Any:
         """Iterate over ``(steps, coordinates)`` float arrays that together hold the matrix once."""
         ...
@@ -162,6 +166,8 @@ class Observable(abc.ABC):
     """
     kept: ClassVar[tuple[str, ...]] = ()
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Variables without a step that `derive` gives: ``x_control`` holds them in control runs."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
 
-from .scales import StepScale
+from .scales import KINDS, StepScale
 
 Points = Sequence[tuple[float, float]]
 
@@ -37,8 +39,28 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 250, 128, 17, 12, 30, legend_left=250)
-NARROW = ChartLayout("narrow", 380, 132, 44, 16, 10.5, 21, legend_left=0)
+WIDE = ChartLayout("wide", 1060, 250, 142, 17, 12, 30, legend_left=250)
+NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
+
+_WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
+"""Widths of characters in widths of the letter m, of the broadest usual font; others 0.42."""
+
+
+def fitted(layout: ChartLayout, numbers: Sequence[str]) -> ChartLayout:
+    """Return the form with room right of the axis for the longest of `numbers`.
+
+    Examples
+    --------
+    >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
+    (142, 183)
+    """
+    widths = [sum(_WIDTHS.get(c, 0.42) for c in text) for text in numbers]
+    wanted = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)
+    return replace(layout, right=max(layout.right, math.ceil(wanted)))
+
+
+ARROW_ROOM = 30
+"""Room right of the axis for the arrow of a row's direction."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +114,12 @@ class Canvas:
     ``parts`` also holds tags that only the page needs, as text.
     """
 
-    def __init__(self, layout: ChartLayout, steps: tuple[int, ...]) -> None:
+    def __init__(
+        self, layout: ChartLayout, steps: tuple[int, ...], kinds: Sequence[str] = KINDS[:1]
+    ) -> None:
         self.layout = layout
-        self.scale = StepScale(steps, "log")
-        edges = self.scale.edges(steps)
-        self.low, self.high = float(edges.min()), float(edges.max())
+        self.scales = [StepScale(steps, kind) for kind in kinds]
+        self.scale = self.scales[0]
         self.parts: list[Mark | str] = []
         self.within = ""
         self.y = 0.0
@@ -110,6 +133,35 @@ class Canvas:
             'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
         )
         return pattern + "".join(p if isinstance(p, str) else p.svg(hatch) for p in self.parts)
+
+    @property
+    def low(self) -> float:
+        """The first place of the step axis."""
+        return self.scale.span[0]
+
+    @property
+    def high(self) -> float:
+        """The last place of the step axis."""
+        return self.scale.span[1]
+
+    @contextmanager
+    def tagged(self, tag: str, attributes: str) -> Iterator[None]:
+        """Put what is appended meanwhile into an element."""
+        self.parts.append(f"<{tag} {attributes}>")
+        yield
+        self.parts.append(f"</{tag}>")
+
+    def on_axes(self, draw: Callable[[], None]) -> None:
+        """Draw what lies on the step axis; the page has it on every kind of axis and shows one."""
+        if len(self.scales) == 1:
+            draw()
+            return
+        y = self.y
+        for scale in self.scales:
+            self.scale, self.y = scale, y
+            with self.tagged("g", f'class="on-{scale.kind}"'):
+                draw()
+        self.scale = self.scales[0]
 
     def x(self, places: np.ndarray | float) -> np.ndarray:
         """From places between 0 and 1 on the step axis to SVG units."""

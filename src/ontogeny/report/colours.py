@@ -17,6 +17,9 @@ Stops = Sequence[Sequence[float]]
 LEVELS = 24
 """Number of shades in which the developmental chart draws progress."""
 
+MARK_CONTRAST = 3.0
+"""Least contrast of lines and points with the paper (WCAG 2.2, success criterion 1.4.11)."""
+
 _COLOURS = json.loads(resources.files(__package__).joinpath("static/colours.json").read_text())
 
 BASE: dict[str, Palette] = _COLOURS["base"]
@@ -66,6 +69,25 @@ def ramp(stops: Stops, count: int) -> list[str]:
     return colours
 
 
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours after WCAG 2.2, between 1 and 21.
+
+    Examples
+    --------
+    >>> contrast("#000000", "#ffffff"), round(contrast("#767676", "#ffffff"), 2)
+    (21.0, 4.54)
+    """
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of a hex colour."""
+    encoded = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in encoded]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
 def ramp_at(colours: Sequence[str], share: float) -> str:
     """Return the colour of a ramp at a share of its length between 0 and 1.
 
@@ -78,12 +100,20 @@ def ramp_at(colours: Sequence[str], share: float) -> str:
 
 
 def palettes(layers: int) -> dict[str, dict[str, object]]:
-    """Return for light and dark: base colours, `layers` layer colours, the ramp of values."""
+    """Return for light and dark: base colours, `layers` layer colours, and the ramp of values.
+
+    ``marks`` is the part of that ramp for lines and points, which must stand out from the paper.
+    """
     return {
         mode: {
             "base": BASE[mode],
             "layers": ramp(LAYERS[mode], max(layers, 1)),
             "values": ramp(PROGRESS[mode], LEVELS),
+            "marks": [
+                colour
+                for colour in ramp(PROGRESS[mode], 2 * LEVELS)
+                if contrast(colour, BASE[mode]["paper"]) >= MARK_CONTRAST
+            ],
         }
         for mode in ("light", "dark")
     }

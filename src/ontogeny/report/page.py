@@ -12,10 +12,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from .atlas import read_atlas
 from .canvas import NARROW, WIDE
 from .chart import draw_chart
+from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
+from .first_payload import build_first
+from .first_screen import first_screen
 from .formats import p_value, plain_text, step_text
 from .payload import build_payload, json_script
 from .readers import read_drawables
@@ -27,9 +31,10 @@ from .thinning import BUDGET, thinned
 from .verdict import verdict
 
 SCRIPTS = (
-    "core", "format", "state", "theme", "tooltip", "panels", "annotations", "view", "picture",
-    "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter", "figure",
-    "words", "download", "slider", "layers", "chart", "links", "tables", "page",
+    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter",
+    "figure", "words", "download", "slider", "layers", "chart", "life", "life-lines", "cards",
+    "atlas", "cloze", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -38,10 +43,21 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     drawables = thinned(read_drawables(content), budget)
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
-    scripts = [_plotly(), _own_script()]
+    plotly, script = _plotly(), _own_script()
+    first = first_screen(content)
+    atlas = read_atlas(content, first.concepts) if first else None
+    cloze = read_cloze(content) if first else None
+    drawn = {
+        "first": build_first(content, first) if first else None,
+        "atlas": atlas.payload if atlas else None,
+        "cloze": cloze.payload if cloze else None,
+    }
     return _template().render(
         content=content,
         studied=studied(content),
+        first=first,
+        atlas=atlas,
+        cloze=cloze,
         verdict=verdict(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
@@ -52,10 +68,11 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         code=_snippet,
         definition=_definition,
         rows_shown=ROWS_SHOWN,
-        policy=_policy(scripts),
+        policy=_policy([plotly, script]),
         style=Markup(page_style()),
-        data=Markup(json_script(build_payload(content, drawables, charts))),
-        scripts=[Markup(script) for script in scripts],
+        data=Markup(json_script(build_payload(content, drawables, charts) | drawn)),
+        plotly=Markup(plotly),
+        script=Markup(script),
     )
 
 

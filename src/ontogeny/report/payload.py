@@ -20,8 +20,8 @@ from .fields import is_text
 from .formats import plain_text
 from .latex import latex_table
 from .row_words import RECORD, facts, record, state_words
-from .rows import Row
-from .scales import StepScale
+from .rows import Row, judged
+from .scales import KINDS, StepScale
 
 Scales = Mapping[str, StepScale]
 
@@ -42,7 +42,7 @@ def build_payload(
     content: Content, drawables: Sequence[Drawable], charts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return everything that the page's scripts read."""
-    scales = {kind: StepScale(content.steps, kind) for kind in ("log", "linear")}
+    scales = {kind: StepScale(content.steps, kind) for kind in KINDS}
     nodes: dict[str, _NodeData] = {}
     figures = []
     for each in drawables:
@@ -54,6 +54,7 @@ def build_payload(
         "title": content.title,
         "clock": content.clock,
         "steps": list(content.steps),
+        "start": _start(content),
         "scales": {kind: _scale(scale) for kind, scale in scales.items()},
         "layers": list(content.groups.labels),
         "palettes": palettes(len(content.groups.labels)),
@@ -67,7 +68,7 @@ def build_payload(
             for mark in content.boundaries
         ],
         "rows": [
-            {"id": name} | _row(row, content)
+            {"id": name, "figure": _figure_of(row, drawables)} | _row(row, content)
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "record": list(RECORD),
@@ -204,9 +205,23 @@ def _status(drawable: Drawable) -> dict[str, Any] | None:
 def _scale(scale: StepScale) -> dict[str, Any]:
     return {
         "at": scale.positions(scale.steps).round(5).tolist(),
+        "span": list(scale.span),
         "ticks": [[round(t.position, 5), t.label, t.rank] for t in scale.ticks()],
         "broken": scale.breaks_at_zero,
     }
+
+
+def _start(content: Content) -> int:
+    """Return the place of the step at which the page opens: where the median row is half-way.
+
+    At the last step, to which distances are measured, nothing is left to see of them.
+    """
+    rows = [row for row in judged(content.rows) if row.changed and math.isfinite(row.half_step)]
+    rows = [row for row in rows if row.learned or row.beyond] or rows
+    if not rows:
+        return len(content.steps) - 1
+    middle = float(np.median([row.half_step for row in rows]))
+    return int(np.argmin(np.abs(np.array(content.steps) - middle)))
 
 
 def _finite(value: float) -> float | None:
@@ -223,6 +238,14 @@ def _track(content: Content) -> dict[str, Any] | None:
         "steps": track.steps.tolist(),
         "values": [_finite(v) for v in track.values],
     }
+
+
+def _figure_of(row: Row, drawables: Sequence[Drawable]) -> str:
+    """Return the id of the figure that draws a row: of its variable, else of its layers."""
+    own = [each for each in drawables if each.node.id == row.section and not each.problem]
+    drawn = [each for each in own if row.variable in (each.figure.value, each.figure.relative)]
+    rest = [each for each in own if each.table is None and row.layer and each.figure.value]
+    return next((each.id for each in (*drawn, *rest)), row.section)
 
 
 def _row(row: Row, content: Content) -> dict[str, Any]:

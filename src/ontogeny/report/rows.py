@@ -29,14 +29,16 @@ class Row:
     """One row: how far one quantity in one layer has gone at every step, and how sure that is.
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
-    where there is none. ``changed``, ``beyond`` and ``learned`` are the verdicts of the result; of
-    a result of an earlier version, which has ``developed`` alone, that is read as ``changed``.
-    ``own_value`` is whether it follows a value of its own and no distance to a reference step, and
-    ``within_null`` whether its last value lies within a null of the quantity.
+    where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
+    and ``learned`` are the verdicts of the result; of a result of an earlier version, which has
+    ``developed`` alone, that is read as ``changed``. ``own_value`` is whether it follows a value of
+    its own and no distance to a reference step, and ``within_null`` whether its last value lies
+    within a null of the quantity.
     """
 
     label: str
     quantity: str
+    variable: str
     layer: str
     short_layer: str
     section: str
@@ -126,6 +128,7 @@ def read_rows(
         Row(
             label=labels[i],
             quantity=_quantity(labels[i], layers[i], title),
+            variable=plain_text(names[i]),
             layer=layers[i],
             short_layer=short.get(layers[i], ""),
             section=section,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,12 @@ from ..errors import check_choice
 
 ZERO_GAP = 0.09
 """Share of a logarithmic axis between step 0 and the first later step."""
+
+END_ROOM = 0.02
+"""Least room beside the first and the last step, as a share of the axis."""
+
+KINDS = ("log", "linear")
+"""Kinds of step axis between which the page switches."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class StepScale:
     kind: str = "log"
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, ("log", "linear"))
+        check_choice("kind", self.kind, KINDS)
 
     @property
     def breaks_at_zero(self) -> bool:
@@ -78,6 +85,12 @@ class StepScale:
         if len(self.steps) == 1:
             return np.tile([[0.1, 0.9]], (len(centres), 1))
         return _cell_edges(centres)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """The first and the last place that every drawing on this axis shows: all cells fit."""
+        edges = self.edges(self.steps)
+        return min(float(edges.min()), -END_ROOM), max(float(edges.max()), 1 + END_ROOM)
 
     def ticks(self) -> list[Tick]:
         """Return the marks of the axis, most important first at equal places."""

@@ -18,17 +18,24 @@ def page_style() -> str:
     """Return the whole page's style sheet, with the colours of both modes as variables."""
     colours = palettes(1)
     modes = [
-        f"{query}{{:root{{{_variables(colours[mode]['base'])}}}}}"
+        f"{query}{{:root{{{_variables(colours[mode])}}}}}"
         for query, mode in (
             ("@media all", "light"),
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    return "\n".join([*modes, chart_style(), static_text("page.css")])
+    sheets = (static_text("page.css"), static_text("first.css"))
+    return "\n".join([*modes, chart_style(), *sheets])
 
 
-def _variables(base: Any) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in base.items())
+def _variables(palette: Any) -> str:
+    plain = "".join(f"--{name}:{colour};" for name, colour in palette["base"].items())
+    return f"{plain}--tint:{_channels(palette['values'][len(palette['values']) // 2])};"
+
+
+def _channels(colour: str) -> str:
+    """Return a colour as CSS takes it beside an opacity: ``47 143 176``."""
+    return " ".join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
 
 
 def chart_style() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..atlas import accessor as accessor  # registers result.concept
 from .file import read_sources, read_study
 from .folder import StudyFolder, open_study
 from .plan import Plan

@@ -117,7 +117,8 @@ class Graph:
 
     def _state(self, observable: Observable) -> StateCell:
         name, step = observable.name, self.settings.reference_step
-        needs, ignored = observable.needs(), _summary_only(observable)
+        ignored = _summary_only(observable)
+        needs = [need for need in observable.needs() if need.over == "step"]
         components = _observable(observable, ignored) | self._at_step(step, needs, needs)
         components["reference_step"] = step
         label = self._label(f"the state of {name}")

@@ -46,6 +46,7 @@ class StudyFolder:
                 store = OpenResult(path)
                 tree = xr.open_datatree(store, engine="zarr")
                 store.check()
+                tree.encoding["source"] = str(path)  # as xarray notes it
                 return tree
             except StoreError:
                 if identity(path) == opened:

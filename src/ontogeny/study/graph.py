@@ -308,7 +308,7 @@ class SummaryCell(StudyCell):
         stacked = self._with_state(stacked, context)
         others = dict(zip(observable.depends_on, read[:count], strict=True))
         controls = dict(zip(self.controls, read[count:], strict=True))
-        stacked = with_controls(stacked, controls, observable.quantities)
+        stacked = with_controls(stacked, controls, observable.quantities, observable.compared)
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
         texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]

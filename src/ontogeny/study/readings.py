@@ -62,7 +62,7 @@ class Job:
 
 def own_needs(observable: Observable) -> list[Need]:
     """Return the needs that are read of every checkpoint itself."""
-    return [n for n in observable.needs() if n.at_step is n]
+    return [n for n in observable.needs() if n.at_step is n and n.over == "step"]
 
 
 def read_needs(
@@ -254,6 +254,13 @@ class ReadBlock:
         self.reference_step = reference_step
         self._trajectory, self._block = trajectory, block
         self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+
+    def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
+        """Return chosen rows of the matrix at one step, in float32."""
+        first, last = int(rows.min()), int(rows.max()) + 1
+        with self._trajectory[step].open() as reader:
+            found = self._block.rows(reader, first, last).float().numpy()
+        return np.asarray(found[rows - first])
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""

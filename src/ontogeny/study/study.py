@@ -259,7 +259,7 @@ class Study:
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]
         tree.attrs["problems"] = json.dumps([*problems, *failed])
-        write_result(path, tree)
+        tree.encoding["source"] = str(write_result(path, tree))  # as xarray notes it
         for finding in json.loads(tree.attrs["findings"]):
             progress.note(f"audit: {finding['message']}")
         return tree

@@ -32,7 +32,10 @@ _ROUNDING = 1e-6  # relative; controls that differ by less are the same in float
 
 
 def with_controls(
-    data: xr.Dataset, controls: Mapping[str, xr.Dataset], quantities: Sequence[Quantity]
+    data: xr.Dataset,
+    controls: Mapping[str, xr.Dataset],
+    quantities: Sequence[Quantity],
+    compared: Sequence[str] = (),
 ) -> xr.Dataset:
     """Return a run's node with ``x_control`` of every quantity that some control run holds.
 
@@ -47,6 +50,8 @@ def with_controls(
     quantities
         What they hold. Steps that a control was not read at hold NaN; those that the run lacks
         are dropped.
+    compared
+        Variables without a step that are added in the same way.
 
     Examples
     --------
@@ -71,6 +76,12 @@ def with_controls(
         if name in data:  # and not only after what follows from several steps
             stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
         found[f"{name}_{CONTROL}"] = stacked
+    for name in compared:
+        known = {run: node[name].drop_attrs() for run, node in controls.items() if name in node}
+        if known:
+            stacked = xr.concat(known.values(), dim="run", join="outer", coords="minimal")
+            stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
+            found[f"{name}_{CONTROL}"] = stacked
     return data.assign(found) if found else data
 
 

@@ -124,7 +124,7 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
             values = torch.from_numpy(run.activations[step // 10])
             return {own._activations(): {"layers.0": values}}
 
-    own, asked = observable(fit_steps=(90, 0, 30)), Run()
+    own, asked = observable(fit_steps=(90, 0, 30), examples=0), Run()
     state = own.prepare(asked)
     assert asked.read == (0, 30, 90)
     assert state.codes.sizes == {"layer": 1, "token": 1500, "concept": 24}

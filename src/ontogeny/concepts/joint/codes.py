@@ -58,7 +58,7 @@ def _skewness(Y: Tensor) -> tuple[Tensor, Tensor]:
     return Y.square(), 2 * Y.mean(1)
 
 
-def refined(sources: Sequence[np.ndarray], k: int, gathered: Gathered) -> list[np.ndarray]:
+def refined(sources: Sequence[np.ndarray], k: float, gathered: Gathered) -> list[np.ndarray]:
     """Return the codes (n, r) of several fits, with what they leave of each token read anew.
 
     The leading directions of the stack do not hold all of a weak concept. Every checkpoint in full
@@ -102,8 +102,8 @@ def _divided(values: np.ndarray, by: np.ndarray) -> np.ndarray:
     return np.where(used, values / np.where(used, by, 1.0), 0).astype(np.float32)
 
 
-def sparse(codes: np.ndarray, k: int) -> np.ndarray:
-    """Return the n k largest positive values of codes (n, r), the rest 0.
+def sparse(codes: np.ndarray, k: float) -> np.ndarray:
+    """Return the n k largest positive values of codes (n, r), the rest 0; k need not be whole.
 
     Columns are first divided by their standard deviation, and turned so that they are skewed to
     the right: a sparse feature is mostly absent and sometimes large.
@@ -120,7 +120,7 @@ def sparse(codes: np.ndarray, k: int) -> np.ndarray:
     used = spread > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
     signs = np.where(skewness(codes) < 0, -1.0, 1.0)
     values = np.where(used, codes / np.where(used, spread, 1.0) * signs, 0.0).astype(np.float32)
-    kept = min(len(values) * k, values.size)
+    kept = min(round(len(values) * k), values.size)
     limit = max(float(np.partition(values, values.size - kept, axis=None)[-kept]), 0.0)
     return np.where((values >= limit) & (values > 0), values, np.float32(0.0))
 

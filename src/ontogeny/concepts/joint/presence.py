@@ -150,16 +150,24 @@ class Decoder:
 
         The readout is fitted on the other half.
         """
-        found = []
+        predicted = self.readout(X, grams)
+        halves = (~self.half, self.half)
+        return np.stack([_correlation(predicted[half], self.codes[half]) for half in halves])
+
+    def readout(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
+        """Return what a sparse linear readout of `X` (n, m) says of the codes, (n, r).
+
+        That of either half of the texts is fitted on the other half.
+        """
+        found = np.empty_like(self.codes)
         for half, gram in zip((self.half, ~self.half), grams, strict=True):
             mean, aim = X[half].mean(axis=0), self.codes[half]
             moment = gram - half.sum() * np.outer(mean, mean)
             moment.flat[:: len(moment) + 1] += RIDGE * max(np.trace(moment), 1e-30) / len(moment)
             product = X[half].T @ (aim - aim.mean(axis=0))
             weights = scipy.linalg.solve(moment, product, assume_a="pos", overwrite_a=True)
-            predicted = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
-            found.append(_correlation(predicted, self.codes[~half]))
-        return np.stack(found)
+            found[~half] = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
+        return found
 
 
 def inverse_of(gram: np.ndarray) -> np.ndarray:

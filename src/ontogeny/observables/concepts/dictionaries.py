@@ -12,13 +12,22 @@ import xarray as xr
 
 from ... import distances
 from ...distances.correlations import CORRELATIONS
-from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
 from ...figures import Section
 from ...needs import Need, Reference
 from ...quantities import Quantity
 from ...summary import Names, Units
 from ..arguments import check_names
 from ..base import Reading, Run, by_layer
+from .described import DESCRIBED
+from .describer import Describer
+from .dictionaries_described import (
+    KEPT_OF_STATE,
+    NAMED,
+    describing,
+    with_named,
+    with_untrained,
+)
 from .fits import (
     FromExtractor,
     code_coordinates,
@@ -71,6 +80,10 @@ class Concepts(FromExtractor):
         tokens at 48 steps and 12 layers are 1.2 GB. Without them their norms are kept alone.
     options
         Further arguments of the extractor.
+    examples
+        Contexts that are kept of each concept at each step, with its name, its tokens and what it
+        writes to the vocabulary; 0 describes nothing. Concepts of different steps are different
+        fits: to follow a concept over the steps, use `JointConcepts`.
     label
         Name of the node, where a study holds the same extractor twice.
 
@@ -92,9 +105,11 @@ class Concepts(FromExtractor):
     init: str = "seeded"
     keep_codes: bool = False
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    examples: int = 0
 
     kind: ClassVar[str] = "concepts"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
+    kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
         "dictionary": ("dictionary of concepts", "dictionary units"),
@@ -108,12 +123,14 @@ class Concepts(FromExtractor):
         "refit_log_det": ("log-determinant of the transform of refits", "1"),
         "refit_condition": ("condition number of the transform of refits", "1"),
         "refit_share": ("share of the squared change by refitting", "1"),
+        **DESCRIBED,
     }
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
         check_choice("init", self.init, ("seeded", "reference", "chain"))
+        check_whole("examples", self.examples, 0)
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
         if "internal" in self.correlations and self.n_concepts < 2:
@@ -190,6 +207,7 @@ class Concepts(FromExtractor):
                 caption="Mean |cosine| of every concept with its match among the others: how "
                 "redundant the dictionary is.",
             ),
+            *([NAMED] if self._describer.active else ()),
         )
 
     @property
@@ -212,7 +230,8 @@ class Concepts(FromExtractor):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
-        return [self._activations(), Reference(self._activations())]
+        own = self._activations()
+        return [own, Reference(own), *self._describer.needs()]
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -232,11 +251,13 @@ class Concepts(FromExtractor):
             }
 
         state = by_layer(values, one)
-        return state.assign(self._chain(run, fits)) if self.init == "chain" else state
+        state = state.assign(self._chain(run, fits)) if self.init == "chain" else state
+        return with_untrained(state, run, self._describer, lambda A: _codes(self._fit(A)[1]))
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dictionaries, codes in few numbers, and distances of every layer."""
-        own, reference = self.needs()
+        own, reference, *_ = self.needs()
+        describe = describing(reading, state, self._describer)
         there, units = reading[reference], Units(reading.units(own))
         here = reading.step == reading.reference_step
 
@@ -246,9 +267,15 @@ class Concepts(FromExtractor):
             U_ref = torch.as_tensor(known.codes.values).to(A)
             start = None if here else self._start(known, reading.step, W_ref)
             fitted = Fitted(there[path].to(A), W_ref, U_ref)
-            return self._observe_layer(A, fitted, start, units if reading.noise else None)
+            units_of_noise = units if reading.noise else None
+            found, U, W = self._observe_layer(A, fitted, start, units_of_noise)
+            return {**found, **describe(path, _codes(U), dictionary_array(W).values)}
 
         return by_layer(reading[own], one)
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Count the concepts with a name."""
+        return with_named(data)
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many fits did not converge."""
@@ -257,14 +284,21 @@ class Concepts(FromExtractor):
         return [f"{failed} of {count} fits did not converge."] if failed else []
 
     @property
+    def _describer(self) -> Describer:
+        return Describer(self._activations(), self.examples)
+
+    @property
     def _judged(self) -> str:
         """The distance that the verdict uses."""
         return "procrustes" if "procrustes" in self.distances else self.distances[0]
 
     def _observe_layer(
         self, A: torch.Tensor, reference: Fitted, start: torch.Tensor | None, units: Units | None
-    ) -> dict[str, Any]:
-        """Return what is stored of one layer; with `units`, refits on resampled texts as well."""
+    ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
+        """Return what is stored of one layer, with codes and dictionary.
+
+        With `units`, refits on resampled texts are stored as well.
+        """
         estimator, U, W = self._fit(A, start)
         result: dict[str, Any] = {
             "dictionary": dictionary_array(W),
@@ -278,8 +312,10 @@ class Concepts(FromExtractor):
             result["codes"] = (("token", "concept"), _codes(U))
         if units is None:
             turn = rotation(A, reference.activations)
-            return result | {str(name): v for name, v in self._compared(W, reference, turn).items()}
-        return {**result, **self._noise(Fitted(A, W, U), reference, units)}
+            result |= {str(name): v for name, v in self._compared(W, reference, turn).items()}
+        else:
+            result |= self._noise(Fitted(A, W, U), reference, units)
+        return result, U, W
 
     def _compared(self, W: torch.Tensor, other: Fitted, turn: torch.Tensor) -> xr.Dataset:
         """Return distances of W to the other dictionary, also relative, and correlations."""

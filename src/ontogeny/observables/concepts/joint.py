@@ -10,21 +10,29 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...arrays import to_numpy
 from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
-from ...concepts.joint.intervals import found_again
 from ...concepts.joint.lives import SECOND
 from ...concepts.joint.presence import Decoder
-from ...concepts.joint.snapshots import fitted_steps, standardised, text_blocks, text_folds
+from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
 from ...needs import Activations, Need
-from ...quantities import Measured, Quantity
+from ...quantities import Quantity
 from ...summary import Names
 from ..base import Observable, Reading, Run, by_layer
+from .described import DESCRIBED, KEPT
+from .describer import Describer
 from .fits import layer_state
+from .joint_described import (
+    SHARED,
+    described_at_step,
+    named_sentences,
+    with_descriptions,
+    with_names,
+)
 from .joint_lives import VARIABLES, lives_of_layers, sentences
+from .joint_observed import observed, standard
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -57,6 +65,9 @@ class JointConcepts(Observable):
         How well a code must be readable at its best checkpoint, from 0 to 1.
     on, tokens, max_tokens, random_state
         Which tokens; `random_state` also seeds the fit.
+    examples
+        Contexts that are kept of each concept, with its name, its tokens and what it writes to
+        the vocabulary (see `ontogeny.describe`); 0 describes nothing.
 
     Examples
     --------
@@ -74,8 +85,12 @@ class JointConcepts(Observable):
     tokens: str = "all"
     max_tokens: int | None = 5000
     random_state: int = 0
+    examples: int = 4
 
     kind: ClassVar[str] = "joint-concepts"
+    version: ClassVar[int] = 2
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED)
+    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": ("correlation of the codes with a readout of this checkpoint", "1"),
@@ -84,6 +99,8 @@ class JointConcepts(Observable):
         "spread": ("noise of the squared strength", "1"),
         "found_again": ("correlation with the best match of another seed", "1"),
         **VARIABLES,
+        **DESCRIBED,
+        "named": ("concepts with a name", "concepts"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -131,6 +148,7 @@ class JointConcepts(Observable):
                 f"{self.n_active}."
             )
         check_number("readable", self.readable, 0, 1)
+        check_whole("examples", self.examples, 0)
         if isinstance(self.fit_steps, int):
             check_whole("fit_steps", self.fit_steps)
         elif not self.fit_steps:
@@ -142,8 +160,8 @@ class JointConcepts(Observable):
                 check_whole("fit_steps", step, 0)
 
     def needs(self) -> Sequence[Need]:
-        """Return the activations of the layers."""
-        return [self._activations()]
+        """Return the activations of the layers, and what describes their concepts."""
+        return [self._activations(), *self._describer.needs()]
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -155,30 +173,40 @@ class JointConcepts(Observable):
         steps = self._chosen(run)
         gathered: dict[str, Gathered] = {}
         for step in steps:
-            for path, A in run.reading(step)[self._activations()].items():
+            reading = run.reading(step)
+            for path, A in reading[self._activations()].items():
                 if path not in gathered:
                     n, m = A.shape
                     gathered[path] = Gathered(n, m, len(steps), stacked=self.method in TRAINED)
-                gathered[path].add(_standard(A))
-        return by_layer(gathered, lambda _, layer: self._codes(layer))
+                gathered[path].add(standard(A)[0])
+        codes = by_layer(gathered, lambda _, layer: self._codes(layer))
+        return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return strength and readability of every latent at one checkpoint."""
-        need = self._activations()
+        need, describer = self._activations(), self._describer
         rng = np.random.default_rng([self.random_state, 2])
         texts = reading.units(need)
         half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
+        readouts = describer.readouts(reading)
+        words = describer.texts(reading) if describer.active else None
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             known = layer_state(state, path)
             codes, again = (known[name].values for name in ("codes", "codes_again"))
-            return self._observed(_standard(A), codes, again, half, block)
+            X, size = standard(A)
+            decoder, other = (Decoder(each, half, block) for each in (codes, again))
+            found = observed(X, decoder, other, self.readable - SECOND)
+            if words is None:
+                return found
+            step = described_at_step(X, size, decoder, words, readouts.get(path))
+            return {**found, **step}
 
         return by_layer(reading[need], one)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Add the lives of all concepts."""
-        return lives_of_layers(data, self.readable, self.random_state)
+        """Add the lives of all concepts, and how many have a name."""
+        return with_names(lives_of_layers(data, self.readable, self.random_state))
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
@@ -212,7 +240,11 @@ class JointConcepts(Observable):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts there are in each layer, and what happened to them."""
-        return sentences(data)
+        return [*sentences(data), *named_sentences(data)]
+
+    @property
+    def _describer(self) -> Describer:
+        return Describer(self._activations(), self.examples)
 
     def _activations(self) -> Activations:
         return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
@@ -235,37 +267,13 @@ class JointConcepts(Observable):
             "codes_again": (("token", "concept"), second),
         }
 
-    def _observed(
-        self,
-        X: np.ndarray,
-        codes: np.ndarray,
-        again: np.ndarray,
-        half: np.ndarray,
-        block: np.ndarray,
-    ) -> dict[str, Any]:
-        decoder, other = (Decoder(each, half, block) for each in (codes, again))
-        grams = decoder.grams(X)
-        halves, seeds = (each.readable(X, grams) for each in (decoder, other))
-        there = decoder.presence(X, grams, halves)
-        limit = self.readable - SECOND
-        counts = [float((halves >= limit)[i].sum()) for i in (0, 1)]
-        counts.append(float((seeds.mean(axis=0) >= limit).sum()))
-        labels = {"refit": ["half 1", "half 2", "seed 1"]}
-        return {
-            "concepts_there": Measured(
-                float((there.readable[0] >= limit).sum()),
-                replicates=xr.DataArray(np.array(counts), dims="refit", coords=labels),
-            ),
-            "explained": float(there.explained[0]),
-            "strength": ("concept", there.strength[0]),
-            "readability": ("concept", there.readable[0]),
-            "whitened": (("concept", "other"), there.whitened[0]),
-            "influence": (("block", "concept"), there.influence[0]),
-            "spread": ("concept", there.spread[0]),
-            "found_again": ("concept", found_again(codes, again)[0]),
-        }
-
-
-def _standard(A: torch.Tensor) -> np.ndarray:
-    values = to_numpy(A)
-    return standardised(values, np.arange(len(values)), "step", 1.0)
+    def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
+        """Return the codes (n, r) of latents of one model alone, as dense as the shared ones."""
+        X, _ = standard(A)
+        r = min(self.n_concepts, X.shape[1])
+        gathered = Gathered(len(X), X.shape[1], 1, stacked=self.method in TRAINED)
+        gathered.add(X)
+        seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=1).tolist()
+        k = self.n_active * r / self.n_concepts
+        (raw,) = raw_codes(gathered, r, self.method, max(round(k), 1), seeds)
+        return sparse(raw, k)

@@ -59,8 +59,7 @@ def word_frequencies(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> 
     True
     """
     text, column = np.nonzero(predicted)
-    losses = -np.log(_best(_unigram(inputs, text, column, vocabulary), _SMOOTHING))
-    return _of_texts(losses, text, len(inputs))
+    return _of_texts(token_costs(inputs, text, column, vocabulary), text, len(inputs))
 
 
 def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarray:
@@ -89,7 +88,105 @@ def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarra
     True
     """
     text, column = np.nonzero(predicted)
-    frequency = _best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)
+    frequency = _frequency(inputs, text, column, vocabulary)
+    return _of_texts(_given_one_before(inputs, text, column, frequency), text, len(inputs))
+
+
+def guesses(
+    inputs: Inputs, predicted: np.ndarray, vocabulary: int, pairs: bool
+) -> dict[str, np.ndarray]:
+    """Return `word_frequencies` and, with `pairs`, `bigrams`, which share an estimate.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 2] * 20, [2, 1] * 20])
+    >>> predicted = inputs.ordinary & (np.arange(40) > 0)
+    >>> list(guesses(inputs, predicted, 1000, pairs=True))
+    ['unigram', 'bigram']
+    """
+    text, column = np.nonzero(predicted)
+    frequency = _frequency(inputs, text, column, vocabulary)
+    found = {"unigram": _of_texts(-np.log(frequency), text, len(inputs))}
+    if pairs:
+        losses = _given_one_before(inputs, text, column, frequency)
+        found["bigram"] = _of_texts(losses, text, len(inputs))
+    return found
+
+
+def token_costs(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int
+) -> np.ndarray:
+    """Return the loss (e,) of single tokens under the frequencies of all other texts.
+
+    Parameters
+    ----------
+    inputs, vocabulary
+        As of `word_frequencies`.
+    text, column
+        (e,) the tokens, in the columns of `inputs`.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 1, 1, 2], [1, 1, 2, 1]])
+    >>> costs = token_costs(inputs, np.array([0, 0]), np.array([0, 3]), 1000)
+    >>> bool(costs[0] < costs[1])  # the more frequent one costs less
+    True
+    """
+    return -np.log(_frequency(inputs, text, column, vocabulary))
+
+
+def shares_elsewhere(
+    inputs: Inputs, token: np.ndarray, unit: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what tokens make up of the ordinary tokens of other units, and who makes up most.
+
+    Parameters
+    ----------
+    inputs
+        The texts.
+    token
+        (g,) token ids.
+    unit
+        (g,) the unit that each is not counted in; -1 counts them all.
+
+    Returns
+    -------
+    share, most_frequent, its_share
+        (g,) the share of each token, the most frequent token of the same units, and its share. NaN
+        and -1 where no other unit has a token.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 1, 2], [1, 2, 2, 3]])
+    >>> share, most, _ = shares_elsewhere(inputs, np.array([2]), np.array([0]))
+    >>> share.tolist(), most.tolist()
+    ([0.5], [2])
+    """
+    rows, columns = np.nonzero(inputs.ordinary)
+    given, of_row = inputs.ids[rows, columns], inputs.groups[rows]
+    size = int(max(inputs.ids.max(), token.max(initial=0))) + 1
+    total = np.bincount(given, minlength=size)
+    share, most, its = (
+        np.full(len(token), np.nan),
+        np.full(len(token), -1),
+        np.full(len(token), np.nan),
+    )
+    for i, (wanted, left_out) in enumerate(zip(token, unit, strict=True)):
+        counts = total - np.bincount(given[of_row == left_out], minlength=size)
+        if counts.sum():
+            most[i] = int(counts.argmax())
+            share[i], its[i] = counts[[wanted, most[i]]] / counts.sum()
+    return share, most, its
+
+
+def _frequency(inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int) -> np.ndarray:
+    return _best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)
+
+
+def _given_one_before(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, frequency: np.ndarray
+) -> np.ndarray:
+    """Return the loss of each token given the one before it."""
     before, token = inputs.ids[text, column - 1], inputs.ids[text, column]
     size = int(inputs.ids.max()) + 1
     unit = inputs.groups[text]
@@ -99,7 +196,7 @@ def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarra
     def probability(strength: float) -> np.ndarray:
         return (pairs + strength * frequency) / (after + strength)
 
-    return _of_texts(-np.log(_best(probability, _STRENGTH)), text, len(inputs))
+    return -np.log(_best(probability, _STRENGTH))
 
 
 def _unigram(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, dataset
 from .crossing import Crossing, crossing
-from .frequencies import bigrams, blind_guess, word_frequencies
+from .frequencies import blind_guess, guesses
 
 LINES = {"uniform": "blind guess", "unigram": "word frequencies", "bigram": "bigrams"}
 """What the loss is read against: ends of the variables' names, and what the figure calls them."""
@@ -108,17 +109,9 @@ class Loss(Observable):
         found: dict[str, Any] = {"loss_uniform": blind_guess(vocabulary)}
         if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) < 2:
             return found
-        if masked:
-            predicted = inputs.corrupt(self.mask_fraction, self.random_state)[1]
-            costs = {"unigram": word_frequencies(inputs, predicted, vocabulary)}
-        else:
-            predicted = next_tokens(inputs)
-            costs = {
-                "unigram": word_frequencies(inputs, predicted, vocabulary),
-                "bigram": bigrams(inputs, predicted, vocabulary),
-            }
+        corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values
-        for line, of_text in costs.items():
+        for line, of_text in _guesses(_Texts(inputs.fingerprint, inputs), vocabulary, corruption):
             mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
             found[f"loss_{line}"] = mean.value
             found[f"loss_{line}_of_text"] = mean.of_text
@@ -138,6 +131,30 @@ class Loss(Observable):
         """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
         below = [line for line in LINES if f"loss_below_{line}" in data]
         return [*_no_better_than_blind(data), *(_sentence(data, line) for line in below)]
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """An input set that is known by its fingerprint."""
+
+    fingerprint: str
+    inputs: Inputs = field(compare=False, repr=False)
+
+
+@lru_cache(maxsize=4)
+def _guesses(
+    texts: _Texts, vocabulary: int, corruption: tuple[float, int] | None
+) -> tuple[tuple[str, np.ndarray], ...]:
+    """Return what guesses cost in each text: the same at every step, so they are made once.
+
+    `corruption` is the share of masked tokens and its seed, None for the next token.
+    """
+    inputs = texts.inputs
+    predicted = inputs.corrupt(*corruption)[1] if corruption else next_tokens(inputs)
+    found = guesses(inputs, predicted, vocabulary, pairs=corruption is None)
+    for of_text in found.values():
+        of_text.flags.writeable = False
+    return tuple(found.items())
 
 
 def _mean(of_text: np.ndarray, weights: np.ndarray) -> float:

@@ -6,5 +6,13 @@ from .commutators import Commutators
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
 from .rank import WeightRank
+from .vocabulary import VocabularyConcepts
 
-__all__ = ["Commutators", "Orientation", "Projection", "WeightRank", "orientation_across_runs"]
+__all__ = [
+    "Commutators",
+    "Orientation",
+    "Projection",
+    "VocabularyConcepts",
+    "WeightRank",
+    "orientation_across_runs",
+]

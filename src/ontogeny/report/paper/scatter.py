@@ -146,7 +146,7 @@ def _painted_along(view: FigureView, dimension: str) -> _Paint:
 
 
 def _ramp(view: FigureView) -> LinearSegmentedColormap:
-    return LinearSegmentedColormap.from_list("values", view.ramp[4:])
+    return LinearSegmentedColormap.from_list("values", view.marks)
 
 
 def _alike(view: FigureView, panel: Panel) -> _Paint:
@@ -165,7 +165,7 @@ def _kinds(
     view: FigureView, names: Sequence[str], places: np.ndarray, own: list[str] | None
 ) -> _Paint:
     last = max(len(names) - 1, 1)
-    looks = own or [ramp_at(view.ramp, 0.2 + 0.8 * k / last) for k in range(len(names))]
+    looks = own or [ramp_at(view.marks, k / last) for k in range(len(names))]
     marks = _MARKS if len(names) <= len(_MARKS) else ("o",) * len(names)
     handles = [
         Line2D([], [], linestyle="", marker=marks[k], color=looks[k], markersize=3.6,

@@ -36,6 +36,7 @@ class FigureView:
         self.base: Any = palette["base"]
         self.layers: Any = palette["layers"]
         self.ramp: Any = palette["values"]
+        self.marks: Any = palette["marks"]
         self.absolute = self._array(self.figure.value)
         self.main = self._array(self.figure.relative or self.figure.value)
         self._axes: dict[str, Axis] = {}
@@ -160,7 +161,7 @@ class FigureView:
         if count <= len(DASHES) and not getattr(self.figure, "reference", None):
             return [(self.base["ink"], dash) for dash in DASHES[:count]]
         last = max(count - 1, 1)
-        return [(ramp_at(self.ramp, 0.25 + 0.75 * i / last), "-") for i in range(count)]
+        return [(ramp_at(self.marks, i / last), "-") for i in range(count)]
 
     def _layer_look(self, group: int, seen: dict[int, int]) -> tuple[str, str]:
         """Modules of one depth share its colour and differ by dash."""

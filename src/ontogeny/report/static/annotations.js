@@ -2,7 +2,7 @@
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-function textWidth(text, size = 11.5) {
+function textWidth(text, size = plotFont()) {
   ruler.font = `${size}px ${FONT}`;
   return ruler.measureText(text).width;
 }

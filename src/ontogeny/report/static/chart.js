@@ -1,31 +1,86 @@
 // The developmental chart: hover, the hairline of the current step, and the layer selector.
 
+function visibleChart() {
+  return findAll("svg.chart").find((svg) => svg.clientWidth > 0) ?? null;
+}
+
+function chartPlot(svg) {
+  return DATA.charts[svg.classList.contains("chart-wide") ? "wide" : "narrow"].plot;
+}
+
+// Left and right end of the chart's step axis in the window, in pixels; the slider lies over it.
+function chartAxis() {
+  const svg = visibleChart();
+  if (!svg) return null;
+  const box = svg.getBoundingClientRect();
+  const unit = box.width / svg.viewBox.baseVal.width;
+  const [left, width] = chartPlot(svg);
+  return [box.left + left * unit, box.left + (left + width) * unit];
+}
+
 function startChart() {
   for (const svg of findAll("svg.chart")) {
-    const layout = DATA.charts[svg.classList.contains("chart-wide") ? "wide" : "narrow"];
-    const [left, width, low, high] = layout.plot;
-    const places = DATA.scales.log.at;
-    const xOf = (place) => left + (width * (place - low)) / (high - low);
+    const [left, width] = chartPlot(svg);
     const now = find(".now", svg);
+    const rows = findAll(".row", svg);
     const move = () => {
-      const x = xOf(places[state.step]);
+      const x = left + width * shareOfAxis(currentPlace());
       now.setAttribute("x1", x);
       now.setAttribute("x2", x);
     };
     const dim = () => {
-      for (const row of findAll(".row", svg))
-        row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
+      for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
     };
     listen((changed) => {
-      if (changed.has("step")) move();
+      if (changed.has("scale")) svg.classList.toggle("linear", state.scale === "linear");
+      if (changed.has("step") || changed.has("scale")) move();
       if (changed.has("layers")) dim();
     });
     svg.addEventListener("pointermove", (event) =>
-      chartHover(event, svg, (x) => low + ((x - left) / width) * (high - low)),
+      chartHover(event, svg, (x) => placeOnAxis((x - left) / width)),
     );
     svg.addEventListener("pointerleave", hideTooltip);
+    startRowKeys(svg, rows);
     move();
   }
+}
+
+// The chart is one stop of the tab key; arrow keys go from row to row, and tell the current step.
+function startRowKeys(svg, rows) {
+  const links = rows.map((row) => find("a", row));
+  if (!links.length) return;
+  const turn = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 };
+  links[0].setAttribute("tabindex", 0);
+  const tell = () => {
+    const i = links.indexOf(document.activeElement);
+    if (i < 0) return;
+    const row = DATA.rows[rows[i].dataset.row];
+    const box = find(".hit", rows[i]).getBoundingClientRect();
+    tellRow({ clientX: (chartAxis() ?? [box.left])[0], clientY: box.bottom }, row, currentPlace());
+  };
+  svg.addEventListener("focusin", (event) => {
+    for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
+    if (event.target.matches(":focus-visible")) tell();
+  });
+  svg.addEventListener("focusout", hideTooltip);
+  svg.addEventListener("keydown", (event) => {
+    const i = links.indexOf(event.target);
+    if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    links[Math.max(0, Math.min(links.length - 1, i + turn[event.key]))].focus();
+  });
+  listen((changed) => {
+    if (changed.has("step")) tell();
+  });
+  rows.forEach((row, i) => {
+    const { figure } = DATA.rows[row.dataset.row];
+    links[i].setAttribute("href", `#${figure}`);
+    links[i].addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      followRow(DATA.rows[row.dataset.row]);
+    });
+  });
 }
 
 // The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
@@ -38,11 +93,12 @@ function chartHover(event, svg, placeOf) {
   const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   const row = DATA.rows[element.dataset.row];
   const place = placeOf(point.x);
-  if (place < DATA.scales.log.at[0] - 0.04) {
-    showTooltip(event, row.label, row.state, row.facts);
-    return;
-  }
-  const places = row.steps.map((step) => DATA.scales.log.at[indexOfStep.get(step)]);
+  if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
+  else tellRow(event, row, place);
+}
+
+function tellRow(event, row, place) {
+  const places = row.steps.map((step) => DATA.scales[state.scale].at[indexOfStep.get(step)]);
   const i = nearest(places, place);
   const share = values(row.progress)[i];
   const told = row.told && row.distinct[i] === "1";

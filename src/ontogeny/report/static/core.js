@@ -3,7 +3,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 // What one place of the step axis is called: a step, or a token where runs are aligned by tokens.
 const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
-const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
+const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array };
 
 function find(selector, root = document) {
   return root.querySelector(selector);

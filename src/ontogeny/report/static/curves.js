@@ -102,8 +102,8 @@ class CurvesPicture extends Picture {
       bottom: 42,
       between: 6,
       gap: 18,
-      minimum: 170,
-      panel: count > 3 ? 150 : count > 1 ? 180 : 250,
+      minimum: paper.printing ? 84 : 170,
+      panel: paper.printing ? (count > 1 ? 74 : 120) : count > 3 ? 150 : count > 1 ? 180 : 250,
     };
   }
 
@@ -135,8 +135,8 @@ class CurvesPicture extends Picture {
     const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
     const meta = { part: band.control ? "control" : "band", label: band.label };
     const trace = this.area(band.lower, band.upper, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
-    const edge = { width: band.control ? 1.2 : 2, color: grey, dash: band.control ? "dot" : "solid" };
-    return flat || band.control ? { ...trace, line: edge } : trace;
+    const edge = { width: flat ? 2 : 1, color: grey, dash: band.control ? "dot" : "solid" };
+    return { ...trace, line: edge };
   }
 
   lineTraces(line, panel) {

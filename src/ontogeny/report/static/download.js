@@ -110,9 +110,10 @@ function saveChart(action) {
 function saveFigure(figure, action) {
   const name = figure.data.file;
   if (action === "csv") return save(`${name}.csv`, figureCsv(figure.data), "text/csv");
+  if (figure.stale) figure.draw();
   const { width, height } = figure.picture.frame;
   const layout = { ...figure.plot.layout, paper_bgcolor: colours().base.paper, width, height };
-  return Plotly.toImage(
+  return plottingLibrary().toImage(
     { data: figure.plot.data, layout },
     { format: action, width, height, scale: action === "png" ? 2 : 1 },
   ).then((url) => save(`${name}.${action}`, url));

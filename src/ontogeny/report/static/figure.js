@@ -65,21 +65,55 @@ class Figure {
     return used.some((d) => node.axes[d].kind === "step");
   }
 
-  // Draw now if in view, else when it comes into view.
+  // Draw soon if in view, else when it comes into view.
   refresh() {
     this.stale = true;
-    if (this.visible) this.draw();
+    delete this.element.dataset.drawn;
+    if (this.visible) drawSoon(this);
   }
 
-  draw() {
-    const width = paper.printing ? paper.width : this.plot.clientWidth;
-    if (!width) return;
+  // The step has changed: follow it now if in view, else when it comes into view.
+  follow() {
+    if (this.followsStep) this.refresh();
+    else {
+      this.behind = true;
+      if (this.visible && !this.stale) this.catchUp();
+    }
+  }
+
+  catchUp() {
+    if (this.stale) this.draw();
+    else if (this.behind) this.moveHairlines();
+    this.behind = false;
+  }
+
+  // Pixels from side to side; on paper two figures share a line, if few panels are enough.
+  get room() {
+    return !paper.printing ? this.plot.clientWidth : this.broad ? paper.width : paper.column;
+  }
+
+  get broad() {
+    const { kind, node, panels, axes } = this.data;
+    const count = axes.facet ? (panels ?? DATA.nodes[node].axes[axes.facet].values).length : 1;
+    return kind === "words" || count > 4;
+  }
+
+  // What is to be drawn, at the width that there is; the place for it is made at once.
+  layOut() {
+    const width = this.room;
+    if (!width) return false;
     this.view = new View(this.data, width, this.choices, this.relative);
     this.view.turn = this.turn;
     this.picture = new PICTURES[this.data.kind](this.data, this.view);
-    const { traces, layout, frame } = this.picture;
-    this.plot.style.height = `${frame.height}px`;
+    this.plot.style.height = `${this.picture.frame.height}px`;
+    return true;
+  }
+
+  draw() {
+    if (!this.layOut()) return;
+    const { traces, layout } = this.picture;
     this.stale = false;
+    const Plotly = plottingLibrary();
     Plotly.react(this.plot, traces, layout, {
       displayModeBar: false,
       responsive: false,
@@ -123,7 +157,7 @@ class Figure {
   }
 
   moveHairlines() {
-    if (!this.picture) return;
+    if (!this.picture || !this.lines) return;
     const [low, high] = this.span;
     const share = (currentPlace() - low) / (high - low);
     this.lines.forEach((line, i) => {
@@ -231,15 +265,16 @@ class Figure {
   }
 }
 
-// Figures that nobody has scrolled to are drawn while the browser has nothing else to do, so that
-// fast scrolling and a picture of the whole page find them. Beyond the limit they wait to be seen:
-// each holds a bitmap of its size.
-const DRAWN_UNSEEN = 80;
+// Room for figures that nobody has scrolled to yet, so that nothing moves when they are drawn.
+function makeRoom(deadline) {
+  const waiting = [...figures.values()].filter((figure) => !figure.picture && figure.data.kind !== "words");
+  while (waiting.length && deadline.timeRemaining() > 8) waiting.shift().layOut();
+  if (waiting.length) whenIdle(makeRoom);
+  else document.documentElement.dataset.room = "true";
+}
 
-function drawUnseen(deadline) {
-  const waiting = [...figures.values()].slice(0, DRAWN_UNSEEN).filter((figure) => figure.stale);
-  while (waiting.length && deadline.timeRemaining() > 0) waiting.shift().draw();
-  if (waiting.length) requestIdleCallback(drawUnseen);
+function whenIdle(callback) {
+  if (window.requestIdleCallback) requestIdleCallback(callback);
 }
 
 function startFigures() {
@@ -252,18 +287,17 @@ function startFigures() {
       for (const entry of entries) {
         const figure = figures.get(entry.target.id);
         figure.visible = entry.isIntersecting;
-        if (figure.visible && figure.stale) figure.draw();
+        if (figure.visible) drawSoon(figure);
       }
     },
     { rootMargin: "300px 0px" },
   );
   for (const figure of figures.values()) watcher.observe(figure.element);
-  if (window.requestIdleCallback) requestIdleCallback(drawUnseen);
+  whenIdle(makeRoom);
   listen((changed) => {
     for (const figure of figures.values()) {
-      if (changed.has("scale") || changed.has("layers") || (changed.has("step") && figure.followsStep))
-        figure.refresh();
-      else if (changed.has("step") && figure.picture) figure.moveHairlines();
+      if (changed.has("scale") || changed.has("layers")) figure.refresh();
+      else figure.follow();
     }
   });
   let width = innerWidth;
@@ -273,6 +307,6 @@ function startFigures() {
     for (const figure of figures.values()) figure.refresh();
   });
   darkQuery.addEventListener("change", () => {
-    for (const figure of figures.values()) if (figure.picture) figure.draw();
+    for (const figure of figures.values()) figure.refresh();
   });
 }

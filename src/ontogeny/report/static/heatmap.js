@@ -19,7 +19,8 @@ class HeatmapPicture extends Picture {
 
   sizes() {
     const count = this.shown.length;
-    const cell = Math.max(4, Math.min(18, (this.panels.length > 8 ? 128 : 220) / count));
+    const most = paper.printing ? 100 : this.panels.length > 8 ? 128 : 220;
+    const cell = Math.max(4, Math.min(18, most / count));
     return {
       left: 12 + widest(this.labels),
       right: 62,

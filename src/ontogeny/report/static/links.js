@@ -1,7 +1,7 @@
 // Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
 const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
-const FIRST_VIEW = { step: DATA.steps.length - 1, scale: "log", layers: null };
+const FIRST_VIEW = { step: DATA.start, scale: "log", layers: null };
 
 function decoded(text) {
   try {
@@ -58,10 +58,18 @@ function showPlace(place) {
   const target = drawn.find((element) => element.getClientRects().length) ?? named;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details"))
     fold.open = true;
+  makeRoom({ timeRemaining: () => Infinity }); // for all figures, so that the place stays where it is
   const show = () => target.scrollIntoView({ block: drawn.length ? "center" : "start" });
   show();
   // Figures that come into view are drawn then, which may move the place once more.
   requestAnimationFrame(() => requestAnimationFrame(show));
+}
+
+// From a row of the chart to the figure that draws it, with its layer alone.
+function followRow(row) {
+  if (row.group >= 0) change({ layers: new Set([row.group]) });
+  history.pushState(null, "", linkTo(row.figure));
+  followHash();
 }
 
 async function copyLink(button) {
@@ -76,25 +84,27 @@ async function copyLink(button) {
   setTimeout(() => (button.textContent = "Copy link"), 2000);
 }
 
+let linkedPlace = "";
+
+function followHash() {
+  const hash = readHash();
+  linkedPlace = hash.place;
+  showLinkedView(hash.view);
+  showPlace(linkedPlace);
+  history.replaceState(null, "", linkTo(linkedPlace));
+}
+
 function startLinks() {
-  let place = "";
   let timer = 0;
-  const follow = () => {
-    const hash = readHash();
-    place = hash.place;
-    showLinkedView(hash.view);
-    showPlace(place);
-    history.replaceState(null, "", linkTo(place));
-  };
   listen(() => {
     clearTimeout(timer);
-    timer = setTimeout(() => history.replaceState(null, "", linkTo(place)), HASH_PAUSE);
+    timer = setTimeout(() => history.replaceState(null, "", linkTo(linkedPlace)), HASH_PAUSE);
   });
-  addEventListener("hashchange", follow);
+  addEventListener("hashchange", followHash);
   document.addEventListener("pointerdown", clearLinked);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-link]");
     if (button) copyLink(button);
   });
-  if (location.hash) follow();
+  if (location.hash) followHash();
 }

@@ -38,7 +38,7 @@ class MarksPicture extends RowsPicture {
   }
 
   findSpan() {
-    if (this.onSteps) return [-0.03, 1.03];
+    if (this.onSteps) return DATA.scales[state.scale].span;
     const marks = this.panels.flatMap((panel) => panel.marks);
     const [low, high] = extent(marks.flatMap((mark) => [[mark.x], mark.ends ?? []]));
     return low > high ? [0, 1] : pad(low, high, 0.05);

@@ -1,5 +1,7 @@
 // One dot for each row beside the grey bands of its null models; a filled dot lies outside all of them.
 
+const NAME_LINE = 13; // pixels from one line of names to the next
+
 class NullPicture extends RowsPicture {
   read() {
     const { figure } = this;
@@ -34,7 +36,14 @@ class NullPicture extends RowsPicture {
 
   // Room under the last row for the name of a second null, in rows.
   get below() {
-    return this.figure.bands.length > 1 ? 0.8 : 0;
+    const { length } = this.figure.bands;
+    return length > 1 ? 0.8 + (NAME_LINE * (Math.floor(length / 2) - 1)) / this.pitch : 0;
+  }
+
+  sizes() {
+    const lines = Math.ceil(this.figure.bands.length / 2);
+    const sizes = super.sizes();
+    return { ...sizes, top: sizes.top + NAME_LINE * Math.max(0, lines - 1) };
   }
 
   get titleShift() {
@@ -106,8 +115,10 @@ class NullPicture extends RowsPicture {
     };
   }
 
-  // The first null is named over the top row, the second under the bottom one, and so on.
+  // The first null is named over the top row, the second under the bottom one, and so on; names that
+  // would touch stand on lines of their own.
   panelWords(panel, box, i) {
+    const sides = [[], []];
     return this.figure.bands.flatMap((band, b) => {
       const under = b % 2 === 1;
       const row = under ? panel.rows.length - 1 : 0;
@@ -115,6 +126,8 @@ class NullPicture extends RowsPicture {
       if (!ends.every(Number.isFinite)) return [];
       const middle = (ends[0] + ends[1]) / 2;
       const share = (middle - this.span[0]) / (this.span[1] - this.span[0]);
+      const xanchor = share > 0.7 ? "right" : share < 0.3 ? "left" : "center";
+      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, 11), xanchor);
       return [
         {
           text: plotText(band.label),
@@ -123,9 +136,9 @@ class NullPicture extends RowsPicture {
           xref: axisName("x", i),
           yref: axisName("y", i),
           showarrow: false,
-          xanchor: share > 0.7 ? "right" : share < 0.3 ? "left" : "center",
+          xanchor,
           yanchor: under ? "top" : "bottom",
-          yshift: under ? -1 : 1,
+          yshift: (under ? -1 : 1) * (1 + NAME_LINE * line),
           font: { size: 11, color: this.palette.base["ink-3"] },
         },
       ];
@@ -144,4 +157,14 @@ class NullPicture extends RowsPicture {
     );
     return { ...told, rest: [...told.rest, ...bands] };
   }
+}
+
+// The first line on which a name touches none of those already there, which it joins.
+function freeLine(taken, x, width, anchor) {
+  const left = x - { left: 0, center: width / 2, right: width }[anchor];
+  const touches = (other) => left < other.right + 6 && left + width + 6 > other.left;
+  let line = 0;
+  while (taken.some((other) => other.line === line && touches(other))) line += 1;
+  taken.push({ line, left, right: left + width });
+  return line;
 }

@@ -43,30 +43,45 @@ function startNotes() {
 
 function startBarHeight() {
   const bar = document.getElementById("bar");
-  const set = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+  const low = matchMedia("screen and (max-height: 480px)");
+  const set = () => {
+    const hidden = low.matches ? document.getElementById("layers").offsetHeight : 0;
+    document.documentElement.style.setProperty("--bar-hidden", `${hidden}px`);
+    document.documentElement.style.setProperty("--bar", `${bar.offsetHeight - hidden}px`);
+  };
   new ResizeObserver(set).observe(bar);
+  low.addEventListener("change", set);
   set();
 }
 
-// Paper shows everything at once: all figures drawn to its width, all notes open.
+// Paper shows everything at once: all figures at its width, notes and the table of all rows open.
 function startPrint() {
+  let closed = [];
   addEventListener("beforeprint", () => {
     paper.printing = true;
-    for (const notes of findAll(".notes details")) notes.open = true;
-    for (const figure of figures.values()) figure.draw();
+    closed = findAll(".notes details, .table-fold").filter((fold) => !fold.open);
+    for (const fold of closed) fold.open = true;
+    for (const figure of figures.values()) {
+      figure.element.classList.toggle("broad", figure.broad);
+      figure.draw();
+    }
   });
   addEventListener("afterprint", () => {
     paper.printing = false;
+    for (const fold of closed) fold.open = false;
     for (const figure of figures.values()) figure.refresh();
   });
 }
 
 startBarHeight();
 startNotes();
-startFigures();
 startSlider();
-startLayers();
 startChart();
+startLife();
+startLayers();
+startFigures();
+startAtlas();
+startCloze();
 startDownloads();
 startRail();
 startTables();

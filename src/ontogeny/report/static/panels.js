@@ -39,7 +39,7 @@ function plotLayout(frame, palette) {
     margin: { l: 0, r: 0, t: 0, b: 0 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: FONT, size: 11.5, color: palette.base["ink-2"] },
+    font: { family: FONT, size: plotFont(), color: palette.base["ink-2"] },
     showlegend: false,
     hovermode: false,
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
@@ -114,7 +114,7 @@ function dimensionAxis(axis, palette, length, labelled) {
     const labels = tickLabels(scale.ticks, length);
     return {
       ...shared,
-      range: [-0.03, 1.03],
+      range: scale.span,
       tickvals: scale.ticks.map((t) => t[0]),
       ticktext: scale.ticks.map((t) => labels.get(t[0]) ?? ""),
     };

@@ -42,8 +42,8 @@ function regimeShapes(regime, i, box, palette) {
     });
   const interval = Number.isFinite(regime.from) && Number.isFinite(regime.to);
   if (!regime.line) {
-    if (regime.ratio > 1) shade(regime.at, 1.03, 0.14);
-    if (regime.ratio < 1) shade(-0.03, regime.at, 0.14);
+    if (regime.ratio > 1) shade(regime.at, DATA.scales[state.scale].span[1], 0.14);
+    if (regime.ratio < 1) shade(DATA.scales[state.scale].span[0], regime.at, 0.14);
     if (interval) shade(regime.from, regime.to, 0.3);
   } else if (interval) {
     // Intervals of several lines lie above one another under the upper edge.

@@ -14,9 +14,9 @@ class RowsPicture extends Picture {
     return 0;
   }
 
-  // Height of a row in pixels.
+  // Height of a row in pixels; many rows stand closer.
   get pitch() {
-    return 19;
+    return paper.printing ? 10 : this.shown.length > 60 ? 15 : 19;
   }
 
   sizes() {

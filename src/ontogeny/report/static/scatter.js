@@ -63,7 +63,7 @@ class ScatterPicture extends Picture {
     const { figure, palette, view } = this;
     const dimension = figure.colour_dimension;
     const axis = dimension ? view.node.axes[dimension] : null;
-    const ramp = palette.values.slice(4);
+    const ramp = palette.marks;
     if (axis?.kind === "step")
       return { kind: "step", ramp, paint: (index) => axis[state.scale].at[index[dimension]], span: [0, 1] };
     if (axis?.kind === "category") {
@@ -81,7 +81,7 @@ class ScatterPicture extends Picture {
 
   kinds(names, paint, own = null) {
     const last = Math.max(names.length - 1, 1);
-    const looks = own ?? names.map((_, k) => rampAt(this.palette.values, 0.2 + (0.8 * k) / last));
+    const looks = own ?? names.map((_, k) => rampAt(this.palette.marks, k / last));
     return { kind: "kinds", names: names.map((name) => name || "none"), looks, paint };
   }
 
@@ -97,7 +97,7 @@ class ScatterPicture extends Picture {
       between: 10,
       gap: 18,
       minimum: 200,
-      panel: this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
+      panel: paper.printing ? 170 : this.space ? (count > 1 ? 260 : 420) : count > 1 ? 200 : 320,
     };
   }
 

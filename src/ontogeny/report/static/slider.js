@@ -7,12 +7,14 @@ function startSlider() {
   document.getElementById("bar").classList.toggle("still", DATA.steps.length < 2);
   const svg = makeSvg("svg", { "aria-hidden": "true" });
   slider.append(svg);
+  const bar = document.getElementById("bar");
   slider.setAttribute("aria-valuemin", DATA.steps[0]);
   slider.setAttribute("aria-valuemax", DATA.steps.at(-1));
   const redraw = () => {
     for (const button of findAll("#scale button"))
       button.setAttribute("aria-pressed", String(button.dataset.scale === state.scale));
-    drawTrack(svg, slider.clientWidth, slider.clientHeight);
+    layTrack(bar, slider);
+    drawTrack(svg, slider.clientHeight);
     moveHandle(slider, svg);
   };
   slider.addEventListener("pointerdown", (event) => {
@@ -25,7 +27,8 @@ function startSlider() {
   });
   document.addEventListener("keydown", moveByKey);
   listen((changed) => (changed.has("scale") ? redraw() : moveHandle(slider, svg)));
-  addEventListener("resize", redraw);
+  const watcher = new ResizeObserver(redraw);
+  for (const element of [bar, ...findAll("svg.chart")]) watcher.observe(element);
   for (const button of findAll("#scale button")) {
     button.addEventListener("click", () => change({ scale: button.dataset.scale }));
   }
@@ -33,13 +36,30 @@ function startSlider() {
   redraw();
 }
 
-function sliderX(place, width) {
-  return 10 + place * (width - 20);
+// The slider's step axis in pixels: where it starts in the slider, and how long it is.
+const track = { start: 10, length: 100 };
+const HANDLE_ROOM = 10;
+
+// The slider lies over the chart: both have the same step at the same place of the window.
+function layTrack(bar, slider) {
+  const axis = chartAxis();
+  const origin = find(".bar-row", bar).getBoundingClientRect().left;
+  if (axis) {
+    bar.style.setProperty("--axis-left", `${axis[0] - origin}px`);
+    bar.style.setProperty("--axis-width", `${axis[1] - axis[0]}px`);
+  }
+  const box = slider.getBoundingClientRect();
+  const [left, right] = axis ?? [box.left + HANDLE_ROOM, box.right - HANDLE_ROOM];
+  Object.assign(track, { start: left - box.left, length: right - left });
+}
+
+function sliderX(place) {
+  return track.start + shareOfAxis(place) * track.length;
 }
 
 function slideTo(slider, event) {
-  const box = slider.getBoundingClientRect();
-  setStep(nearest(DATA.scales[state.scale].at, (event.clientX - box.left - 10) / (box.width - 20)));
+  const x = event.clientX - slider.getBoundingClientRect().left;
+  setStep(nearest(DATA.scales[state.scale].at, placeOnAxis((x - track.start) / track.length)));
 }
 
 function moveByKey(event) {
@@ -54,32 +74,32 @@ function moveByKey(event) {
   setStep(state.step + moves[event.key]);
 }
 
-function drawTrack(svg, width, height) {
+function drawTrack(svg, height) {
   const scale = DATA.scales[state.scale];
   const base = height - 20;
   svg.replaceChildren(
-    makeSvg("line", { class: "rail-line", x1: sliderX(0, width), x2: sliderX(1, width), y1: base, y2: base }),
+    makeSvg("line", { class: "rail-line", x1: sliderX(0), x2: sliderX(1), y1: base, y2: base }),
   );
-  const labels = tickLabels(scale.ticks, width - 20);
+  const labels = tickLabels(scale.ticks, track.length);
   for (const [place, label] of labels)
-    svg.append(makeSvg("text", { x: sliderX(place, width), y: height - 3 }, label));
+    svg.append(makeSvg("text", { x: sliderX(place), y: height - 3 }, label));
   for (const place of scale.at)
     svg.append(
       makeSvg("line", {
         class: "mark",
-        x1: sliderX(place, width),
-        x2: sliderX(place, width),
+        x1: sliderX(place),
+        x2: sliderX(place),
         y1: base - 2,
         y2: base + 2,
       }),
     );
   for (const step of findingsByStep.keys()) {
-    const x = sliderX(scale.at[indexOfStep.get(step)], width);
+    const x = sliderX(scale.at[indexOfStep.get(step)]);
     svg.append(makeSvg("path", { class: "mark-found", d: `M${x - 3.5} ${base + 6}h7l-3.5 -6z` }));
   }
-  if (scale.broken) svg.append(makeSvg("path", { class: "mark", d: breakPath(sliderX(0.045, width), base) }));
+  if (scale.broken) svg.append(makeSvg("path", { class: "mark", d: breakPath(sliderX(0.045), base) }));
   if (DATA.track)
-    svg.append(makeSvg("path", { class: "loss", d: trackPath(DATA.track, scale, width, base - 5) }));
+    svg.append(makeSvg("path", { class: "loss", d: trackPath(DATA.track, scale, base - 5) }));
   svg.append(
     makeSvg("line", { class: "handle", y1: 0, y2: base }),
     makeSvg("circle", { class: "knob", cy: base, r: 6.5 }),
@@ -90,18 +110,18 @@ function breakPath(x, y) {
   return `M${x - 3} ${y + 4}l3 -8M${x + 1} ${y + 4}l3 -8`;
 }
 
-function trackPath(track, scale, width, height) {
-  const known = track.values.filter((v) => v !== null);
+function trackPath(curve, scale, height) {
+  const known = curve.values.filter((v) => v !== null);
   const [low, high] = [Math.min(...known), Math.max(...known)];
   let pen = "M";
-  return track.steps
+  return curve.steps
     .map((step, i) => {
-      const value = track.values[i];
+      const value = curve.values[i];
       if (value === null) {
         pen = "M";
         return "";
       }
-      const x = sliderX(scale.at[indexOfStep.get(step)], width);
+      const x = sliderX(scale.at[indexOfStep.get(step)]);
       const y = 3 + (height - 3) * (high > low ? (high - value) / (high - low) : 0.5);
       const move = `${pen}${x.toFixed(1)} ${y.toFixed(1)}`;
       pen = "L";
@@ -111,7 +131,7 @@ function trackPath(track, scale, width, height) {
 }
 
 function moveHandle(slider, svg) {
-  const x = sliderX(currentPlace(), slider.clientWidth);
+  const x = sliderX(currentPlace());
   const step = DATA.steps[state.step];
   find(".handle", svg).setAttribute("x1", x);
   find(".handle", svg).setAttribute("x2", x);

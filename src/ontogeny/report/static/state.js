@@ -1,6 +1,6 @@
 // What the reader has chosen for the whole page: the step, the kind of step axis, the layers.
 
-const state = { step: DATA.steps.length - 1, scale: "log", layers: null };
+const state = { step: DATA.start, scale: "log", layers: null };
 const listeners = [];
 const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
 
@@ -34,6 +34,17 @@ function layerShown(group) {
 
 function currentPlace() {
   return DATA.scales[state.scale].at[state.step];
+}
+
+// Where a place lies on the step axis, as a share of its length; and back.
+function shareOfAxis(place) {
+  const [low, high] = DATA.scales[state.scale].span;
+  return (place - low) / (high - low);
+}
+
+function placeOnAxis(share) {
+  const [low, high] = DATA.scales[state.scale].span;
+  return low + share * (high - low);
 }
 
 // The place on a node's own step axis of the last measured step up to the current one.

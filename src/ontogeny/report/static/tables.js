@@ -1,6 +1,7 @@
 // Tables whose rows can be put in the order of a column, and that keep to the width of the page.
 
 function startTables() {
+  startScrolling();
   for (const scroll of findAll(".table-scroll")) fitTable(scroll);
   for (const table of findAll("table.sortable")) {
     for (const head of findAll("thead tr:last-child th", table)) {
@@ -42,7 +43,27 @@ function fitTable(scroll) {
     scroll.classList.remove("wide");
     const squeezed = prose && width < NARROW;
     scroll.classList.toggle("wide", squeezed || scroll.scrollWidth > width + 1);
+    takeFocus(scroll);
   }).observe(scroll);
+}
+
+// A place that scrolls can be scrolled by keys too, and has a name.
+function takeFocus(place) {
+  const scrolls = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
+  if (!scrolls) {
+    for (const name of ["tabindex", "role", "aria-label"]) place.removeAttribute(name);
+    return;
+  }
+  const owner = place.closest("figure, details, section");
+  const title = owner && find("h3, summary, h2", owner);
+  place.tabIndex = 0;
+  place.setAttribute("role", "region");
+  place.setAttribute("aria-label", title ? title.textContent.trim() : "Scrolls");
+}
+
+function startScrolling() {
+  const watcher = new ResizeObserver((entries) => entries.forEach((entry) => takeFocus(entry.target)));
+  for (const place of findAll(".fact-groups dd, .findings .steps, .actions pre")) watcher.observe(place);
 }
 
 // Numbers by size, words by alphabet, cells without a value last in both directions.

@@ -1,10 +1,15 @@
 // The colours of the reader's light or dark setting; paper is always light.
 
 const darkQuery = matchMedia("screen and (prefers-color-scheme: dark)");
-const paper = { printing: false, width: 500 };
+const paper = { printing: false, column: 349, width: 718 }; // pixels
 
 function colours() {
   return DATA.palettes[darkQuery.matches && !paper.printing ? "dark" : "light"];
+}
+
+// Size of the words in figures, in pixels.
+function plotFont() {
+  return paper.printing ? 9 : 11.5;
 }
 
 function withAlpha(hex, alpha) {
@@ -31,7 +36,7 @@ function seriesStyles(axis, palette, dashed = true) {
   }
   if (dashed && count <= DASHES.length) return range(count).map((i) => ({ colour: palette.base.ink, dash: DASHES[i] }));
   return range(count).map((i) => ({
-    colour: rampAt(palette.values, 0.25 + (0.75 * i) / Math.max(count - 1, 1)),
+    colour: rampAt(palette.marks, i / Math.max(count - 1, 1)),
     dash: "solid",
   }));
 }

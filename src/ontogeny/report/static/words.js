@@ -4,7 +4,7 @@ const WORD_SIZES = [11, 28]; // pixels, of a word without weight and of the heav
 
 class WordsFigure extends Figure {
   draw() {
-    const width = paper.printing ? paper.width : this.plot.clientWidth;
+    const width = this.room;
     if (!width) return;
     this.view = new View(this.data, width, this.choices, false);
     const nested = this.data.parent !== null;

@@ -1,0 +1,24 @@
+"""The concept atlas: what one concept of a result is, as a card, a table and a label by a person.
+
+``result.concept("joint-concepts", layer=3, index=5)`` is made here. This package knows results
+only; `ontogeny.observables` measures what stands on the cards.
+"""
+
+from __future__ import annotations
+
+from .accessor import ConceptAccessor
+from .card import Concept, Context, Life, Neighbour, Token
+from .labels import Labels, read_labels
+from .table import ConceptTable
+
+__all__ = [
+    "Concept",
+    "ConceptAccessor",
+    "ConceptTable",
+    "Context",
+    "Labels",
+    "Life",
+    "Neighbour",
+    "Token",
+    "read_labels",
+]

@@ -1,0 +1,157 @@
+"""``result.concept(...)``: concepts of a result of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ..errors import ArgumentError
+from .build import Described
+from .card import Concept
+from .labels import Labels, add_label, fit_of, read_labels
+from .select import concept_index, described, layer_path, node_name, step_position
+from .table import ConceptTable, table_of
+
+
+@xr.register_datatree_accessor("concept")
+class ConceptAccessor:
+    """The concepts of a result, on every `xarray.DataTree` as ``result.concept``.
+
+    Call it for one concept; `table` lists them, `label` names one. Names that people gave (`label`)
+    are read from ``names.toml`` where the result was opened from a folder.
+
+    Examples
+    --------
+    >>> import numpy as np, ontogeny as og
+    >>> node = xr.Dataset(
+    ...     {
+    ...         "name": (("layer", "concept"), [["comma", ""]]),
+    ...         "token_id": (("layer", "concept", "rank"), [[[7], [3]]]),
+    ...         "token_share": (("layer", "concept", "rank"), [[[0.8], [0.1]]]),
+    ...         "concentration": (("layer", "concept"), [[0.8, 0.1]]),
+    ...         "concentration_limit": ("layer", [0.3]),
+    ...         "piece_text": ("piece", [" the", ","]),
+    ...     },
+    ...     {"layer": ["model.layers.3.mlp"], "step": [0, 100], "piece": [3, 7]},
+    ... )
+    >>> result = xr.DataTree.from_dict({"joint-concepts": node})
+    >>> result.concept("joint-concepts", layer=3, index=0).name
+    'comma'
+    >>> result.concept("joint-concepts", layer=3, index=1)
+    not named  joint-concepts · model.layers.3.mlp · 1 · step 100
+    tokens     ␣the 10 %
+    no name    its three strongest tokens carry 10 % of its squared code; a name takes over 30 %
+    """
+
+    def __init__(self, tree: xr.DataTree) -> None:
+        self._tree = tree.root
+
+    def __call__(
+        self,
+        node: str | None = None,
+        layer: int | str | None = None,
+        index: int = 0,
+        step: int = -1,
+    ) -> Concept:
+        """Return one concept.
+
+        Parameters
+        ----------
+        node
+            Name of a node whose concepts are described, such as ``"joint-concepts"``; None means
+            the only one.
+        layer
+            The number in the module path, the path, or its short name; None means the only layer.
+        index
+            Number of the concept, from 0.
+        step
+            A training step, or an index from the end: -1 is the last step.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such concept; the message says what there is.
+        StoreError
+            If ``names.toml`` cannot be read.
+        """
+        chosen = node_name(self._tree, node)
+        data = self._tree[chosen].to_dataset()
+        path = layer_path(data.layer.values.tolist(), layer)
+        number = concept_index(data.sizes["concept"], index)
+        return self._described(chosen, data, path, step, self.labels).concept(number)
+
+    def table(
+        self, node: str | None = None, layer: int | str | None = None, step: int = -1
+    ) -> ConceptTable:
+        """Return the concepts of a node, or of one of its layers; arguments as in a call."""
+        chosen = node_name(self._tree, node)
+        data = self._tree[chosen].to_dataset()
+        paths = [str(path) for path in data.layer.values]
+        shown = paths if layer is None else [layer_path(paths, layer)]
+        labels = self.labels
+        layers = {path: self._described(chosen, data, path, step, labels) for path in shown}
+        return table_of(layers, paths)
+
+    def label(
+        self,
+        node: str | None = None,
+        layer: int | str | None = None,
+        index: int = 0,
+        name: str = "",
+        *,
+        step: int = -1,
+    ) -> Concept:
+        """Give a concept a name of your own, and return the concept.
+
+        It goes before the name that its tokens give, and is shown as given by a person. It is
+        kept in ``names.toml`` in the study's folder, and holds for this fit: where concepts are
+        fitted anew, the same number may be another concept.
+
+        Parameters
+        ----------
+        node, layer, index, step
+            As in a call.
+        name
+            At most 80 characters in one line; an empty text takes the name back.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such concept, `name` is not such a text, or the result was not opened
+            from the folder of a study.
+        StoreError
+            If ``names.toml`` cannot be read or written.
+        """
+        if self.folder is None:
+            raise ArgumentError(
+                "a result that lies in no study folder keeps no names; open it with "
+                "ontogeny.open_study(folder).result."
+            )
+        chosen = self(node, layer, index, step)
+        fit = fit_of(self._tree[chosen.node].to_dataset(), chosen.layer, step)
+        add_label(self.folder, (chosen.node, chosen.layer, chosen.index, fit), name)
+        return self(node, layer, index, step)
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of the nodes whose concepts are described."""
+        return described(self._tree)
+
+    @property
+    def folder(self) -> Path | None:
+        """The study's folder; None where the result was not read from one."""
+        source = self._tree.encoding.get("source")
+        return None if source is None else Path(str(source)).parent
+
+    @property
+    def labels(self) -> Labels:
+        """The names that people gave; none where the result was not opened from a folder."""
+        return Labels({}) if self.folder is None else read_labels(self.folder)
+
+    def _described(
+        self, node: str, data: xr.Dataset, path: str, step: Any, labels: Labels
+    ) -> Described:
+        position = step_position(data.step.values.tolist(), step)
+        return Described(node, data, path, position, labels)

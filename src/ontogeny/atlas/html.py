@@ -1,0 +1,172 @@
+"""Cards and tables as HTML for notebooks: self-contained, everything escaped, light or dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..report.formats import plain_text
+from .words import (
+    inline,
+    kind_words,
+    life_words,
+    measured_words,
+    share,
+    signed,
+    visible,
+    written_beside,
+)
+
+if TYPE_CHECKING:
+    from .card import Concept, Context, Token
+    from .table import ConceptTable
+
+# Greys and tints are transparent, so that they fit light and dark pages.
+_LINE = "rgba(128,128,128,.45)"
+_TINT = "rgba(40,150,190,{:.2f})"
+_CARD = (
+    f"border:1px solid {_LINE};border-radius:6px;padding:.8em 1em;max-width:42em;"
+    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;color:inherit"
+)
+_SMALL = "opacity:.75;font-size:12px"
+_MONO = "font-family:ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere"
+_WIDTH, _HEIGHT = 360, 54
+
+
+def concept_card(concept: Concept) -> str:
+    """Return the card of a concept."""
+    by = f' <span style="{_SMALL}">named by a person</span>' if concept.labelled else ""
+    step = "" if concept.step is None else f" · step {concept.step:,}"
+    where = f"{concept.node} · {concept.layer} · {concept.index}{step}"
+    chips = " ".join(_chip(token) for token in concept.tokens)
+    flex = "display:flex;gap:1em;justify-content:space-between;align-items:baseline"
+    title = f'<strong style="font-size:15px">{_isolated(concept.title)}</strong>{by}'
+    place = f'<span style="{_SMALL}">{_text(where)}</span>'
+    parts = [
+        f'<div style="{flex}">{title}{place}</div>',
+        f'<div style="margin:.3em 0">{chips}</div>' if chips else "",
+        _line(concept.reason and f"No name: {concept.reason}."),
+        _line(concept.note),
+        _line(concept.life and life_words(concept.life)),
+        _curve(concept),
+        _contexts(concept.contexts),
+        _facts(concept),
+    ]
+    border = _CARD.replace("1px solid", "1px dashed") if not concept.name else _CARD
+    return f'<div style="{border}">{"".join(parts)}</div>'
+
+
+def concept_table(table: ConceptTable) -> str:
+    """Return a table of concepts."""
+    heads = ("layer", "index", "name", "tokens", "life", "born")
+    cell = f"padding:.2em .7em;border-bottom:1px solid {_LINE};text-align:left;vertical-align:top"
+    rows = []
+    for row in table:
+        born = "" if row["born"] is None else f"{row['born']:,}"
+        name = _isolated(row["name"]) + (" *" if row["labelled"] else "")
+        cells = [_text(row["layer"]), str(row["index"]), name]
+        cells += [_isolated(row["tokens"]), _text(kind_words(row["kind"], row["born"])), born]
+        rows.append("".join(f'<td style="{cell}">{one}</td>' for one in cells))
+    head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    lines = "".join(f"<div>{_text(line)}</div>" for line in table.heading())
+    grid = f'<table style="border-collapse:collapse;color:inherit"><thead><tr>{head}</tr></thead>'
+    return f'<div style="font-size:13px">{lines}{grid}<tbody>{body}</tbody></table></div>'
+
+
+def _text(value: object) -> str:
+    return escape(plain_text(value))
+
+
+def _isolated(text: str) -> str:
+    """Return a text whose direction changes nothing around it."""
+    return f"<bdi>{_text(inline(text))}</bdi>"
+
+
+def _line(text: object) -> str:
+    return f'<div style="{_SMALL}">{_text(text)}</div>' if text else ""
+
+
+def _chip(token: Token) -> str:
+    style = f"{_MONO};background:rgba(128,128,128,.2);border-radius:4px;padding:0 .35em"
+    code = f'<code style="{style}"><bdi>{_text(visible(token.piece))}</bdi></code>'
+    return f'<span>{code} <span style="{_SMALL}">{share(token.value)}</span></span>'
+
+
+def _contexts(contexts: Sequence[Context]) -> str:
+    if not contexts:
+        return ""
+    lines = "".join(f"<div>{_context(context)}</div>" for context in contexts)
+    return f'<div style="margin:.5em 0;{_MONO}">{lines}</div>'
+
+
+def _context(context: Context) -> str:
+    """Return a context in one line, every token tinted by its code."""
+    spans = []
+    for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+        known = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
+        tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
+        weight = ";font-weight:bold" if number == context.peak else ""
+        text = _text(inline(token))
+        spans.append(f'<span style="background:{tint}{weight}" title="{known}">{text}</span>')
+    note = f'<span style="{_SMALL}"> text {context.text}</span>'
+    return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
+
+
+def _curve(concept: Concept) -> str:
+    """Return strength over the steps as a picture, with a mark at the step of the card."""
+    values = concept.strength
+    known = np.isfinite(values)
+    if known.sum() < 2:
+        return ""
+    x = np.linspace(2, _WIDTH - 2, len(values))
+    top = max(float(values[known].max()), 1e-30)
+    y = _HEIGHT - 4 - (_HEIGHT - 8) * np.clip(np.nan_to_num(values) / top, 0, 1)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[known], y[known], strict=True))
+    at = np.flatnonzero(concept.steps == concept.step)
+    mark = (
+        f'<line x1="{x[at[0]]:.1f}" x2="{x[at[0]]:.1f}" y1="2" y2="{_HEIGHT - 2}" '
+        'stroke="#c2185b" stroke-width="1.5"/>'
+        if len(at)
+        else ""
+    )
+    first, last = int(concept.steps[0]), int(concept.steps[-1])
+    label = f"strength from step {first:,} to step {last:,}, at most {top:.2g}"
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="100%" '
+        f'height="{_HEIGHT}" preserveAspectRatio="none"><polyline points="{points}" fill="none" '
+        f'stroke="currentColor" stroke-width="1.5"/>{mark}</svg>{_line(label)}'
+    )
+
+
+def _facts(concept: Concept) -> str:
+    lines = []
+    if concept.name and math.isfinite(concept.concentration):
+        lines.append(_text(measured_words(concept)))
+    if math.isfinite(concept.firing):
+        lines.append(f"fires on {share(concept.firing)} of the tokens")
+    if concept.enrichment:
+        parts = [f"{_text(name)} {share(value)}" for name, value in concept.enrichment.items()]
+        lines.append("its code is explained by: " + ", ".join(parts))
+    for verb, tokens in (("raises", concept.written_up), ("lowers", concept.written_down)):
+        if tokens:
+            lines.append(f"{verb} {' '.join(map(_logit, tokens))}")
+    if concept.written_up and math.isfinite(concept.written_random):
+        lines.append(_text(written_beside(concept)))
+    near = [
+        f"{n.index} {_isolated(n.name or 'not named')} {signed(n.cosine)}"
+        for n in concept.neighbours
+    ]
+    if near:
+        lines.append("near: " + "; ".join(near))
+    lines += [f"{_text(n.replace('_', ' '))}: {v:.4g}" for n, v in concept.effects.items()]
+    return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
+
+
+def _logit(token: Token) -> str:
+    piece = f'<code style="{_MONO}"><bdi>{_text(visible(token.piece))}</bdi></code>'
+    return f"{piece} {signed(token.value)}"

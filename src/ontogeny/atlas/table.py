@@ -1,0 +1,123 @@
+"""The concepts of a node in a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..report.labels import short_names
+from .build import NO_CONCEPT, Described
+from .words import visible
+
+
+@dataclass(frozen=True, repr=False)
+class ConceptTable:
+    """The concepts of a node at a step, one row each; those with a name first, by birth.
+
+    Latents that are no concepts are left out. Printed, it is a table of text; in a notebook one
+    of HTML. Iterating gives one dict a row.
+
+    Attributes
+    ----------
+    node, step
+        Of which node and step.
+    data
+        The same as a dataset over ``row``: ``layer``, ``concept``, ``name``, ``labelled``,
+        ``tokens``, ``kind``, ``born`` (NaN where none). ``data.to_dataframe()`` gives a data frame.
+    because
+        Why no concept of a layer could get a name, by layer, where that is so.
+    short
+        Short names of the layers.
+    """
+
+    node: str
+    step: int
+    data: xr.Dataset
+    because: dict[str, str]
+    short: dict[str, str]
+
+    def __len__(self) -> int:
+        return int(self.data.sizes["row"])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for number in range(len(self)):
+            row = {str(n): v.values[number] for n, v in self.data.data_vars.items()}
+            born = float(row["born"])
+            yield {
+                "layer": self.short[row["layer"]],
+                "path": str(row["layer"]),
+                "index": int(row["concept"]),
+                "name": str(row["name"]),
+                "labelled": bool(row["labelled"]),
+                "tokens": str(row["tokens"]),
+                "kind": str(row["kind"]),
+                "born": int(born) if math.isfinite(born) else None,
+            }
+
+    def __repr__(self) -> str:
+        from .terminal import as_text, table_lines
+
+        return as_text(table_lines(self))
+
+    def __rich__(self) -> Any:
+        from .terminal import table_lines
+
+        return table_lines(self)
+
+    def _repr_html_(self) -> str:
+        from .html import concept_table
+
+        return concept_table(self)
+
+    def heading(self) -> list[str]:
+        """Return the lines over the table: how many there are, and why some have no name."""
+        named = int((self.data["name"] != "").sum())
+        lines = [f"{self.node}, step {self.step:,}: {len(self)} concepts, {named} with a name"]
+        if bool(self.data["labelled"].any()):
+            lines.append("* named by a person")
+        reasons = dict.fromkeys(self.because.values())
+        return [*lines, *(f"No names from tokens: {reason}." for reason in reasons)]
+
+
+def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> ConceptTable:
+    """Return the table of the concepts of some layers, by path, of all those of a node."""
+    rows: list[tuple[Any, ...]] = []
+    because = {}
+    for path, one in layers.items():
+        rows += _rows(path, one)
+        reason = str(one.at["unnamed_because"].item()) if "unnamed_because" in one.at else ""
+        if reason:
+            because[path] = reason
+    columns = ("layer", "concept", "name", "labelled", "tokens", "kind", "born")
+    kinds = (object, int, object, bool, object, object, float)
+    values = list(zip(*rows, strict=True)) or [() for _ in columns]
+    data = xr.Dataset(
+        {
+            name: ("row", np.array(value, dtype=kind))
+            for name, value, kind in zip(columns, values, kinds, strict=True)
+        }
+    )
+    short = dict(zip(all_paths, short_names(all_paths), strict=True))
+    first = next(iter(layers.values()))
+    return ConceptTable(first.node, first.step, data, because, short)
+
+
+def _rows(path: str, one: Described) -> list[tuple[Any, ...]]:
+    found = []
+    for index in range(one.at.sizes["concept"]):
+        life = one.life(index)
+        if life is not None and life.kind == NO_CONCEPT:
+            continue
+        name, labelled = one.name(index)
+        tokens = " ".join(
+            visible(t.piece) for t in one.tokens(index, "token_id", "token_share")[:3]
+        )
+        born = math.nan if life is None or life.born is None else float(life.born)
+        kind = "" if life is None else life.kind
+        found.append((path, index, name, labelled, tokens, kind, born))
+    return sorted(found, key=lambda row: (not row[2], math.inf if row[6] != row[6] else row[6]))

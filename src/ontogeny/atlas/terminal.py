@@ -1,0 +1,175 @@
+"""Cards and tables as text: with colours on a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .words import (
+    inline,
+    kind_words,
+    life_words,
+    measured_words,
+    share,
+    signed,
+    tokens_words,
+    visible,
+    written_beside,
+)
+
+if TYPE_CHECKING:
+    from .card import Concept, Context, Token
+    from .table import ConceptTable
+
+WIDTH = 100
+_BARS = "▁▂▃▄▅▆▇█"
+_BEFORE, _AFTER = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_TINT = "on cyan"
+_STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
+
+
+def as_text(shown: Any, width: int = WIDTH) -> str:
+    """Return what rich shows as plain text."""
+    from rich.console import Console
+
+    console = Console(
+        file=io.StringIO(), width=width, color_system=None, force_terminal=False, emoji=False
+    )
+    console.print(shown, highlight=False, markup=False)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def concept_lines(concept: Concept) -> Any:
+    """Return the card of a concept as rich shows it."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    head = Text(inline(concept.title), style="bold")
+    by = " (named by a person)" if concept.labelled else ""
+    step = "" if concept.step is None else f" · step {concept.step:,}"
+    head.append(f"{by}  {concept.node} · {concept.layer} · {concept.index}{step}", style="dim")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for title, line in _rows(concept):
+        grid.add_row(title, line if isinstance(line, Text) else Text(line))
+    return Group(head, grid)
+
+
+def _rows(concept: Concept) -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    if concept.tokens:
+        rows.append(("tokens", tokens_words(concept.tokens)))
+    if concept.reason:
+        rows.append(("no name", concept.reason))
+    elif math.isfinite(concept.concentration):
+        rows.append(("sharpness", measured_words(concept)))
+    if concept.note:
+        rows.append(("note", concept.note))
+    if concept.life is not None:
+        rows.append(("life", life_words(concept.life)))
+    rows += _curves(concept)
+    if math.isfinite(concept.firing):
+        rows.append(("fires on", f"{share(concept.firing)} of the tokens"))
+    if concept.enrichment:
+        parts = [f"{name} {share(value)}" for name, value in concept.enrichment.items()]
+        rows.append(("explained by", ", ".join(parts)))
+    for number, context in enumerate(concept.contexts):
+        rows.append(("strongest" if not number else "", _context(context)))
+    rows += _written(concept)
+    if concept.neighbours:
+        near = [
+            f"{n.index} {inline(n.name) or 'not named'} {signed(n.cosine)}"
+            for n in concept.neighbours
+        ]
+        rows.append(("near", "; ".join(near)))
+    rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in concept.effects.items()]
+    return rows
+
+
+def _curves(concept: Concept) -> list[tuple[str, str]]:
+    rows = []
+    for title, values in (("strength", concept.strength), ("readable", concept.readability)):
+        if len(values) > 1 and np.isfinite(values).any():
+            known = values[np.isfinite(values)]
+            ends = f"{known[0]:.2g} to {known[-1]:.2g}, largest {known.max():.2g}"
+            rows.append((title, f"{bars(values)}  {ends}"))
+    return rows
+
+
+def bars(values: Sequence[float] | np.ndarray, width: int = 40) -> str:
+    """Return a curve as a line of bars, 0 at the bottom; a gap where a value is not known.
+
+    Examples
+    --------
+    >>> bars([0, 0.5, float("nan"), 1])
+    '▁▅ █'
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) > width:
+        numbers = numbers[np.linspace(0, len(numbers) - 1, width).round().astype(int)]
+    top = max(float(np.nanmax(numbers, initial=0.0)), 1e-30)
+    places = np.nan_to_num(np.clip(numbers / top, 0, 1) * (len(_BARS) - 1))
+    return "".join(
+        _BARS[round(place)] if math.isfinite(number) else " "
+        for place, number in zip(places.tolist(), numbers.tolist(), strict=True)
+    )
+
+
+def _context(context: Context) -> Any:
+    """Return a context in one line, its strongest token in angle quotes."""
+    from rich.text import Text
+
+    line = Text(_BEFORE if _from_the_right(context.tokens) else "")
+    for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+        if number == context.peak:
+            line.append(f"«{inline(token)}»", style=f"bold {_TINT}")
+        else:
+            line.append(inline(token), style=_TINT if code >= _STRONG else "")
+    line.append(_AFTER if line.plain.startswith(_BEFORE) else "")
+    line.append(f"  (text {context.text})", style="dim")
+    return line
+
+
+def _from_the_right(tokens: Sequence[str]) -> bool:
+    import unicodedata
+
+    return any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for token in tokens for c in token)
+
+
+def _written(concept: Concept) -> list[tuple[str, str]]:
+    rows = [("raises", concept.written_up), ("lowers", concept.written_down)]
+    found = [(title, _logits(tokens)) for title, tokens in rows if tokens]
+    if found and math.isfinite(concept.written_random):
+        found.append(("", written_beside(concept)))
+    return found
+
+
+def _logits(tokens: Sequence[Token]) -> str:
+    return "  ".join(f"{visible(t.piece)} {signed(t.value)}" for t in tokens)
+
+
+def table_lines(table: ConceptTable) -> Any:
+    """Return a table of concepts as rich shows it."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name, right in (("layer", 0), ("index", 1), ("name", 0), ("tokens", 0), ("life", 0)):
+        grid.add_column(name, justify="right" if right else "left", overflow="fold")
+    grid.add_column("born", justify="right")
+    for row in table:
+        born = "" if row["born"] is None else f"{row['born']:,}"
+        name = inline(row["name"]) + (" *" if row["labelled"] else "")
+        kind = kind_words(row["kind"], row["born"])
+        cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
+        grid.add_row(*(Text(cell) for cell in cells))
+    parts = [Text(line) for line in table.heading()]
+    return Group(*parts, grid) if len(table) else Group(*parts)

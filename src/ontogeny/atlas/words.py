@@ -1,0 +1,168 @@
+"""What cards say: shares, steps, reasons, and the text for a language model."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..figures import shown
+
+if TYPE_CHECKING:
+    from .card import Concept, Life, Token
+
+SPACE = "\N{OPEN BOX}"
+_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+
+
+def share(value: float) -> str:
+    """Return a share as people read it.
+
+    Examples
+    --------
+    >>> share(0.456), share(0.0312), share(0.0004), share(0.0), share(float("nan"))
+    ('46 %', '3.1 %', '0.04 %', '0 %', 'not measured')
+    """
+    if not math.isfinite(value):
+        return "not measured"
+    percent = 100 * value
+    digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
+    return f"{percent:.{digits}f} %".replace("-", "−")
+
+
+def visible(piece: str) -> str:
+    r"""Return the piece of a token that stands alone: spaces are seen, control characters escaped.
+
+    Examples
+    --------
+    >>> visible(" cat"), visible("\n"), visible(" ")
+    ('␣cat', '↵', '␣')
+    """
+    return shown(piece).replace(" ", SPACE) or "(empty)"
+
+
+def inline(piece: str) -> str:
+    r"""Return the piece of a token within its text: spaces stay, control characters are escaped.
+
+    Text from the right is not isolated token by token, which would turn the order of its words;
+    the whole line is.
+
+    Examples
+    --------
+    >>> inline(" cat"), inline("a\tb")
+    (' cat', 'a⇥b')
+    """
+    return shown(piece).replace(_ISOLATE, "").replace(_END, "")
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign and two digits.
+
+    Examples
+    --------
+    >>> signed(-0.0123), signed(2.345), signed(-12.3)
+    ('−0.012', '+2.3', '−12')
+    """
+    digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def written_beside(concept: Concept) -> str:
+    """Return what a concept writes to the vocabulary beside random directions."""
+    limit = concept.written_random
+    words = f"per standard deviation of its code; random directions reach {signed(limit)}"
+    above = concept.written_up and concept.written_up[0].value > limit
+    return words if above else f"{words}, so that it raises no token more than chance"
+
+
+def kind_words(kind: str, born: int | None) -> str:
+    """Return the kind of a life in a table: a birth that did not stay readable is none.
+
+    Examples
+    --------
+    >>> kind_words("born", 20), kind_words("born", None), kind_words("grows", None)
+    ('born', 'birth not confirmed', 'grows')
+    """
+    return "birth not confirmed" if kind == "born" and born is None else kind
+
+
+def life_words(life: Life) -> str:
+    """Return a life in words.
+
+    Examples
+    --------
+    >>> from ontogeny.atlas import Life
+    >>> life_words(Life("born", 162, 81, 243, settled=405))
+    'born by step 162 (after 81, by 243 at the latest); settled from step 405'
+    """
+    kinds = {
+        "born": "born",
+        "from the start": "there from the start",
+        "grows": "grows; it was never absent",
+        "fires on more tokens": "an older concept that came to fire on more tokens",
+        "no concept": "no concept: its code cannot be read from single checkpoints",
+    }
+    words = kinds.get(life.kind, life.kind)
+    if life.kind == "born" and life.born is not None:
+        words = f"born by step {life.born:,}"
+        if life.born_after is not None and life.born_before is not None:
+            words += f" (after {life.born_after:,}, by {life.born_before:,} at the latest)"
+    elif life.kind == "born":
+        words = "looks born, but did not stay readable"
+    if life.gone is not None:
+        return f"{words}; gone from step {life.gone:,}"
+    return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
+
+
+def measured_words(concept: Concept) -> str:
+    """Return how sharp a concept is beside the untrained model's, in numbers."""
+    own = f"{share(concept.concentration)} of its squared code lies on three tokens"
+    if not math.isfinite(concept.concentration_limit):
+        return own
+    return f"{own}; of the untrained model's latents, 95 % reach at most " + share(
+        concept.concentration_limit
+    )
+
+
+def reason_words(concentration: float, limit: float, p: float, because: str) -> str:
+    """Return why a concept has no name.
+
+    Examples
+    --------
+    >>> reason_words(0.12, 0.28, 0.4, "")
+    'its three strongest tokens carry 12 % of its squared code; a name takes over 28 %'
+    >>> reason_words(0.12, float("nan"), float("nan"), "there is no untrained model")
+    'there is no untrained model'
+    """
+    if because:
+        return because
+    if not math.isfinite(concentration):
+        return "its concentration was not measured"
+    if not math.isfinite(limit):
+        return "there is no untrained model to compare it with"
+    own = f"its three strongest tokens carry {share(concentration)} of its squared code"
+    if concentration <= limit:
+        return f"{own}; a name takes over {share(limit)}"
+    return f"{own}, which permuted codes do too (p = {p:.2g}, corrected over concepts)"
+
+
+def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
+    """Return tokens with their shares, in one line."""
+    return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:shown])
+
+
+def prompt_of(concept: Concept) -> str:
+    """Return the text that asks a language model for a description of a concept."""
+    lines = [
+        "Below are places of texts at which one feature of a language model is active.",
+        "Every line is one place. Each token stands in brackets with the strength of the feature,",
+        "from 0 to 9. Describe in at most ten words what the feature responds to. If there is no",
+        "common pattern, say so.",
+        "",
+    ]
+    for context in concept.shared_contexts or concept.contexts:
+        levels = [round(9 * min(max(code, 0.0), 1.0)) for code in context.codes]
+        pairs = zip(context.tokens, levels, strict=True)
+        lines.append("".join(f"[{inline(token)}|{level}]" for token, level in pairs))
+    if concept.tokens:
+        lines += ["", "Strongest tokens: " + tokens_words(concept.tokens)]
+    return "\n".join(lines) + "\n"

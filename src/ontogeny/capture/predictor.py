@@ -1,0 +1,249 @@
+"""What a model predicts at chosen tokens: probabilities, ranks and its likeliest answers."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, NonFiniteError, check_whole
+from ..inputs import Batch, Inputs
+from .collect import feed
+from .forward import check_fits, quiet
+from .logits import LogitRows
+from .loss import resolve_objective
+from .settings import ReadingSettings
+
+_ROWS_AT_ONCE = 256  # bounds the copies of logits that a softmax and a sort make
+
+
+class Predictor:
+    """A model that can be asked what it predicts at chosen tokens of any texts.
+
+    A masked model sees the text with the mask token at the chosen one, and each chosen token is
+    masked in a pass of its own. A causal model sees what stands before the token. Logits are kept
+    of the chosen tokens alone.
+
+    Parameters
+    ----------
+    model
+        A language model; it is left as it was.
+    objective
+        ``"causal"``, ``"masked"``, or ``"auto"``: by the name of the model's class.
+    settings
+        Batch size and positions.
+
+    Raises
+    ------
+    ArgumentError
+        If the class name does not show what the model predicts.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+    >>> found = Predictor(model, "causal").at(
+    ...     Inputs.from_tokens([[5, 6, 7]]), [0, 0], [1, 2], top=3
+    ... )
+    >>> found.right_id.values.tolist(), found.answer_id.shape
+    ([6, 7], (2, 3))
+    """
+
+    def __init__(
+        self, model: nn.Module, objective: str = "auto", settings: ReadingSettings | None = None
+    ) -> None:
+        self._model, self._settings = model, settings or ReadingSettings()
+        self.masked = resolve_objective(model, objective) == "masked"
+
+    def at(
+        self,
+        inputs: Inputs,
+        text: ArrayLike,
+        position: ArrayLike,
+        *,
+        width: ArrayLike = 1,
+        top: int = 0,
+    ) -> xr.Dataset:
+        """Return what is predicted at e tokens.
+
+        Parameters
+        ----------
+        inputs
+            The texts.
+        text, position
+            (e,) the text of each token, and the token counted from the text's first one.
+        width
+            (e,) how many tokens are masked from the position on, 1 by default. The first of them
+            is asked for.
+        top
+            How many of the likeliest answers are given.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``target``, of length e: ``right_id``, the token of the text;
+            ``right_log_probability`` in nats; ``right_rank``, 1 where it is the first answer.
+            Over ``target`` and ``answer``, of length `top`, the likeliest first: ``answer_id`` and
+            ``answer_log_probability``. Of equally likely tokens the one with the smaller id comes
+            first. The attribute ``vocabulary`` is the number of tokens that have a probability.
+
+        Raises
+        ------
+        ArgumentError
+            If a token is none of its text's, a causal model is asked for a first token, or a
+            masked one gets inputs without a mask token.
+        NonFiniteError
+            If the logits at a token are not finite.
+        """
+        text, position = np.atleast_1d(text), np.atleast_1d(position)
+        width = np.broadcast_to(width, text.shape)
+        check_whole("top", top, 0)
+        self._check(inputs, text, position, width)
+        shown, row = (text, np.arange(len(text))) if self.masked else _once(text)
+        laid_out = self._settings.layout(inputs.subset(shown))
+        column = position + laid_out.mask.argmax(axis=1)[row]
+        right, ids = laid_out.ids[row, column], None
+        if self.masked:
+            ids = _masked(laid_out, column, width)
+        collector = _AtTokens(self._model, row, column - (not self.masked), right, top)
+        check_fits(self._model, laid_out, ids)
+        with quiet(self._model):
+            feed(
+                self._model,
+                laid_out.batches(self._settings.batch_size, ids),
+                [collector],
+                position_ids=self._settings.positions == "mask",
+            )
+        return collector.result()
+
+    def _check(
+        self, inputs: Inputs, text: np.ndarray, position: np.ndarray, width: np.ndarray
+    ) -> None:
+        if not len(text) or text.shape != position.shape or text.ndim != 1:
+            raise ArgumentError(
+                "text and position must name the same number of tokens, and at least one; got "
+                f"shapes {text.shape} and {position.shape}."
+            )
+        if text.min() < 0 or text.max() >= len(inputs):
+            raise ArgumentError(f"text must lie in 0 to {len(inputs) - 1}; got {text.tolist()}.")
+        first = 0 if self.masked else 1
+        wrong = (position < first) | (width < 1) | (position + width > inputs.lengths[text])
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise ArgumentError(
+                f"position must lie in {first} to {inputs.lengths[text[at]] - 1} for text "
+                f"{text[at]}; got {position[at]} with a width of {width[at]}."
+            )
+        if self.masked:
+            check_mask_token(inputs)
+
+
+def check_mask_token(inputs: Inputs) -> None:
+    """Refuse inputs without a mask token.
+
+    Raises
+    ------
+    ArgumentError
+        If they have none.
+    """
+    if inputs.mask_token_id is None:
+        raise ArgumentError(
+            "these inputs have no mask token, so a masked model cannot be asked what stands in a "
+            "gap; use inputs whose mask_token_id is set, or objective='causal'."
+        )
+
+
+def _once(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each text once, and where each token's text is among them."""
+    known, row = np.unique(text, return_inverse=True)
+    return known, row
+
+
+def _masked(inputs: Inputs, column: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Return (e, L) ids with the mask token from each row's column on."""
+    place = np.arange(inputs.ids.shape[1]) - column[:, None]
+    gap = (place >= 0) & (place < width[:, None])
+    assert inputs.mask_token_id is not None
+    return np.where(gap, np.int64(inputs.mask_token_id), inputs.ids)
+
+
+class _AtTokens:
+    """Takes probabilities, ranks and answers at tokens (row, column) out of forward passes."""
+
+    paths: tuple[str, ...] = ()
+
+    def __init__(
+        self, model: nn.Module, row: np.ndarray, column: np.ndarray, right: np.ndarray, top: int
+    ) -> None:
+        self._name, self._logits = type(model).__name__, LogitRows.of(model)
+        self._row, self._column, self._right, self._top = row, column, right, top
+        count = len(row)
+        self._log_p, self._rank = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._answer = np.zeros((count, top), dtype=np.int64)
+        self._answer_log_p = np.zeros((count, top))
+        self._vocabulary = 0
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Find the batch's tokens."""
+        local = np.full(int(max(self._row.max(), batch.rows.max())) + 1, -1)
+        local[batch.rows] = np.arange(len(batch.rows))
+        self._of_batch = np.flatnonzero(local[self._row] >= 0)
+        column = self._column[self._of_batch] - batch.columns.start
+        self._logits.choose(batch, local[self._row[self._of_batch]], column)
+        return None if len(self._of_batch) else set()
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Watch the vocabulary map for as long as batches are fed."""
+        return self._logits.attached()
+
+    def take(self, path: str, output: Any) -> None:
+        """Nothing is taken of modules."""
+
+    def finish(self, output: Any) -> None:
+        """Read the batch's tokens."""
+        logits = self._logits.take(output)
+        if logits is None:
+            return
+        self._vocabulary = logits.shape[-1]
+        if self._top > self._vocabulary:
+            raise ArgumentError(
+                f"top must be at most {self._vocabulary}, the number of tokens that {self._name} "
+                f"gives a probability; got {self._top}."
+            )
+        for start in range(0, len(logits), _ROWS_AT_ONCE):
+            at = self._of_batch[start : start + _ROWS_AT_ONCE]
+            self._read(at, logits[start : start + _ROWS_AT_ONCE])
+
+    def _read(self, at: np.ndarray, logits: Tensor) -> None:
+        wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+        log_p = torch.log_softmax(logits.to(wide), dim=-1)
+        if bool(torch.isnan(log_p).any()):
+            raise NonFiniteError(f"the logits of {self._name} are not finite at a chosen token.")
+        right = torch.from_numpy(self._right[at]).to(logits.device)[:, None]
+        own = log_p.gather(1, right)
+        token = torch.arange(log_p.shape[1], device=logits.device)
+        ahead = (log_p > own) | ((log_p == own) & (token < right))
+        self._log_p[at] = own[:, 0].double().cpu().numpy()
+        self._rank[at] = 1 + ahead.sum(dim=1).cpu().numpy()
+        if self._top:
+            values, ids = torch.sort(log_p, dim=1, descending=True, stable=True)
+            self._answer[at] = ids[:, : self._top].cpu().numpy()
+            self._answer_log_p[at] = values[:, : self._top].double().cpu().numpy()
+
+    def result(self) -> xr.Dataset:
+        """Return what was read, see `Predictor.at`."""
+        answers = ("target", "answer")
+        return xr.Dataset(
+            {
+                "right_id": ("target", self._right),
+                "right_log_probability": ("target", self._log_p, {"units": "nats"}),
+                "right_rank": ("target", self._rank),
+                "answer_id": (answers, self._answer),
+                "answer_log_probability": (answers, self._answer_log_p, {"units": "nats"}),
+            },
+            attrs={"vocabulary": self._vocabulary},
+        )

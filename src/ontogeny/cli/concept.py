@@ -1,0 +1,63 @@
+"""The command that shows concepts of a studied run, and names them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")]
+Node = Annotated[
+    str | None,
+    typer.Argument(metavar="NODE", help="Such as joint-concepts; needed where several describe."),
+]
+Layer = Annotated[
+    str | None, typer.Option(metavar="L", help="Number in the module path, the path or short name.")
+]
+Index = Annotated[
+    int | None, typer.Option(metavar="I", help="Number of the concept; a table without it.")
+]
+Step = Annotated[
+    int, typer.Option(metavar="S", help="Training step, or an index from the end: -1 is the last.")
+]
+Name = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Give the concept this name; an empty text takes it back."),
+]
+
+
+def concept(
+    folder: Folder,
+    node: Node = None,
+    layer: Layer = None,
+    index: Index = None,
+    step: Step = -1,
+    name: Name = None,
+) -> None:
+    """Show a concept of a studied run as a card, or all of them in a table."""
+    from ..errors import ArgumentError
+    from ..study import open_study
+
+    if index is None and name is not None:
+        raise ArgumentError("--name needs --index, the number of the concept that it is for.")
+    atlas = open_study(folder).result.concept
+    wanted = int(layer) if layer is not None and layer.lstrip("-").isdecimal() else layer
+    if index is None:
+        _show(atlas.table(node, wanted, step))
+    elif name is not None:
+        _show(atlas.label(node, wanted, index, name, step=step))
+        typer.echo(f"names: {atlas.folder / 'names.toml'}")
+    else:
+        _show(atlas(node, wanted, index, step))
+
+
+def _show(shown: Any) -> None:
+    """Print a card or a table: with colours on a terminal, plain elsewhere."""
+    if not sys.stdout.isatty():
+        typer.echo(repr(shown))
+        return
+    from rich.console import Console
+
+    Console(emoji=False).print(shown, highlight=False, markup=False)

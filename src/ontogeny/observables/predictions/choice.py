@@ -1,0 +1,171 @@
+"""Which tokens of an input set are asked for, by a rule that sees no model.
+
+Half of the gaps have a right token that is frequent, half one that is rarer; each stands in another
+text, and no token is asked for twice. A gap is a whole word where the characters of the texts are
+known, it has words on both sides, and its token occurs in other texts too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...inputs.sampling import generator
+
+_BEFORE, _AFTER = 8, 4  # ordinary tokens on both sides of a gap
+Test = Callable[[int, int], bool]
+
+
+def choose_gaps(
+    inputs: Inputs, n_gaps: int, random_state: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose gaps in the texts of an input set.
+
+    A token is frequent if it is among the most frequent ones that make up half of what could be
+    chosen. Where too few tokens fulfil all conditions, they are given up one after the other: that
+    it is a whole word, that there is context, and that it is made of letters and occurs elsewhere.
+
+    Parameters
+    ----------
+    inputs
+        The texts; they must not be those that the model was trained on.
+    n_gaps
+        How many gaps; fewer are chosen where there are fewer units of texts (`Inputs.groups`).
+    random_state
+        Seed of the draw.
+
+    Returns
+    -------
+    text, position
+        (g,) the texts, and the token of each counted from its first, the most frequent right token
+        first.
+
+    Raises
+    ------
+    ArgumentError
+        If no text has a token after its first one.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 2, 3, 4], [5, 6, 2, 4]])
+    >>> text, position = choose_gaps(inputs, 2)
+    >>> sorted(text.tolist()), bool((position > 0).all())
+    ([0, 1], True)
+    """
+    inputs = inputs.padded("right")
+    text, position = np.nonzero(inputs.ordinary)
+    text, position = text[position > 0], position[position > 0]
+    if not len(text):
+        raise ArgumentError("no text has an ordinary token after its first one to leave out.")
+    order = generator(random_state).permutation(len(text))
+    text, position = text[order], position[order]
+    chosen: list[int] = []
+    for allowed, whole_words in _conditions(inputs, text, position):
+        test = _whole_word(inputs) if whole_words else _any
+        chosen = _draw(inputs, text, position, allowed, test, n_gaps, chosen)
+        if len(chosen) == n_gaps:
+            break
+    at = np.array(chosen)
+    often = _counts(inputs)[inputs.ids[text[at], position[at]]]
+    at = at[np.argsort(-often, kind="stable")]
+    return text[at], position[at]
+
+
+def _conditions(
+    inputs: Inputs, text: np.ndarray, position: np.ndarray
+) -> Iterator[tuple[np.ndarray, bool]]:
+    """Give which candidates are allowed, and whether they must be words; the strictest first."""
+    running = np.cumsum(inputs.ordinary, axis=1)
+    before = running[text, position] - 1
+    after = running[text, -1] - before - 1
+    words, elsewhere = _words(inputs), _units_with(inputs) > 1
+    ids = inputs.ids[text, position]
+    context = (before >= _BEFORE) & (after >= _AFTER)
+    known = inputs.spans is not None and inputs.texts is not None
+    yield words[ids] & elsewhere[ids] & context, known
+    yield words[ids] & elsewhere[ids] & context, False  # scripts without spaces between words
+    yield words[ids] & elsewhere[ids], False
+    yield np.ones(len(text), dtype=bool), False
+
+
+def _draw(
+    inputs: Inputs,
+    text: np.ndarray,
+    position: np.ndarray,
+    allowed: np.ndarray,
+    test: Test,
+    n_gaps: int,
+    chosen: list[int],
+) -> list[int]:
+    """Return `chosen` with more candidates, in the order that they are in."""
+    ids, unit = inputs.ids[text, position], inputs.groups[text]
+    frequent = _frequent(ids, allowed)[ids]
+    chosen = list(chosen)
+    half = -(-n_gaps // 2)
+    for wanted, most in ((frequent, half), (~frequent, n_gaps), (frequent | ~frequent, n_gaps)):
+        taken = {"unit": set(unit[chosen]), "id": set(ids[chosen])}
+        for at in np.flatnonzero(allowed & wanted):
+            if len(chosen) >= most:
+                break
+            new = unit[at] not in taken["unit"] and ids[at] not in taken["id"]
+            if new and test(text[at], position[at]):
+                chosen.append(int(at))
+                taken["unit"].add(unit[at])
+                taken["id"].add(ids[at])
+    return chosen
+
+
+def _frequent(ids: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return by id whether it is among the most frequent ones that make up half of the allowed."""
+    counts = np.bincount(ids[allowed], minlength=int(ids.max()) + 1)
+    order = np.argsort(-counts, kind="stable")
+    reached = np.cumsum(counts[order]) - counts[order]  # by those before
+    frequent = np.zeros(len(counts), dtype=bool)
+    frequent[order] = (reached < counts.sum() / 2) & (counts[order] > 0)
+    return frequent
+
+
+def _counts(inputs: Inputs) -> np.ndarray:
+    return np.bincount(inputs.ids[inputs.ordinary], minlength=int(inputs.ids.max()) + 1)
+
+
+def _units_with(inputs: Inputs) -> np.ndarray:
+    """Return by id in how many units of texts it occurs."""
+    rows, columns = np.nonzero(inputs.ordinary)
+    pairs = np.unique(np.stack([inputs.ids[rows, columns], inputs.groups[rows]]), axis=1)
+    return np.bincount(pairs[0], minlength=int(inputs.ids.max()) + 1)
+
+
+def _words(inputs: Inputs) -> np.ndarray:
+    """Return by id whether it is made of letters; of all ids where characters are not known."""
+    words = np.ones(int(inputs.ids.max()) + 1, dtype=bool)
+    if inputs.spans is None or inputs.texts is None:
+        return words
+    text, position = np.nonzero(inputs.ordinary)
+    known, first = np.unique(inputs.ids[text, position], return_index=True)
+    for token, at in zip(known, first, strict=True):
+        written = inputs.word(int(text[at]), int(position[at])) or ""
+        words[token] = written.strip().isalpha()
+    return words
+
+
+def _whole_word(inputs: Inputs) -> Test:
+    """Return a test for words that stand free: white space before them, no letter behind them."""
+
+    def test(text: int, position: int) -> bool:
+        assert inputs.spans is not None and inputs.texts is not None
+        whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
+        token = whole[start:stop]
+        start += len(token) - len(token.lstrip())
+        behind = whole[stop : stop + 1]
+        free = start == 0 or whole[start - 1].isspace()
+        return free and not behind.isalnum() and behind not in ("_", "'", "’", "-", "(")
+
+    return test
+
+
+def _any(text: int, position: int) -> bool:
+    return True

@@ -1,0 +1,288 @@
+"""Gaps in texts: those of given sentences, and those that are chosen in an input set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...inputs.tokenize import tokenize
+
+GAP = re.compile(r"____+(?:\[(?P<answer>[^\]]*)\])?")
+"""A gap in a sentence, with the right answer in brackets where it is known."""
+_FILLS = ("a", "the", "0", "x", ".")  # what stands in a gap of unknown answer while it is tokenised
+_LONGEST = 512
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Gaps, each in a text of its own.
+
+    Parameters
+    ----------
+    inputs
+        One text for each of the g gaps.
+    position
+        (g,) the first token of the gap, counted from the text's first token.
+    width
+        (g,) how many tokens the gap hides. The first of them is asked for.
+    right_id
+        (g,) the right token, -1 where it is not known.
+    unit
+        (g,) the unit of noise that the text belongs to, see `ontogeny.Inputs.groups`.
+    before, after
+        The characters on both sides.
+    """
+
+    inputs: Inputs
+    position: np.ndarray
+    width: np.ndarray
+    right_id: np.ndarray
+    unit: np.ndarray
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def cut(self) -> Gaps:
+        """Return the gaps with nothing behind them, as a causal model sees them.
+
+        Examples
+        --------
+        >>> inputs = Inputs.from_tokens([[5, 6, 7, 8]])
+        >>> one = np.array([1])
+        >>> Gaps(inputs, one, one, np.array([6]), one, ("",), ("",)).cut().inputs.ids.tolist()
+        [[5, 6]]
+        """
+        inputs, end = self.inputs.padded("right"), self.position + 1
+        rows = [
+            (ids[:stop], special[:stop])
+            for ids, special, stop in zip(inputs.ids, inputs.special, end, strict=True)
+        ]
+        shorter = Inputs.from_tokens(
+            [ids for ids, _ in rows],
+            special=[special for _, special in rows],
+            mask_token_id=inputs.mask_token_id,
+            vocab_size=inputs.vocab_size,
+        )
+        one, nothing = np.ones(len(self), dtype=np.int64), ("",) * len(self)
+        return Gaps(shorter, self.position, one, self.right_id, self.unit, self.before, nothing)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the gaps as what a state can hold, over ``gap`` and ``place``."""
+        inputs = self.inputs.padded("right")
+        tokens = ("gap", "place")
+        mask_token = _UNKNOWN if inputs.mask_token_id is None else inputs.mask_token_id
+        return xr.Dataset(
+            {
+                "ids": (tokens, inputs.ids),
+                "mask": (tokens, inputs.mask.astype(np.int8)),
+                "special": (tokens, inputs.special.astype(np.int8)),
+                "position": ("gap", self.position),
+                "width": ("gap", self.width),
+                "right_id": ("gap", self.right_id),
+                "unit": ("gap", self.unit),
+                "gap_before": ("gap", _texts(self.before)),
+                "gap_after": ("gap", _texts(self.after)),
+            },
+            attrs={"mask_token_id": mask_token},
+        )
+
+    @classmethod
+    def of_dataset(cls, data: xr.Dataset) -> Gaps:
+        """Return the gaps that `to_dataset` gave."""
+        mask_token = int(data.attrs["mask_token_id"])
+        inputs = Inputs.from_tokens(
+            data.ids.values,
+            data["mask"].values,
+            data["special"].values,
+            mask_token_id=None if mask_token == _UNKNOWN else mask_token,
+        )
+        position, width, right, unit = (
+            np.asarray(data[name].values) for name in ("position", "width", "right_id", "unit")
+        )
+        before, after = (tuple(map(str, data[name].values)) for name in ("gap_before", "gap_after"))
+        return cls(inputs, position, width, right, unit, before, after)
+
+
+def check_sentences(sentences: Sequence[str]) -> None:
+    """Refuse sentences without a gap, with several, or with an empty answer.
+
+    Raises
+    ------
+    ArgumentError
+        If there is one.
+
+    Examples
+    --------
+    >>> check_sentences(["Return the number of ____[items] in the list."])
+    """
+    for sentence in sentences:
+        found = list(GAP.finditer(sentence))
+        if len(found) != 1:
+            raise ArgumentError(
+                "each of sentences must have one gap, written ____, or ____[answer] where the "
+                f"right answer is known; got {len(found)} in {sentence!r}."
+            )
+        answer = found[0]["answer"]
+        if answer is not None and not answer.strip():
+            raise ArgumentError(
+                f"the answer in {sentence!r} is empty; write ____ without brackets."
+            )
+
+
+def given_gaps(sentences: Sequence[str], tokenizer: Any) -> Gaps:
+    """Return the gaps of sentences, tokenised as the sentences are with their answers.
+
+    An answer of several tokens leaves a gap of that width, of which the first token is asked for. A
+    gap without an answer has the width of one token.
+
+    Parameters
+    ----------
+    sentences
+        Each with one gap, see `check_sentences`.
+    tokenizer
+        A fast Hugging Face tokenizer.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such tokenizer, a sentence is too long, or a gap does not begin and end
+        where tokens do.
+
+    Examples
+    --------
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> tokenizer = train_tokenizer(["the cat sat on the mat"] * 4, vocab_size=300)
+    >>> gaps = given_gaps(["the ____[cat] sat"], tokenizer)
+    >>> tokenizer.decode(gaps.right_id), gaps.before, gaps.after
+    (' cat', ('the ',), (' sat',))
+    """
+    check_sentences(sentences)
+    if tokenizer is None or not getattr(tokenizer, "is_fast", False):
+        what = "no tokenizer" if tokenizer is None else "a slow one"
+        raise ArgumentError(
+            f"sentences need a fast tokenizer, and the run has {what}; leave sentences empty to "
+            "take gaps in the texts of an input set."
+        )
+    found = [_place(sentence, tokenizer) for sentence in sentences]
+    inputs = _tokenised([text for text, *_ in found], tokenizer)
+    position = np.array([start for _, start, _, _ in found])
+    width = np.array([count for _, _, count, _ in found])
+    known = np.array([answered for *_, answered in found])
+    right = np.where(known, inputs.ids[np.arange(len(found)), position], _UNKNOWN)
+    gaps = [_match(sentence) for sentence in sentences]
+    return Gaps(
+        inputs,
+        position,
+        np.where(known, width, 1),
+        right,
+        inputs.groups,
+        tuple(gap.string[: gap.start()] for gap in gaps),
+        tuple(gap.string[gap.end() :] for gap in gaps),
+    )
+
+
+def _match(sentence: str) -> re.Match[str]:
+    gap = GAP.search(sentence)
+    assert gap is not None
+    return gap
+
+
+def _place(sentence: str, tokenizer: Any) -> tuple[str, int, int, bool]:
+    """Return the sentence filled in, where its gap begins and how wide it is, if it is known."""
+    gap = _match(sentence)
+    before, after = sentence[: gap.start()], sentence[gap.end() :]
+    answer = None if gap["answer"] is None else gap["answer"].strip()
+    for fill in _FILLS if answer is None else (answer,):
+        text = f"{before}{fill}{after}"
+        inside = _inside(_tokenised([text], tokenizer), len(before), len(before) + len(fill))
+        if len(inside) and (answer is not None or len(inside) == 1):
+            return text, int(inside[0]), len(inside), answer is not None
+    raise ArgumentError(
+        f"the gap in {sentence!r} does not begin and end where tokens of this tokenizer do; move "
+        "it, or give another answer."
+    )
+
+
+def _tokenised(texts: Sequence[str], tokenizer: Any) -> Inputs:
+    inputs = Inputs(**tokenize(texts, tokenizer, _LONGEST, "right", None))
+    if inputs.truncated:
+        raise ArgumentError(f"sentences must have at most {_LONGEST} tokens.")
+    return inputs
+
+
+def _inside(inputs: Inputs, start: int, stop: int) -> np.ndarray:
+    """Return the tokens of characters `start` to `stop`; none if one reaches beyond them.
+
+    White space does not count: many tokenizers write it into the token after it.
+    """
+    assert inputs.spans is not None and inputs.texts is not None
+    text, spans = inputs.texts[0], inputs.spans[0]
+    there = inputs.ordinary[0] & (spans[:, 0] < stop) & (spans[:, 1] > start)
+    inside = np.flatnonzero(there & [bool(text[a:b].strip()) for a, b in spans])
+    if not len(inside):
+        return inside
+    first, last = spans[inside[0], 0], spans[inside[-1], 1]
+    clean = not text[first:start].strip() and not text[stop:last].strip()
+    return inside if clean else inside[:0]
+
+
+def gaps_at(inputs: Inputs, text: np.ndarray, position: np.ndarray, pieces: Sequence[str]) -> Gaps:
+    """Return gaps of one token in texts of an input set.
+
+    Parameters
+    ----------
+    inputs
+        The input set.
+    text, position
+        (g,) the texts, and the token of each, counted from its first.
+    pieces
+        How each id is written, for texts whose characters are not known.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[5, 6, 7]])
+    >>> gaps_at(inputs, np.array([0]), np.array([1]), list("abcdefgh")).after
+    ('h',)
+    """
+    inputs = inputs.padded("right")
+    sides = [_sides(inputs, *at, pieces) for at in zip(text, position, strict=True)]
+    return Gaps(
+        inputs.subset(text),
+        position,
+        np.ones(len(text), dtype=np.int64),
+        inputs.ids[text, position],
+        inputs.groups[text],
+        tuple(before for before, _ in sides),
+        tuple(after for _, after in sides),
+    )
+
+
+def _sides(inputs: Inputs, text: int, position: int, pieces: Sequence[str]) -> tuple[str, str]:
+    """Return the characters before and after a token; white space is no part of it."""
+    if inputs.spans is None or inputs.texts is None:
+        ids = inputs.ids[text]
+        kept = inputs.ordinary[text]
+        tokens = [pieces[i] if i < len(pieces) else str(i) for i in ids]
+        before = "".join(t for t, k in zip(tokens[:position], kept, strict=False) if k)
+        after = (t for t, k in zip(tokens[position + 1 :], kept[position + 1 :], strict=True) if k)
+        return before, "".join(after)
+    whole, (start, stop) = inputs.texts[text], inputs.spans[text, position]
+    token = whole[start:stop]
+    start += len(token) - len(token.lstrip())
+    stop -= len(token) - len(token.rstrip())
+    shown_to = inputs.spans[text][inputs.ordinary[text], 1].max()  # where the text was cut
+    return whole[:start], whole[max(start, stop) : shown_to]
+
+
+def _texts(values: Sequence[str]) -> np.ndarray:
+    return np.array([*values, None], dtype=object)[:-1]

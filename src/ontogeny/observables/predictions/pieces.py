@@ -1,0 +1,64 @@
+"""How the token ids of a result are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+PIECES = "vocabulary_pieces"
+"""Variable of a state: how each id of the vocabulary is written."""
+
+
+def pieces_variable(pieces: Sequence[str]) -> tuple[str, np.ndarray]:
+    """Return pieces in the order of ids as a variable of a state."""
+    return "vocabulary", np.array([*pieces, None], dtype=object)[:-1]
+
+
+def with_pieces(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    """Return data with ``piece_text(piece)`` of the ids that some variables hold.
+
+    Ids below 0 stand for no token. One that the vocabulary lacks is written as its digits.
+
+    Examples
+    --------
+    >>> data = xr.Dataset(
+    ...     {"right_id": ("gap", [2, -1, 9]), PIECES: ("vocabulary", ["a", "b", "c"])}
+    ... )
+    >>> found = with_pieces(data, ["right_id"])
+    >>> found.piece.values.tolist(), found.piece_text.values.tolist()
+    ([2, 9], ['c', '9'])
+    """
+    every = data[PIECES].values
+    there = [data[name].values.ravel() for name in names if name in data]
+    ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *there]))
+    ids = ids[ids >= 0].astype(np.int64)
+    texts = [str(every[i]) if i < len(every) else str(i) for i in ids]
+    data = data.drop_vars(PIECES).assign_coords(piece=ids)
+    return data.assign(piece_text=("piece", np.array(texts, dtype=str)))
+
+
+def written(data: xr.Dataset) -> dict[int, str]:
+    """Return the pieces of a result by their ids.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"piece_text": ("piece", ["c"])}, {"piece": [2]})
+    >>> written(data)
+    {2: 'c'}
+    """
+    return dict(zip(data.piece.values.tolist(), map(str, data.piece_text.values), strict=True))
+
+
+def whole_numbers(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
+    """Return data with variables as whole numbers, -1 at steps that are missing.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"rank": ("step", [3.0, np.nan])})
+    >>> whole_numbers(data, ["rank"])["rank"].values.tolist()
+    [3, -1]
+    """
+    found = {name: data[name].fillna(-1).astype(np.int64) for name in names if name in data}
+    return data.assign(found)

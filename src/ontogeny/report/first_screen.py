@@ -1,0 +1,358 @@
+"""The first screen in words: what the run can do, what appeared in it, what its controls do.
+
+Every sentence is a template whose condition is a result, so that none of them can be said of a run
+that learned nothing. The lines that the loss passes carry their interval over texts; whether the
+loss fell by more than in control runs is the verdict of its row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .content import Content
+from .formats import interval_text, number, plural, step_text
+from .landmarks import Line, LossStory, read_loss
+from .life_lines import Concepts, asked_for, failure, read_concepts
+from .row_words import mean, values_words
+from .rows import judged
+from .sentences import sentence_start
+from .timing import order_sentence
+from .verdict import MIN_STEPS, verdict
+
+NAMES_SAID = 4
+NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One of the three sentences: what matters in bold, what it rests on, and a quiet addition."""
+
+    lead: str
+    text: str
+    note: str = ""
+    direction: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the four numbers, with what it is."""
+
+    value: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """All that the first screen says, and the parts that it draws."""
+
+    heading: str
+    sentences: tuple[Sentence, ...]
+    numbers: tuple[Figure, ...]
+    loss: LossStory | None
+    concepts: Concepts | None
+
+
+def first_screen(content: Content) -> FirstScreen | None:
+    """Return the first screen, none where the result brings a headline of its own or has neither.
+
+    A comparison of runs and a recipe say themselves what they show; without a loss and without
+    concepts the overview stands first.
+    """
+    loss, concepts = read_loss(content), read_concepts(content)
+    claims = any(node.role == "claims" for node in content.nodes)
+    if content.headline or claims or (loss is None and concepts is None):
+        return None
+    sentences = (
+        _ability(loss),
+        _appeared(content, concepts),
+        _control(content, loss, concepts),
+    )
+    numbers = (
+        _loss_number(loss),
+        _concepts_number(concepts),
+        _passed_number(loss),
+        _audit_number(content),
+    )
+    return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
+
+
+def heading(content: Content, loss: LossStory | None, concepts: Concepts | None) -> str:
+    """Return the heading from landmarks in their order, or what there is instead of them."""
+    if loss is None:
+        return _without_loss(content, concepts)
+    if loss.outcome == "fell":
+        return _passed_in_order(loss)
+    if loss.outcome == "unjudged":
+        passed = [line for line in loss.lines.values() if line.passed]
+        if passed:
+            return f"Better than {passed[-1].words}; too few checkpoints to say since when"
+        return f"{plural(len(content.steps), 'checkpoint')}: too few to tell a course"
+    return {
+        "fell as controls": "The loss did not surely fall by more than in control runs",
+        "rose": "The loss rose: the model predicts worse than at first",
+        "still": "The loss did not change above chance and noise",
+    }[loss.outcome]
+
+
+def _passed_in_order(loss: LossStory) -> str:
+    """Return what the loss passed, first things first; both need their interval over texts."""
+    words, pairs = (loss.lines.get(name) for name in ("unigram", "bigram"))
+    if words is None:
+        return f"The loss fell from {values_words(loss.first, loss.last)}"
+    if not words.passed:
+        return "The loss fell, but not surely below that of word frequencies"
+    if words.state == "at every step":
+        return f"Better than {words.words} from the first checkpoint on"
+    if pairs is None:
+        return "First how often words occur, then what stands around them"
+    if not pairs.passed:
+        return "First how often words occur, then part of what stands before them"
+    return "First how often words occur, then which follow which, then more of what stands before"
+
+
+def _without_loss(content: Content, concepts: Concepts | None) -> str:
+    if concepts is not None and concepts.with_name:
+        return f"{_named_words(concepts)}; the loss was not measured"
+    return verdict(content).heading
+
+
+# What it can do.
+
+
+def _ability(loss: LossStory | None) -> Sentence:
+    """Say what the model can do, against a blind guess and against frequencies."""
+    if loss is None:
+        return Sentence("The loss was not measured,", "so what the model can predict is not known.")
+    ends = values_words(loss.first, loss.last)
+    verb = {"fell": "fell", "fell as controls": "fell", "rose": "rose"}.get(loss.outcome, "went")
+    course = f"The loss {verb} from {ends} {loss.units}".rstrip() + "."
+    if loss.first == loss.last or not ends:
+        course = f"The loss is {number(loss.last)} {loss.units}".rstrip() + "."
+    if math.isfinite(loss.uniform):
+        course += f" A blind guess costs {number(loss.uniform, 0.1)}."
+    said = [course, *(_line_words(line) for line in loss.lines.values())]
+    side = {"fell": "falls", "fell as controls": "falls", "rose": "rises"}.get(loss.outcome, "")
+    return Sentence(_ability_lead(loss), " ".join(said), direction=side)
+
+
+def _ability_lead(loss: LossStory) -> str:
+    passed = [line for line in loss.lines.values() if line.passed]
+    if loss.outcome in ("fell", "unjudged") and passed:
+        return f"It predicts better than {passed[-1].words}."
+    if loss.outcome == "fell":
+        words = loss.lines.get("unigram")
+        return f"It is not surely better than {words.words}." if words else "Its loss fell."
+    return {
+        "fell as controls": "It did not surely learn to predict.",
+        "rose": "It predicts worse than at first.",
+        "still": "Its predictions did not surely change.",
+        "unjudged": "What it learned cannot be judged.",
+    }[loss.outcome]
+
+
+def _line_words(line: Line) -> str:
+    """Say when the loss passed a line, or that it did not."""
+    level = f"{number(line.level, 0.1)}, the loss of {line.words}"
+    if line.state == "passed":
+        between = interval_text(line.low, line.high).replace("–", " and ")
+        when = f"Between steps {between}" if between else f"At step {step_text(line.high)}"
+        return f"{when} it passed {level}."
+    return {
+        "at every step": f"It is below {level}, at every step.",
+        "unsure": f"It ends below {level}, on these texts, but not surely on others.",
+        "left": f"It does not stay below {level}.",
+        "never": f"It is never below {level}.",
+    }[line.state]
+
+
+# What appeared.
+
+
+def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
+    """Say which concepts appeared, or how many other quantities changed."""
+    if concepts is None:
+        why = ""
+        if asked_for(content):
+            told = failure(content)
+            why = "Concepts could not be computed" + (f": {told.rstrip('.')}." if told else ".")
+        return _other_rows(content, why)
+    total = plural(len(concepts.every), "concept")
+    if not concepts.every:
+        return Sentence(
+            "No concept was found.",
+            f"None of {concepts.latents:,} latents can be read from two checkpoints.",
+        )
+    if concepts.named is None or concepts.unnamed:
+        why = (
+            f"No name could be given: {concepts.unnamed.rstrip('.')}. " if concepts.unnamed else ""
+        )
+        text = f"{why}Of {concepts.latents:,} latents, {len(concepts.every):,} can be read from single "
+        return Sentence(
+            f"{sentence_start(total)} can be read; none was named.",
+            f"{text}checkpoints. {_births(concepts)}".strip(),
+        )
+    if not concepts.named:
+        return Sentence(
+            "No concept is sharper than in the untrained model.",
+            f"{total} can be read, and none got a name. {_births(concepts)}".strip(),
+        )
+    text = (
+        f"Among them {_listed(concepts)}. Each puts more of its activation on three tokens than "
+        f"95 % of the untrained model’s concepts do. {_births(concepts)}"
+    ).strip()
+    if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
+        return Sentence("No more concepts got a name than in control runs.", text)
+    return Sentence(f"{_named_words(concepts)}.", text)
+
+
+def _named_words(concepts: Concepts) -> str:
+    return f"{concepts.named:,} of {plural(len(concepts.every), 'concept')} got a name"
+
+
+def _listed(concepts: Concepts) -> str:
+    """Return the names of the sharpest concepts, each once."""
+    names = list(dict.fromkeys(each.name for each in concepts.with_name))[:NAMES_SAID]
+    quoted = [f"“{name}”" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _births(concepts: Concepts) -> str:
+    """Say how many were born during the run, and between which steps."""
+    born = concepts.born
+    if concepts.with_name:
+        born = tuple(each for each in concepts.with_name if math.isfinite(each.born))
+    if not born:
+        return ""
+    ends = [*(each.after for each in born), *(each.born for each in born)]
+    known = [end for end in ends if math.isfinite(end)]
+    between = interval_text(min(known), max(known)).replace("–", " and ")
+    when = f"between steps {between}" if between else f"at step {step_text(known[0])}"
+    one = len(born) == 1
+    return f"{len(born):,} of them {'was' if one else 'were'} born during the run, {when}."
+
+
+def _other_rows(content: Content, why: str) -> Sentence:
+    """Say how many other quantities changed, of a run without concepts."""
+    rows = [row for row in judged(content.rows) if row.judgeable and not _of_loss(content, row)]
+    why = why or "No concepts were fitted."
+    if len(content.steps) < MIN_STEPS or not rows:
+        return Sentence(why, "No other quantity could be judged.")
+    controlled = [row for row in rows if row.controlled]
+    counted, past = (controlled, "beyond") if controlled else (rows, "changed")
+    some = sum(getattr(row, past) or row.learned for row in counted)
+    further = "1 further quantity" if len(counted) == 1 else f"{len(counted):,} further quantities"
+    ending = "changed beyond their motion" if controlled else "changed above chance and noise"
+    return Sentence(f"{some:,} of {further} {ending}.", f"{order_sentence(rows)} {why}".strip())
+
+
+def _of_loss(content: Content, row: object) -> bool:
+    return any(row is own for node in content.nodes if node.role == "track" for own in node.rows)
+
+
+# What the controls do.
+
+
+def _control(content: Content, loss: LossStory | None, concepts: Concepts | None) -> Sentence:
+    """Say what the control runs do."""
+    if not content.controls:
+        return Sentence(*NO_CONTROL)
+    count = len(content.controls)
+    runs = "the control run" if count == 1 else f"{count} control runs"
+    did = list(filter(None, [_control_loss(loss), _control_names(concepts)]))
+    text = f"In {runs} {', and '.join(did)}." if did else f"There {_are(count)} to compare with."
+    return Sentence(_control_lead(content, loss), text, _control_note(concepts))
+
+
+def _are(count: int) -> str:
+    return "is 1 control run" if count == 1 else f"are {count} control runs"
+
+
+def _control_lead(content: Content, loss: LossStory | None) -> str:
+    row = loss.row if loss else None
+    if row is not None and row.controls:
+        if row.learned:
+            return "Control runs do not do this."
+        if not row.controlled:
+            return "There are too few control runs to compare with."
+        return "The loss did no better than in control runs."
+    compared = [row for row in judged(content.rows) if row.controlled]
+    if not compared:
+        return "Nothing could be compared with control runs."
+    beyond = sum(row.beyond for row in compared)
+    many = "quantity" if len(compared) == 1 else "quantities"
+    return f"{beyond:,} of {len(compared):,} {many} changed by more than in control runs."
+
+
+def _control_loss(loss: LossStory | None) -> str:
+    """Say from what to what the loss went in control runs."""
+    ends = [pair for pair in loss.controls if all(map(math.isfinite, pair))] if loss else []
+    if not ends:
+        return ""
+    first, lasts = mean([pair[0] for pair in ends]), sorted(pair[1] for pair in ends)
+    low, high = (number(value, 0.1) for value in (lasts[0], lasts[-1]))
+    reached = low if low == high else f"{low}–{high}"
+    return f"the loss went from {number(first, 0.1)} to {reached}"
+
+
+def _control_names(concepts: Concepts | None) -> str:
+    if concepts is None or not concepts.named_controls:
+        return ""
+    totals = {total for _, total in concepts.named_controls}
+    counts = _range([count for count, _ in concepts.named_controls])
+    of = f" of {totals.pop():,}" if len(totals) == 1 and None not in totals else ""
+    return f"{counts}{of} concepts got a name"
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _control_note(concepts: Concepts | None) -> str:
+    if concepts is None or not concepts.named or concepts.named_controls:
+        return ""
+    return "How many concepts would get a name in them was not measured."
+
+
+# The four numbers.
+
+
+def _loss_number(loss: LossStory | None) -> Figure:
+    if loss is None:
+        return Figure("–", "loss was not measured")
+    if loss.first == loss.last:
+        return Figure(number(loss.last, 0.1), f"loss, {loss.units}".rstrip(", "))
+    return Figure(number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}")
+
+
+def _concepts_number(concepts: Concepts | None) -> Figure:
+    if concepts is None:
+        return Figure("–", "no concepts in this result")
+    if concepts.named is None or concepts.unnamed:
+        return Figure(f"{len(concepts.every):,}", "concepts, not named")
+    words = "named concepts"
+    if concepts.named_controls:
+        words += f"; control {_range([count for count, _ in concepts.named_controls])}"
+    return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
+
+
+def _passed_number(loss: LossStory | None) -> Figure:
+    line = loss.lines.get("unigram") if loss else None
+    if line is None:
+        return Figure("–", "word frequencies: no line to compare with")
+    if line.state == "passed":
+        span = interval_text(line.low, line.high) or step_text(line.high)
+        return Figure(span, "step: better than word frequencies")
+    if line.state == "at every step":
+        return Figure("first", "checkpoint: better than word frequencies")
+    words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
+    return Figure(words, "better than word frequencies")
+
+
+def _audit_number(content: Content) -> Figure:
+    if not content.audited:
+        return Figure("–", "no audit was made")
+    count = len(content.findings)
+    return Figure(f"{count:,}", f"{'finding' if count == 1 else 'findings'} of the audit")

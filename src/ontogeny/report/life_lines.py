@@ -1,0 +1,240 @@
+"""Concepts of a joint dictionary as the page tells of them: name, life, and how sharp they are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .content import Content, Node
+from .formats import plain_text
+from .labels import short_names
+
+KIND = "joint-concepts"
+NO_CONCEPT = "no concept"
+LINES_SHOWN = 30
+"""Life lines on the first screen: those of the sharpest concepts."""
+
+_READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One concept: where it stands in the node's arrays, and its life in training steps.
+
+    ``name`` is empty where it got none; steps are NaN where there is no such step.
+    """
+
+    place: tuple[int, int]
+    address: str
+    layer: str
+    short_layer: str
+    group: int
+    name: str
+    kind: str
+    born: float
+    after: float
+    before: float
+    settled: float
+    gone: float
+    readable_from: float
+    peak: float
+    sharpness: float
+
+    @property
+    def number(self) -> int:
+        """Its number in the dictionary of its layer."""
+        return self.place[1]
+
+    @property
+    def title(self) -> str:
+        """Its name, else its number."""
+        return self.name or f"C{self.number}"
+
+    @property
+    def depth(self) -> str:
+        """The layer as short as it can be: its number where it has one."""
+        return self.short_layer.removeprefix("layer ")
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """All concepts of a node, the sharpest first, and what names were measured against.
+
+    ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
+    could get one, and ``named_controls`` holds for each control run how many got one, of how many.
+    """
+
+    node: Node
+    every: tuple[Concept, ...]
+    latents: int
+    named: int | None
+    unnamed: str
+    named_controls: tuple[tuple[int, int | None], ...]
+    readable: float
+
+    @property
+    def data(self) -> xr.Dataset:
+        """The node's dataset."""
+        return self.node.dataset
+
+    @cached_property
+    def with_name(self) -> tuple[Concept, ...]:
+        """Concepts with a name."""
+        return tuple(each for each in self.every if each.name)
+
+    @cached_property
+    def born(self) -> tuple[Concept, ...]:
+        """Concepts whose birth is known."""
+        return tuple(each for each in self.every if math.isfinite(each.born))
+
+    @cached_property
+    def lines(self) -> tuple[Concept, ...]:
+        """Concepts with a life line, by birth: named ones, or the strongest where none is named."""
+        chosen = self.with_name or sorted(self.every, key=lambda c: not math.isfinite(c.born))
+        return tuple(sorted(chosen[:LINES_SHOWN], key=_moment))
+
+
+def _moment(concept: Concept) -> float:
+    """Concepts stand by birth, those that are there from the start first."""
+    if concept.kind == "from the start":
+        return -math.inf
+    return concept.born if math.isfinite(concept.born) else math.inf
+
+
+def asked_for(content: Content) -> bool:
+    """Return whether the study has joint concepts, computed or not."""
+    return KIND in _kinds(content).values() or any(n.path == KIND for n in content.nodes)
+
+
+def _kinds(content: Content) -> dict[str, str]:
+    settings = content.settings if isinstance(content.settings, Mapping) else {}
+    observables = settings.get("observables")
+    known = observables if isinstance(observables, Mapping) else {}
+    return {str(k): str(v.get("kind", "")) for k, v in known.items() if isinstance(v, Mapping)}
+
+
+def failure(content: Content) -> str:
+    """Return why joint concepts are missing from a result, as far as it says so."""
+    for node in content.nodes:
+        ours = KIND in (node.path, _kinds(content).get(node.path))
+        if ours and "status" in node.dataset:
+            told = np.unique(node.dataset["status"].values.astype(str)).tolist()
+            return next((plain_text(text) for text in told if text != "done"), "")
+    return ""
+
+
+def read_concepts(content: Content) -> Concepts | None:
+    """Return the concepts of the first node that holds lives, one with names before others."""
+    nodes = [node for node in content.nodes if _holds_lives(node.dataset)]
+    node = min(nodes, key=lambda n: "name" not in n.dataset, default=None)
+    if node is None:
+        return None
+    data = node.dataset
+    settings = content.settings if isinstance(content.settings, Mapping) else {}
+    own = settings.get("observables", {}).get(node.path, {})
+    readable = float(own.get("readable", _READABLE)) - _SECOND
+    kinds = data["concept_kind"].transpose("layer", "concept").values
+    layers = [plain_text(label) for label in data["layer"].values]
+    shorts = short_names(layers)
+    found = [
+        _concept(node, content, (i, j), layers[i], shorts[i], readable)
+        for i, j in np.argwhere((kinds != NO_CONCEPT) & (kinds != "")).tolist()
+    ]
+    found.sort(key=lambda c: (not c.name, -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
+    return Concepts(
+        node=node,
+        every=tuple(found),
+        latents=int(kinds.size),
+        named=sum(bool(each.name) for each in found) if "name" in data else None,
+        unnamed=_unnamed(data),
+        named_controls=_named_controls(data),
+        readable=readable,
+    )
+
+
+def _holds_lives(data: xr.Dataset) -> bool:
+    dims = {"concept_kind": {"layer", "concept"}, "strength": {"step", "layer", "concept"}}
+    dims["readability"] = dims["strength"]
+    return all(name in data and set(data[name].dims) == wanted for name, wanted in dims.items())
+
+
+def _or(value: float, other: float) -> float:
+    return value if math.isfinite(value) else other
+
+
+def _unnamed(data: xr.Dataset) -> str:
+    """Return why no layer's concepts could get a name; empty where those of some layer could."""
+    if "unnamed_because" not in data:
+        return ""
+    told = [plain_text(text) for text in data["unnamed_because"].values.ravel()]
+    return told[0] if told and all(told) else ""
+
+
+def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
+    """Return how many concepts of each control run got a name, over all layers, of how many."""
+    named, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
+    totals = of_ if len(of_) == len(named) else [math.nan] * len(named)
+    return tuple(
+        (int(count), int(total) if math.isfinite(total) else None)
+        for count, total in zip(named, totals, strict=True)
+        if math.isfinite(count)
+    )
+
+
+def _over_layers(data: xr.Dataset, name: str) -> list[float]:
+    """Return the sum over layers for each run, NaN where a layer is missing."""
+    if name not in data or set(data[name].dims) != {"layer", "run"}:
+        return []
+    totals: list[float] = data[name].astype(float).sum("layer", skipna=False).values.tolist()
+    return totals
+
+
+def of(data: xr.Dataset, name: str, place: tuple[int, int]) -> Any:
+    """Return what a variable holds of one concept; at the last step where it is over steps."""
+    array = data[name].isel(layer=place[0])
+    array = array.isel(concept=place[1]) if "concept" in array.dims else array
+    return (array.isel(step=-1) if "step" in array.dims else array).values
+
+
+def _number(data: xr.Dataset, name: str, place: tuple[int, int]) -> float:
+    return float(of(data, name, place)) if name in data else math.nan
+
+
+def _concept(
+    node: Node, content: Content, place: tuple[int, int], layer: str, short: str, readable: float
+) -> Concept:
+    data = node.dataset
+    course = data["readability"].isel(layer=place[0], concept=place[1]).values
+    steps = data["step"].values[np.nan_to_num(course, nan=-1.0) >= readable]
+    strength = data["strength"].isel(layer=place[0], concept=place[1]).values.astype(float)
+    name = plain_text(of(data, "name", place)) if "name" in data else ""
+    known = strength[np.isfinite(strength)]
+    return Concept(
+        place=place,
+        address=f"concept={_safe(node.path)}/{_safe(layer)}/{place[1]}",
+        layer=layer,
+        short_layer=short,
+        group=content.groups.of(layer),
+        name="" if name == "nan" else name,
+        kind=plain_text(of(data, "concept_kind", place)),
+        born=_number(data, "concept_born", place),
+        after=_number(data, "concept_born_after", place),
+        before=_number(data, "concept_born_before", place),
+        settled=_number(data, "concept_settled", place),
+        gone=_number(data, "concept_gone", place),
+        readable_from=float(steps[0]) if len(steps) else math.nan,
+        peak=float(known.max()) if len(known) else math.nan,
+        sharpness=_number(data, "concentration", place),
+    )
+
+
+def _safe(text: str) -> str:
+    """Return a part of an address: what the address itself uses is replaced."""
+    return re.sub(r"[^\w.\-]", "-", text)

@@ -1,0 +1,49 @@
+"""A run whose layer comes to write a direction of its own for known words."""
+
+import numpy as np
+import torch
+from torch import nn
+
+import ontogeny as og
+from helpers.described_examples import zipf_texts
+
+WIDTH, WORDS = 16, 60
+PLANTED = (3, 5, 7, 9, 12)
+STEPS = (0, 10, 20, 40, 80, 160)
+
+
+class LookupModel(nn.Module):
+    """``out`` gives the word's row, and noise that depends on the words before it."""
+
+    def __init__(self, rows, resettable=True):
+        super().__init__()
+        noise = np.random.default_rng(1).normal(size=(4999, WIDTH))
+        self.register_buffer("noise", torch.from_numpy(0.3 * noise).float())
+        self.words = nn.Embedding.from_pretrained(torch.from_numpy(rows).float())
+        self.out = nn.Identity()
+        if not resettable:
+            self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, input_ids, attention_mask=None):
+        history = input_ids.clone()
+        for back in range(1, 5):
+            history[:, back:] += (31 + 6 * back) ** back * input_ids[:, :-back]
+        noise = self.noise[history % len(self.noise)]
+        return self.out(self.words(input_ids) + noise)
+
+
+def lookup_run(steps=STEPS, resettable=True):
+    """Return the trajectory: nothing at step 0, then one planted word after the other."""
+    directions = np.random.default_rng(0).normal(size=(len(PLANTED), WIDTH))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    models = {}
+    for step in steps:
+        rows = np.zeros((WORDS, WIDTH))
+        for number, (word, direction) in enumerate(zip(PLANTED, directions, strict=True)):
+            rows[word] = 4.0 * (step >= STEPS[min(number + 1, 4)]) * direction
+        models[step] = LookupModel(rows, resettable)
+    return og.Trajectory.from_models(models)
+
+
+def lookup_texts(**options):
+    return zipf_texts(texts=120, length=24, words=WORDS, **options)

@@ -1,0 +1,176 @@
+"""The atlas of concepts: what the page holds of each, in how much room, and where it is empty."""
+
+import base64
+import math
+
+import numpy as np
+import pytest
+
+from helpers import concept_trees as made
+from helpers import report_examples as examples
+from helpers.report_page import Page
+from ontogeny.report.atlas import FULL, KEYFRAMES, MISSING, MOST, read_atlas
+from ontogeny.report.cloze import read_cloze
+from ontogeny.report.content import read_content
+from ontogeny.report.life_lines import LINES_SHOWN, read_concepts
+from ontogeny.report.page import render_page
+from ontogeny.report.payload import json_script
+from ontogeny.report.pieces import Pieces
+
+
+def atlas_of(tree):
+    content = read_content(tree)
+    return read_atlas(content, read_concepts(content))
+
+
+def unpacked(array):
+    kind = {"u1": "u1", "u2": "<u2"}[array["dtype"]]
+    return np.frombuffer(base64.b64decode(array["bdata"]), kind).reshape(array["shape"])
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return made.learned()
+
+
+@pytest.fixture(scope="module")
+def payload(tree):
+    return atlas_of(tree).payload
+
+
+def places(payload):
+    return [(each["layer"], each["number"]) for each in payload["concepts"]]
+
+
+def test_every_concept_has_a_card_and_what_is_none_has_not(tree, payload):
+    kinds = tree["joint-concepts"]["concept_kind"].values
+    assert sorted(places(payload)) == sorted(map(tuple, np.argwhere(kinds != "no concept")))
+
+
+def test_strengths_are_shares_of_the_peak_to_half_a_percent(tree, payload):
+    data = tree["joint-concepts"].to_dataset()
+    strength = data.strength.transpose("layer", "concept", "step").values
+    wanted = np.array([strength[place] / strength[place].max() for place in places(payload)])
+    np.testing.assert_allclose(unpacked(payload["strength"]) / FULL, wanted, atol=0.5 / FULL)
+    readable = data.readability.transpose("layer", "concept", "step").values
+    wanted = np.array([readable[place] >= 0.5 for place in places(payload)])
+    np.testing.assert_array_equal(unpacked(payload["readable"]) == 1, wanted)
+
+
+def test_a_step_without_a_value_is_missing_and_not_zero():
+    data = made.joint_concepts()
+    data["strength"][4] = math.nan
+    data["readability"][4] = math.nan
+    payload = atlas_of(made.tree({"joint-concepts": data})).payload
+    assert (unpacked(payload["strength"])[:, 4] == MISSING).all()
+    assert not unpacked(payload["readable"])[:, 4].any()
+    assert (unpacked(payload["strength"])[:, 3] != MISSING).all()
+
+
+def test_contexts_are_those_of_the_keyframes(tree, payload):
+    data = tree["joint-concepts"].to_dataset()
+    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    keys, tokens = unpacked(payload["keys"]), unpacked(payload["contexts"]["tokens"])
+    ids = data.context_id.transpose("layer", "concept", "step", ...).values
+    for i, place in enumerate(places(payload)):
+        assert list(keys[i]) == sorted(keys[i]) and keys[i][0] == 0
+        for k, step in enumerate(keys[i]):
+            wanted = [
+                "" if token < 0 else words[token].replace("\n", "↵")
+                for token in ids[place][step][0]
+            ]
+            shown = [payload["pieces"][t - 1] if t else "" for t in tokens[i, k, 0]]
+            assert [w if w.strip() else "␣" * len(w) for w in wanted] == shown
+    assert tokens.shape[1:] == (KEYFRAMES, 4, 13)
+
+
+def test_keyframes_hold_the_birth_and_the_settling(payload):
+    keys = unpacked(payload["keys"])
+    for concept, own in zip(payload["concepts"], keys, strict=True):
+        shown = {payload["steps"][k] for k in own}
+        wanted = {concept["born"], concept["settled"], concept["readable_from"]} - {None}
+        assert wanted | {0, payload["steps"][-1]} <= shown
+
+
+def test_contexts_of_the_shared_code_do_not_follow_the_slider():
+    contexts = atlas_of(made.learned(contexts="shared")).payload["contexts"]
+    assert contexts["follow"] is False and unpacked(contexts["tokens"]).shape[1] == 1
+
+
+def test_life_lines_are_of_the_sharpest_named_concepts_by_birth():
+    tree = made.tree({"joint-concepts": made.joint_concepts(4, 20)})
+    payload = atlas_of(tree).payload
+    shown = [payload["concepts"][i] for i in payload["lines"]]
+    assert len(shown) == LINES_SHOWN and all(each["name"] for each in shown)
+    rest = [c for i, c in enumerate(payload["concepts"]) if i not in payload["lines"]]
+    assert min(c["sharp"] for c in shown) >= max(c["sharp"] for c in rest if c["name"])
+    births = [-1 if c["kind"] == "from the start" else c["born"] or math.inf for c in shown]
+    assert births == sorted(births)
+
+
+def test_a_large_run_stays_small():
+    steps = [0, *range(1, 154)]
+    data = made.joint_concepts(24, 21, steps=steps)
+    payload = atlas_of(made.tree({"joint-concepts": data}, steps=steps)).payload
+    assert len(payload["concepts"]) == 480
+    assert len(json_script(payload)) < 2_000_000
+
+
+def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
+    atlas = atlas_of(made.tree({"joint-concepts": made.joint_concepts(3, 200, contexts="")}))
+    counts = np.bincount([each["layer"] for each in atlas.payload["concepts"]])
+    assert counts.tolist() == [MOST // 3] * 3
+    assert "480 concepts of 597 shown" in atlas.notices[0]
+
+
+def test_without_a_name_the_atlas_says_so():
+    about = atlas_of(made.learned(named=0)).about
+    assert about.startswith(
+        "No concept is sharper than in the untrained model; 22 were fitted, see them anyway."
+    )
+
+
+def test_names_that_were_not_measured_are_not_called_missing():
+    atlas = atlas_of(made.learned(names=False))
+    assert atlas.payload["naming"] == "absent"
+    assert "untrained" not in atlas.about and "not named" in atlas.about
+
+
+def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
+    notices = atlas_of(made.learned(tokenizer=False)).notices
+    assert notices == ("The run holds no tokenizer; tokens are shown by number.",)
+    assert not atlas_of(made.learned()).notices
+
+
+def test_a_result_without_concepts_has_no_atlas():
+    assert atlas_of(examples.developing_tree()) is None
+    page = Page(render_page(read_content(examples.developing_tree())))
+    assert not [a for a in page.all("section") if a.get("id") == "atlas"]
+
+
+def test_tokens_that_hold_markup_stay_text():
+    page = Page(render_page(read_content(made.learned(hostile=True))))
+    assert "<script>alert(1)</script>" in page.data["atlas"]["pieces"]
+    assert not page.all("img")
+    assert sum("alert" in text for attrs, text in page.scripts if attrs.get("id") != "data") == 0
+
+
+def test_pieces_are_never_empty():
+    pieces = Pieces({1: "", 2: " ", 3: "a"})
+    assert [pieces.text(i) for i in (1, 2, 3, 4)] == ["∅", "␣", "a", "4"]
+
+
+def test_the_table_of_gaps_holds_the_first_answers():
+    tree = made.learned()
+    data = tree["predictions"].to_dataset()
+    cloze = read_cloze(read_content(tree))
+    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
+    for g, gap in enumerate(cloze.gaps):
+        for column, step in zip(gap.answers, cloze.steps, strict=True):
+            one = data.sel(step=int(step.replace(",", ""))).isel(gap=g, rank=0)
+            token = words[int(one.answer_id)]
+            assert column.token == token
+            assert column.right == (int(one.answer_id) == int(data.right_id[g]))
+            assert column.share == float(one.answer_probability)
+    assert cloze.same[0] == 6 and cloze.steps[0] == "0" and cloze.steps[-1] == "512"
+    assert cloze.payload["same"][-1] == 1

@@ -1,0 +1,235 @@
+"""The first screen: every sentence is borne out by the result; none is said where none is."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from helpers import concept_trees as made
+from helpers import report_examples as examples
+from helpers.report_page import Page
+from ontogeny.report.content import read_content
+from ontogeny.report.first_screen import first_screen
+from ontogeny.report.page import render_page
+
+CLAIMS = re.compile(
+    r"First how often|predicts better|Control runs do not|[1-9]\d* of \d+ concepts got a name\. Among"
+)
+"""What may be said of a run only that learned something."""
+
+RISING = np.linspace(8.3, 8.7, len(made.STEPS))
+NEVER = (np.nan, np.nan, np.nan)
+
+
+def first(tree):
+    return first_screen(read_content(tree))
+
+
+def said(screen):
+    parts = [f"{s.lead} {s.text} {s.note}".strip() for s in screen.sentences]
+    return " ".join([screen.heading, *parts])
+
+
+def numbers(screen):
+    return {each.words: each.value for each in screen.numbers}
+
+
+def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
+    screen = first(made.learned())
+    assert screen.heading == "First how often words occur, then what stands around them"
+    ability, appeared, control = screen.sentences
+    assert ability.lead == "It predicts better than word frequencies."
+    assert "fell from 8.30 to 5.00" in ability.text and "blind guess costs 8.32" in ability.text
+    assert "Between steps 16 and 32 it passed 6.32" in ability.text
+    assert ability.direction == "falls"
+    assert appeared.lead == "18 of 22 concepts got a name."
+    assert control.lead == "Control runs do not do this."
+    assert "8.30 to 8.40–8.70, and 2–4 of 22 concepts got a name" in control.text
+    assert numbers(screen) == {
+        "loss, was 8.30": "5.00",
+        "named concepts; control 2–4": "18/22",
+        "step: better than word frequencies": "16–32",
+        "findings of the audit": "0",
+    }
+
+
+def test_names_that_are_said_are_those_of_the_sharpest_concepts():
+    tree = made.learned()
+    data = tree["joint-concepts"].to_dataset()
+    order = np.argsort(-data.concentration.values, axis=None)
+    wanted = [n for n in data.name.values.ravel()[order] if n]
+    text = first(tree).sentences[1].text
+    assert re.findall(r"“(.+?)”", text) == list(dict.fromkeys(wanted))[:4]
+
+
+def test_births_that_are_said_are_those_of_named_concepts():
+    data = made.joint_concepts()
+    named = (data.name != "") & data.concept_born.notnull()
+    low = int(data.concept_born_after.where(named).min())
+    high = int(data.concept_born.where(named).max())
+    text = first(made.tree({"joint-concepts": data})).sentences[1].text
+    assert f"{int(named.sum())} of them were born during the run, between steps {low} and" in text
+    assert f"and {high}." in text
+
+
+def of_a_control():
+    """A control run as the run: its loss rises, it has no control, nothing passes a line."""
+    loss = made.loss_story(RISING, learned=False, beyond=False, controls=(), below=NEVER)
+    concepts = made.joint_concepts(named=0, control=())
+    return made.tree({"loss": loss, "joint-concepts": concepts}, controls=())
+
+
+def still():
+    loss = made.loss_story(
+        np.full(len(made.STEPS), 8.31), changed=False, learned=False, beyond=False, below=NEVER
+    )
+    return made.tree({"loss": loss, "joint-concepts": made.joint_concepts(named=0)})
+
+
+def as_its_controls():
+    """The loss falls, and no more than in control runs; as many concepts get a name."""
+    loss = made.loss_story(learned=False, beyond=False, controls=(5.0, 5.1, 4.9))
+    return made.tree({"loss": loss, "joint-concepts": made.joint_concepts(named=2, control=(3, 4))})
+
+
+@pytest.mark.parametrize("make", [of_a_control, still, as_its_controls])
+def test_nothing_that_a_run_learned_is_said_of_one_that_did_not(make):
+    words = said(first(make()))
+    assert not CLAIMS.search(words)
+    assert "learned" not in words and "developed" not in words
+
+
+def test_a_control_as_the_run_is_said_to_predict_worse():
+    screen = first(of_a_control())
+    assert screen.heading == "The loss rose: the model predicts worse than at first"
+    assert screen.sentences[0].lead == "It predicts worse than at first."
+    assert screen.sentences[0].direction == "rises"
+    assert "never below 6.32, the loss of word frequencies" in screen.sentences[0].text
+    assert screen.sentences[1].lead == "No concept is sharper than in the untrained model."
+    assert numbers(screen)["better than word frequencies"] == "never"
+
+
+def test_a_run_like_its_controls_did_no_better():
+    screen = first(as_its_controls())
+    assert screen.heading == "The loss did not surely fall by more than in control runs"
+    assert screen.sentences[0].lead == "It did not surely learn to predict."
+    assert screen.sentences[1].lead == "No more concepts got a name than in control runs."
+    assert screen.sentences[2].lead == "The loss did no better than in control runs."
+
+
+def test_without_a_loss_nothing_is_said_of_it():
+    tree = made.tree({"joint-concepts": made.joint_concepts()})
+    screen = first(tree)
+    assert screen.heading == "18 of 22 concepts got a name; the loss was not measured"
+    assert screen.sentences[0].lead == "The loss was not measured,"
+    assert numbers(screen)["loss was not measured"] == "–"
+    assert "word frequencies" not in said(screen)
+    assert "Nothing could be compared with control runs." in said(screen)
+
+
+@pytest.mark.parametrize("losses", [[5.0], [8.0, 5.0]])
+def test_few_checkpoints_have_no_course(losses):
+    steps = made.STEPS[: len(losses)]
+    below = (float(steps[0]),) * 3 if len(losses) == 1 else (1.0, 0.0, 1.0)
+    loss = made.loss_story(
+        losses, steps=steps, controls=(), learned=False, changed=False, below=below
+    )
+    screen = first(made.tree({"loss": loss}, steps=steps, controls=()))
+    assert screen.heading == "Better than word frequencies; too few checkpoints to say since when"
+    assert "fell" not in said(screen) and "First" not in screen.heading
+    assert screen.numbers[0].value == "5.00"
+
+
+def test_failed_concepts_are_said_to_have_failed():
+    failed = xr.Dataset(
+        {"status": (("step", "layer"), np.full((12, 1), "failed: out of memory", dtype=object))},
+        coords={"step": list(made.STEPS), "layer": ["model.layers.0.mlp"]},
+    )
+    tree = made.tree({"loss": made.loss_story(), "joint-concepts": failed})
+    screen = first(tree)
+    assert "Concepts could not be computed: failed: out of memory." in said(screen)
+    assert numbers(screen)["no concepts in this result"] == "–"
+    Page(render_page(read_content(tree)))
+
+
+def test_without_controls_changes_may_be_mere_motion():
+    loss = made.loss_story(controls=(), learned=False, beyond=False)
+    tree = made.tree({"loss": loss, "joint-concepts": made.joint_concepts(control=())}, controls=())
+    screen = first(tree)
+    third = screen.sentences[2]
+    assert f"{third.lead} {third.text}" == ("No control was run: changes below may be mere motion.")
+    assert "developed" not in said(screen) and "Control runs do not" not in said(screen)
+    # That it passed word frequencies has an interval of its own, over texts.
+    assert screen.sentences[0].lead == "It predicts better than word frequencies."
+
+
+def test_a_line_that_is_not_surely_passed_is_no_landmark():
+    tree = made.tree({"loss": made.loss_story(below=(64.0, 32.0, np.nan))})
+    screen = first(tree)
+    assert screen.heading == "The loss fell, but not surely below that of word frequencies"
+    assert "not surely on others" in screen.sentences[0].text
+    assert numbers(screen)["better than word frequencies"] == "not surely"
+
+
+@pytest.mark.parametrize(
+    ("below", "words"),
+    [
+        ((64.0, 32.0, 128.0), "First how often words occur, then which follow which"),
+        (NEVER, "First how often words occur, then part of what stands before them"),
+    ],
+)
+def test_bigrams_are_a_landmark_only_where_they_are_passed(below, words):
+    level = 5.5 if np.isfinite(below[0]) else 4.5
+    loss = made.loss_story().assign(
+        loss_bigram=level,
+        loss_below_bigram=below[0],
+        loss_below_bigram_low=below[1],
+        loss_below_bigram_high=below[2],
+    )
+    assert first(made.tree({"loss": loss})).heading.startswith(words)
+
+
+def test_concepts_that_were_not_named_are_counted_and_not_named():
+    screen = first(made.learned(names=False))
+    assert screen.sentences[1].lead == "22 concepts can be read; none was named."
+    assert numbers(screen)["concepts, not named"] == "22"
+
+
+def test_names_that_could_not_be_given_are_not_called_unsharp():
+    why = "there is no untrained model to compare with"
+    data = made.joint_concepts(named=0).assign(unnamed_because=("layer", [why, why]))
+    screen = first(made.tree({"loss": made.loss_story(), "joint-concepts": data}))
+    assert f"No name could be given: {why}." in screen.sentences[1].text
+    assert "sharper" not in said(screen)
+    assert numbers(screen)["concepts, not named"] == "22"
+
+
+def test_other_quantities_stand_in_for_concepts():
+    screen = first(examples.developing_tree())
+    assert re.match(r"\d+ of 18 further quantities changed", screen.sentences[1].lead)
+    assert "No concepts were fitted." in screen.sentences[1].text
+
+
+def test_comparisons_and_results_without_loss_and_concepts_keep_the_overview():
+    entropy = examples.developing_tree()["attention-entropy"].to_dataset()
+    assert first(xr.DataTree.from_dict({"attention-entropy": entropy})) is None
+    tree = examples.developing_tree()
+    tree.attrs["headline"] = json.dumps({"heading": "Both seeds agree"})
+    assert first(tree) is None
+
+
+def test_a_claim_of_the_learned_run_is_found_where_it_is_made():
+    assert len(CLAIMS.findall(said(first(made.learned())))) == 4
+
+
+def test_the_page_keeps_its_verdict_behind_the_first_screen():
+    page = Page(render_page(read_content(made.learned())))
+    assert page.one(id="verdict")["data-learned"] == "1"
+    assert page.one(id="first") and page.one(id="atlas")
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    assert [a for a in page.all("figure") if a.get("data-control")]
+    assert page.words.index("First how often words occur") < page.words.index("Loss was learned")
