@@ -53,11 +53,15 @@ def of_a_language_model(folder):
         obs.ConceptPlane("concepts-ica"),
         obs.ConceptTracks("concepts-ica"),
         obs.JointConcepts(**SMALL, n_active=2, fit_steps=4, on="plain"),
+        obs.ConceptEffects(
+            layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
+        ),
         obs.IntrinsicDimension("concepts-ica", draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
+        obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -154,4 +155,13 @@ class ConceptAccessor:
         self, node: str, data: xr.Dataset, path: str, step: Any, labels: Labels
     ) -> Described:
         position = step_position(data.step.values.tolist(), step)
-        return Described(node, data, path, position, labels)
+        return Described(node, data, path, position, labels, self._effects(node))
+
+    def _effects(self, node: str) -> xr.Dataset | None:
+        """Return the node that says what the removal of a node's concepts costs."""
+        observables = json.loads(self._tree.attrs.get("settings", "{}")).get("observables", {})
+        for name, given in observables.items():
+            here = given.get("of") == node and name in self._tree.children
+            if here and "effect" in self._tree[name].data_vars:
+                return self._tree[name].to_dataset()
+        return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from .facts import Context, Facts, Token
 from .words import (
+    effect_words,
     inline,
     kind_words,
     life_words,
@@ -21,13 +23,10 @@ from .words import (
     written_beside,
 )
 
-if TYPE_CHECKING:
-    from .card import Concept, Context, Token
-    from .table import ConceptTable
-
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
-_BEFORE, _AFTER = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
 _TINT = "on cyan"
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
@@ -44,7 +43,7 @@ def as_text(shown: Any, width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def concept_lines(concept: Concept) -> Any:
+def concept_lines(concept: Facts) -> Any:
     """Return the card of a concept as rich shows it."""
     from rich.console import Group
     from rich.table import Table
@@ -62,7 +61,7 @@ def concept_lines(concept: Concept) -> Any:
     return Group(head, grid)
 
 
-def _rows(concept: Concept) -> list[tuple[str, Any]]:
+def _rows(concept: Facts) -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     if concept.tokens:
         rows.append(("tokens", tokens_words(concept.tokens)))
@@ -80,8 +79,7 @@ def _rows(concept: Concept) -> list[tuple[str, Any]]:
     if concept.enrichment:
         parts = [f"{name} {share(value)}" for name, value in concept.enrichment.items()]
         rows.append(("explained by", ", ".join(parts)))
-    for number, context in enumerate(concept.contexts):
-        rows.append(("strongest" if not number else "", _context(context)))
+    rows += _contexts(concept.contexts)
     rows += _written(concept)
     if concept.neighbours:
         near = [
@@ -89,11 +87,19 @@ def _rows(concept: Concept) -> list[tuple[str, Any]]:
             for n in concept.neighbours
         ]
         rows.append(("near", "; ".join(near)))
-    rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in concept.effects.items()]
+    if concept.effect is not None:
+        rows.append(("removal", effect_words(concept.effect)))
     return rows
 
 
-def _curves(concept: Concept) -> list[tuple[str, str]]:
+def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
+    """Return one line a context, with the strongest tokens under each other."""
+    before = max((len(_joined(c.tokens[: c.peak])) for c in contexts), default=0)
+    lines = [_context(context, min(before, _BEFORE_PEAK)) for context in contexts]
+    return [("" if number else "strongest", line) for number, line in enumerate(lines)]
+
+
+def _curves(concept: Facts) -> list[tuple[str, str]]:
     rows = []
     for title, values in (("strength", concept.strength), ("readable", concept.readability)):
         if len(values) > 1 and np.isfinite(values).any():
@@ -122,19 +128,28 @@ def bars(values: Sequence[float] | np.ndarray, width: int = 40) -> str:
     )
 
 
-def _context(context: Context) -> Any:
-    """Return a context in one line, its strongest token in angle quotes."""
+def _context(context: Context, before: int) -> Any:
+    """Return a context in one line, its strongest token in angle quotes after `before` places."""
     from rich.text import Text
 
-    line = Text(_BEFORE if _from_the_right(context.tokens) else "")
+    turned = _from_the_right(context.tokens)
+    line, left = Text(), Text()
     for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+        part = left if number < context.peak else line
         if number == context.peak:
-            line.append(f"«{inline(token)}»", style=f"bold {_TINT}")
+            part.append(f"«{inline(token)}»", style=f"bold {_TINT}")
         else:
-            line.append(inline(token), style=_TINT if code >= _STRONG else "")
-    line.append(_AFTER if line.plain.startswith(_BEFORE) else "")
-    line.append(f"  (text {context.text})", style="dim")
-    return line
+            part.append(inline(token), style=_TINT if code >= _STRONG else "")
+    kept = left[max(len(left) - before, 0) :]
+    line.truncate(_AFTER_PEAK, overflow="ellipsis")
+    whole = Text.assemble(" " * (before - len(kept)), _ISOLATE if turned else "", kept, line)
+    whole.append(_END if turned else "")
+    whole.append(f"  (text {context.text})", style="dim")
+    return whole
+
+
+def _joined(tokens: Sequence[str]) -> str:
+    return "".join(map(inline, tokens))
 
 
 def _from_the_right(tokens: Sequence[str]) -> bool:
@@ -143,7 +158,7 @@ def _from_the_right(tokens: Sequence[str]) -> bool:
     return any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for token in tokens for c in token)
 
 
-def _written(concept: Concept) -> list[tuple[str, str]]:
+def _written(concept: Facts) -> list[tuple[str, str]]:
     rows = [("raises", concept.written_up), ("lowers", concept.written_down)]
     found = [(title, _logits(tokens)) for title, tokens in rows if tokens]
     if found and math.isfinite(concept.written_random):
@@ -155,8 +170,8 @@ def _logits(tokens: Sequence[Token]) -> str:
     return "  ".join(f"{visible(t.piece)} {signed(t.value)}" for t in tokens)
 
 
-def table_lines(table: ConceptTable) -> Any:
-    """Return a table of concepts as rich shows it."""
+def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a table of concepts under its heading as rich shows it."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -165,11 +180,11 @@ def table_lines(table: ConceptTable) -> Any:
     for name, right in (("layer", 0), ("index", 1), ("name", 0), ("tokens", 0), ("life", 0)):
         grid.add_column(name, justify="right" if right else "left", overflow="fold")
     grid.add_column("born", justify="right")
-    for row in table:
+    for row in rows:
         born = "" if row["born"] is None else f"{row['born']:,}"
         name = inline(row["name"]) + (" *" if row["labelled"] else "")
         kind = kind_words(row["kind"], row["born"])
         cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
         grid.add_row(*(Text(cell) for cell in cells))
-    parts = [Text(line) for line in table.heading()]
-    return Group(*parts, grid) if len(table) else Group(*parts)
+    parts = [Text(line) for line in heading]
+    return Group(*parts, grid) if rows else Group(*parts)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..figures import shown
-
-if TYPE_CHECKING:
-    from .card import Concept, Life, Token
+from .facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
 _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -25,6 +22,7 @@ def share(value: float) -> str:
     if not math.isfinite(value):
         return "not measured"
     percent = 100 * value
+    percent = 0.0 if abs(percent) < 0.005 else percent
     digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
     return f"{percent:.{digits}f} %".replace("-", "−")
 
@@ -66,12 +64,32 @@ def signed(value: float) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def written_beside(concept: Concept) -> str:
+def written_beside(concept: Facts) -> str:
     """Return what a concept writes to the vocabulary beside random directions."""
     limit = concept.written_random
     words = f"per standard deviation of its code; random directions reach {signed(limit)}"
     above = concept.written_up and concept.written_up[0].value > limit
     return words if above else f"{words}, so that it raises no token more than chance"
+
+
+def effect_words(effect: Effect) -> str:
+    """Return what the removal of a concept costs, in words.
+
+    Examples
+    --------
+    >>> from ontogeny.atlas import Effect
+    >>> effect_words(Effect(0.0123, -0.002, 0.002, "matters"))
+    'to first order the loss rises by +0.0123 nats per predicted token; ... +0.002; matters'
+    """
+    words = f"to first order the loss rises by {_nats(effect.first_order)} nats per predicted token"
+    if math.isfinite(effect.random_low) and math.isfinite(effect.random_high):
+        ends = f"{_nats(effect.random_low)} to {_nats(effect.random_high)}"
+        words += f"; random directions give {ends}"
+    return f"{words}; {effect.verdict}" if effect.verdict else words
+
+
+def _nats(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
 
 
 def kind_words(kind: str, born: int | None) -> str:
@@ -92,7 +110,7 @@ def life_words(life: Life) -> str:
     --------
     >>> from ontogeny.atlas import Life
     >>> life_words(Life("born", 162, 81, 243, settled=405))
-    'born by step 162 (after 81, by 243 at the latest); settled from step 405'
+    'born by step 162 (after step 81, by step 243 at the latest); settled from step 405'
     """
     kinds = {
         "born": "born",
@@ -105,7 +123,9 @@ def life_words(life: Life) -> str:
     if life.kind == "born" and life.born is not None:
         words = f"born by step {life.born:,}"
         if life.born_after is not None and life.born_before is not None:
-            words += f" (after {life.born_after:,}, by {life.born_before:,} at the latest)"
+            words += f" (after step {life.born_after:,}"
+            later = life.born_before > life.born
+            words += f", by step {life.born_before:,} at the latest)" if later else ")"
     elif life.kind == "born":
         words = "looks born, but did not stay readable"
     if life.gone is not None:
@@ -113,7 +133,7 @@ def life_words(life: Life) -> str:
     return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
 
 
-def measured_words(concept: Concept) -> str:
+def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
     own = f"{share(concept.concentration)} of its squared code lies on three tokens"
     if not math.isfinite(concept.concentration_limit):
@@ -150,7 +170,7 @@ def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
     return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:shown])
 
 
-def prompt_of(concept: Concept) -> str:
+def prompt_of(concept: Facts) -> str:
     """Return the text that asks a language model for a description of a concept."""
     lines = [
         "Below are places of texts at which one feature of a language model is active.",
