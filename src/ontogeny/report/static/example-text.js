@@ -169,12 +169,12 @@ function leadWords(text, place) {
   const { steps, lead, before } = DATA.example;
   if (!lead) return [];
   const from = lead[text][place];
-  if (from === null) return ["It does not lead at the last step."];
+  if (from === null) return [`The right token does not lead at the last ${CLOCK}.`];
   const low = before?.[text][place] ?? null;
-  if (from === steps[0]) return [`It leads the model’s answers at every ${CLOCK}.`];
-  if (from === steps.at(-1)) return [`It leads the model’s answers at the last ${CLOCK} only.`];
+  if (from === steps[0]) return [`The right token leads at every ${CLOCK}.`];
+  if (from === steps.at(-1)) return [`The right token leads at the last ${CLOCK} only.`];
   const between = low === null || low === from ? "" : ` (not yet at ${formatStep(low)})`;
-  return [`It leads the model’s answers from ${CLOCK} ${formatStep(from)} on${between}.`];
+  return [`The right token leads from ${CLOCK} ${formatStep(from)} on${between}.`];
 }
 
 // On paper the text stands once for each of a few steps.
