@@ -172,9 +172,20 @@ function cardFoot(concept) {
   if (concept.sharp !== null) line(sharpWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   if (concept.up.length) line("Writes at the last step ", ...writtenParts(concept));
-  if (concept.removed !== null) line(`Removing it changes the loss by ${formatNumber(concept.removed)}`);
+  if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) line("Near ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
   return foot;
+}
+
+// What its removal costs, beside equally strong removals; and whether that is more than both.
+function removalWords({ step, removed, random, other, verdict }) {
+  const beside = [
+    [random, "random directions"],
+    [other, "on the tokens of other concepts"],
+  ].filter(([cost]) => cost !== null);
+  const against = beside.map(([cost, words]) => `${words} at most ${formatNumber(cost, 0.01)}`).join("; ");
+  const cost = `Its removal at step ${formatStep(step)} costs ${formatNumber(removed, 0.01)} nats a token`;
+  return `${cost}${against ? ` (${against})` : ""}: ${verdict === "matters" ? "it matters" : "not surely more than these"}`;
 }
 
 function percentWords(share) {
