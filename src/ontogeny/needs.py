@@ -258,7 +258,8 @@ class Losses(Need):
 class Predictor(Need):
     """The model as something to be asked what it predicts: an `ontogeny.capture.Predictor`.
 
-    It may be asked about any texts; it is used while its checkpoint is observed, and not kept.
+    It may be asked about any texts, until the next checkpoint is read: it is the model itself, and
+    not kept. Forward passes are its own.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ STEPS = (0, 10, 20, 40, 80, 160)
 
 
 class LookupModel(nn.Module):
-    """``out`` gives the word's row, and noise that depends on the words before it."""
+    """``out`` gives the word's row, and noise of its own in every text."""
 
     def __init__(self, rows, resettable=True):
         super().__init__()
@@ -25,9 +25,8 @@ class LookupModel(nn.Module):
             self.scale = nn.Parameter(torch.ones(1))
 
     def forward(self, input_ids, attention_mask=None):
-        history = input_ids.clone()
-        for back in range(1, 5):
-            history[:, back:] += (31 + 6 * back) ** back * input_ids[:, :-back]
+        places = torch.arange(1, input_ids.shape[1] + 1)
+        history = 31 * input_ids + (input_ids * places**2).sum(dim=1, keepdim=True) + 997 * places
         noise = self.noise[history % len(self.noise)]
         return self.out(self.words(input_ids) + noise)
 

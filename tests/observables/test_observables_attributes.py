@@ -61,6 +61,7 @@ def of_a_language_model(folder):
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
+        obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
         obs.Commutators(on="plain", **pairs),
         obs.Projection(blocks="model.layers.0.mlp.*.weight", k=1, on="plain", **pairs),

@@ -77,4 +77,4 @@ def test_the_sentences_of_the_guide_are_read():
     tables = tomllib.loads(block)["observables"]
     made = [og.observables.make(**table) for table in tables]
     assert [each.kind for each in made] == ["predictions", "token-losses"]
-    assert len(made[0].sentences) == 2
+    assert len(made[0].sentences) == 6

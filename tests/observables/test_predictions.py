@@ -102,7 +102,8 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     assert float(data.shared_first_answer_frequencies) == count
     said = json.loads(data.attrs["statements"])
     end = int(data.shared_first_answer[-1])
-    assert said[0] == f"{count} of {count} gaps share one first answer at step 10, {end} at 60."
+    words = f"At step 10 {count} of {count} gaps share one first answer, at step 60 {end}."
+    assert said[0] == words
     assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps; ")
 
 
@@ -181,6 +182,18 @@ def test_half_of_the_right_tokens_are_frequent():
     order = np.argsort(-counts, kind="stable")
     frequent = set(order[: 1 + int(np.argmax(np.cumsum(counts[order]) >= counts.sum() / 2))])
     assert sum(i in frequent for i in chosen) == 5
+
+
+def test_scripts_without_spaces_have_gaps_of_letters():
+    rng = np.random.default_rng(0)
+    texts = tuple("".join(rng.choice(list("的一是不了人我在有他"), 19)) + "。" for _ in range(8))
+    ids = np.array([[ord(c) - ord("。") for c in text] for text in texts])
+    spans = np.tile(np.stack([np.arange(20), np.arange(1, 21)], axis=1), (8, 1, 1))
+    everywhere = np.ones(ids.shape, dtype=bool)
+    inputs = Inputs(ids=ids, mask=everywhere, special=~everywhere, spans=spans, texts=texts)
+    text, position = choose_gaps(inputs, 6)
+    assert len(set(text)) == 6
+    assert all(texts[t][p] != "。" and 8 <= p < 16 for t, p in zip(text, position, strict=True))
 
 
 def test_texts_of_one_document_give_one_gap():

@@ -9,7 +9,8 @@ import pytest
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_page import Page
-from ontogeny.report.atlas import FULL, KEYFRAMES, MISSING, MOST, read_atlas
+from ontogeny.report.atlas import KEYFRAMES, MOST, read_atlas
+from ontogeny.report.atlas_contexts import FULL, MISSING
 from ontogeny.report.cloze import read_cloze
 from ontogeny.report.content import read_content
 from ontogeny.report.life_lines import LINES_SHOWN, read_concepts

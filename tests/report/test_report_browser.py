@@ -354,6 +354,7 @@ def overshooting():
 def test_overshoot_is_said_with_its_direction(visit):
     page = visit("overshooting", overshooting)
     row = page.locator("svg.chart-wide .row", has_text="attention entropy").first
+    row.scroll_into_view_if_needed()
     box = row.locator(".hit").bounding_box()
     scale = StepScale(tuple(examples.STEPS))
     left, width, low, high = page.evaluate(

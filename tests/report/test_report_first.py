@@ -16,7 +16,8 @@ from ontogeny.report.first_screen import first_screen
 from ontogeny.report.page import render_page
 
 CLAIMS = re.compile(
-    r"First how often|predicts better|Control runs do not|[1-9]\d* of \d+ concepts got a name\. Among"
+    r"First how often|predicts better|Control runs do not"
+    r"|[1-9]\d* of \d+ concepts got a name\. Among"
 )
 """What may be said of a run only that learned something."""
 

@@ -7,7 +7,8 @@ only; `ontogeny.observables` measures what stands on the cards.
 from __future__ import annotations
 
 from .accessor import ConceptAccessor
-from .card import Concept, Context, Life, Neighbour, Token
+from .card import Concept
+from .facts import Context, Facts, Life, Neighbour, Token
 from .labels import Labels, read_labels
 from .table import ConceptTable
 
@@ -16,6 +17,7 @@ __all__ = [
     "ConceptAccessor",
     "ConceptTable",
     "Context",
+    "Facts",
     "Labels",
     "Life",
     "Neighbour",

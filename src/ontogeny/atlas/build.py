@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from .card import Concept, Context, Life, Neighbour, Token
+from .card import Concept
+from .facts import Context, Life, Neighbour, Token
 from .labels import Labels, fit_of
 from .words import reason_words
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ..report.formats import plain_text
+from .facts import Context, Facts, Token
 from .words import (
     inline,
     kind_words,
@@ -20,10 +21,6 @@ from .words import (
     visible,
     written_beside,
 )
-
-if TYPE_CHECKING:
-    from .card import Concept, Context, Token
-    from .table import ConceptTable
 
 # Greys and tints are transparent, so that they fit light and dark pages.
 _LINE = "rgba(128,128,128,.45)"
@@ -37,7 +34,7 @@ _MONO = "font-family:ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:a
 _WIDTH, _HEIGHT = 360, 54
 
 
-def concept_card(concept: Concept) -> str:
+def concept_card(concept: Facts) -> str:
     """Return the card of a concept."""
     by = f' <span style="{_SMALL}">named by a person</span>' if concept.labelled else ""
     step = "" if concept.step is None else f" · step {concept.step:,}"
@@ -60,22 +57,22 @@ def concept_card(concept: Concept) -> str:
     return f'<div style="{border}">{"".join(parts)}</div>'
 
 
-def concept_table(table: ConceptTable) -> str:
-    """Return a table of concepts."""
+def concept_table(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of concepts under its heading."""
     heads = ("layer", "index", "name", "tokens", "life", "born")
     cell = f"padding:.2em .7em;border-bottom:1px solid {_LINE};text-align:left;vertical-align:top"
-    rows = []
-    for row in table:
+    lines = []
+    for row in rows:
         born = "" if row["born"] is None else f"{row['born']:,}"
         name = _isolated(row["name"]) + (" *" if row["labelled"] else "")
         cells = [_text(row["layer"]), str(row["index"]), name]
         cells += [_isolated(row["tokens"]), _text(kind_words(row["kind"], row["born"])), born]
-        rows.append("".join(f'<td style="{cell}">{one}</td>' for one in cells))
+        lines.append("".join(f'<td style="{cell}">{one}</td>' for one in cells))
     head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    lines = "".join(f"<div>{_text(line)}</div>" for line in table.heading())
+    body = "".join(f"<tr>{row}</tr>" for row in lines)
+    over = "".join(f"<div>{_text(line)}</div>" for line in heading)
     grid = f'<table style="border-collapse:collapse;color:inherit"><thead><tr>{head}</tr></thead>'
-    return f'<div style="font-size:13px">{lines}{grid}<tbody>{body}</tbody></table></div>'
+    return f'<div style="font-size:13px">{over}{grid}<tbody>{body}</tbody></table></div>'
 
 
 def _text(value: object) -> str:
@@ -117,7 +114,7 @@ def _context(context: Context) -> str:
     return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
 
 
-def _curve(concept: Concept) -> str:
+def _curve(concept: Facts) -> str:
     """Return strength over the steps as a picture, with a mark at the step of the card."""
     values = concept.strength
     known = np.isfinite(values)
@@ -143,7 +140,7 @@ def _curve(concept: Concept) -> str:
     )
 
 
-def _facts(concept: Concept) -> str:
+def _facts(concept: Facts) -> str:
     lines = []
     if concept.name and math.isfinite(concept.concentration):
         lines.append(_text(measured_words(concept)))

@@ -12,6 +12,8 @@ import xarray as xr
 
 from ..report.labels import short_names
 from .build import NO_CONCEPT, Described
+from .html import concept_table
+from .terminal import as_text, table_lines
 from .words import visible
 
 
@@ -60,19 +62,13 @@ class ConceptTable:
             }
 
     def __repr__(self) -> str:
-        from .terminal import as_text, table_lines
-
-        return as_text(table_lines(self))
+        return as_text(self.__rich__())
 
     def __rich__(self) -> Any:
-        from .terminal import table_lines
-
-        return table_lines(self)
+        return table_lines(self.heading(), list(self))
 
     def _repr_html_(self) -> str:
-        from .html import concept_table
-
-        return concept_table(self)
+        return concept_table(self.heading(), list(self))
 
     def heading(self) -> list[str]:
         """Return the lines over the table: how many there are, and why some have no name."""

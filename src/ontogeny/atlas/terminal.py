@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from .facts import Context, Facts, Token
 from .words import (
     inline,
     kind_words,
@@ -20,10 +21,6 @@ from .words import (
     visible,
     written_beside,
 )
-
-if TYPE_CHECKING:
-    from .card import Concept, Context, Token
-    from .table import ConceptTable
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
@@ -44,7 +41,7 @@ def as_text(shown: Any, width: int = WIDTH) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def concept_lines(concept: Concept) -> Any:
+def concept_lines(concept: Facts) -> Any:
     """Return the card of a concept as rich shows it."""
     from rich.console import Group
     from rich.table import Table
@@ -62,7 +59,7 @@ def concept_lines(concept: Concept) -> Any:
     return Group(head, grid)
 
 
-def _rows(concept: Concept) -> list[tuple[str, Any]]:
+def _rows(concept: Facts) -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     if concept.tokens:
         rows.append(("tokens", tokens_words(concept.tokens)))
@@ -93,7 +90,7 @@ def _rows(concept: Concept) -> list[tuple[str, Any]]:
     return rows
 
 
-def _curves(concept: Concept) -> list[tuple[str, str]]:
+def _curves(concept: Facts) -> list[tuple[str, str]]:
     rows = []
     for title, values in (("strength", concept.strength), ("readable", concept.readability)):
         if len(values) > 1 and np.isfinite(values).any():
@@ -143,7 +140,7 @@ def _from_the_right(tokens: Sequence[str]) -> bool:
     return any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for token in tokens for c in token)
 
 
-def _written(concept: Concept) -> list[tuple[str, str]]:
+def _written(concept: Facts) -> list[tuple[str, str]]:
     rows = [("raises", concept.written_up), ("lowers", concept.written_down)]
     found = [(title, _logits(tokens)) for title, tokens in rows if tokens]
     if found and math.isfinite(concept.written_random):
@@ -155,8 +152,8 @@ def _logits(tokens: Sequence[Token]) -> str:
     return "  ".join(f"{visible(t.piece)} {signed(t.value)}" for t in tokens)
 
 
-def table_lines(table: ConceptTable) -> Any:
-    """Return a table of concepts as rich shows it."""
+def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a table of concepts under its heading as rich shows it."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -165,11 +162,11 @@ def table_lines(table: ConceptTable) -> Any:
     for name, right in (("layer", 0), ("index", 1), ("name", 0), ("tokens", 0), ("life", 0)):
         grid.add_column(name, justify="right" if right else "left", overflow="fold")
     grid.add_column("born", justify="right")
-    for row in table:
+    for row in rows:
         born = "" if row["born"] is None else f"{row['born']:,}"
         name = inline(row["name"]) + (" *" if row["labelled"] else "")
         kind = kind_words(row["kind"], row["born"])
         cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
         grid.add_row(*(Text(cell) for cell in cells))
-    parts = [Text(line) for line in table.heading()]
-    return Group(*parts, grid) if len(table) else Group(*parts)
+    parts = [Text(line) for line in heading]
+    return Group(*parts, grid) if rows else Group(*parts)

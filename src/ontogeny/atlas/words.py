@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..figures import shown
-
-if TYPE_CHECKING:
-    from .card import Concept, Life, Token
+from .facts import Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
 _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -66,7 +63,7 @@ def signed(value: float) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def written_beside(concept: Concept) -> str:
+def written_beside(concept: Facts) -> str:
     """Return what a concept writes to the vocabulary beside random directions."""
     limit = concept.written_random
     words = f"per standard deviation of its code; random directions reach {signed(limit)}"
@@ -113,7 +110,7 @@ def life_words(life: Life) -> str:
     return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
 
 
-def measured_words(concept: Concept) -> str:
+def measured_words(concept: Facts) -> str:
     """Return how sharp a concept is beside the untrained model's, in numbers."""
     own = f"{share(concept.concentration)} of its squared code lies on three tokens"
     if not math.isfinite(concept.concentration_limit):
@@ -150,7 +147,7 @@ def tokens_words(tokens: tuple[Token, ...], shown: int = 5) -> str:
     return "  ".join(f"{visible(t.piece)} {share(t.value)}" for t in tokens[:shown])
 
 
-def prompt_of(concept: Concept) -> str:
+def prompt_of(concept: Facts) -> str:
     """Return the text that asks a language model for a description of a concept."""
     lines = [
         "Below are places of texts at which one feature of a language model is active.",

@@ -140,7 +140,8 @@ class ModelSource:
     def readouts(self, patterns: Sequence[str]) -> dict[str, Readout]:
         """Return the maps to the vocabulary of the layers that have one."""
         there = [path for path in self.layers(patterns) if not why_no_readout(self.model, path)]
-        return readouts(self.model, there, inputs=self.inputs, vocabulary=self.inputs.vocab_size)
+        size = self.inputs.vocab_size
+        return readouts(self.model, there, inputs=self.inputs, vocabulary=size) if there else {}
 
     def unembedding_size(self) -> int:
         """Return the number of entries of the vocabulary map; 0 if there is none."""

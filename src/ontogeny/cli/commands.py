@@ -200,7 +200,9 @@ def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A recipe; without it all are listed.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small run, about a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small run: fewer seeds and steps; it takes minutes.")
+    ] = False,
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
     ] = Path("reproductions"),

@@ -6,7 +6,6 @@ concept, so that 24 layers of 20 concepts over 154 checkpoints stay under a mega
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from .atlas_contexts import FULL, MISSING, packed, packed_contexts
 from .content import Content
 from .formats import plain_text, plural
 from .labels import short_names
@@ -27,8 +27,6 @@ MOST = 480
 
 KEYFRAMES = 8
 """Checkpoints of which a card shows contexts."""
-
-FULL, MISSING = 250, 255  # of a byte: the peak, and a step that was not measured
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ def _payload(
     steps = data["step"].values.astype(int)
     keys = np.array([_keyframes(each, steps) for each in shown])
     cards = [_card(data, each, pieces) for each in shown]
-    contexts = _contexts(data, shown, keys, pieces)
+    contexts = packed_contexts(data, shown, keys, pieces)
     return {
         "path": concepts.node.path,
         "naming": _naming(concepts),
@@ -125,9 +123,9 @@ def _payload(
         "layers": _layers(data),
         "concepts": cards,
         "lines": order,
-        "strength": _bytes(strength),
-        "readable": _bytes(readable.astype(np.uint8)),
-        "keys": _bytes(keys.astype(np.uint16)),
+        "strength": packed(strength),
+        "readable": packed(readable.astype(np.uint8)),
+        "keys": packed(keys.astype(np.uint16)),
         "contexts": contexts,
         "pieces": pieces.texts,
     }
@@ -138,18 +136,6 @@ def _naming(concepts: Concepts) -> str:
     if concepts.named is None or concepts.unnamed:
         return "absent"
     return "named" if concepts.named else "none"
-
-
-def _bytes(values: np.ndarray) -> dict[str, Any]:
-    """Return small whole numbers as base64 with their shape."""
-    kind = {1: "u1", 2: "u2"}[values.dtype.itemsize]
-    raw = np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()
-    return {
-        "shape": list(values.shape),
-        "dims": [f"d{i}" for i in range(values.ndim)],
-        "dtype": kind,
-        "bdata": base64.b64encode(raw).decode("ascii"),
-    }
 
 
 def _courses(
@@ -284,38 +270,3 @@ def _nulls(data: xr.Dataset, i: int) -> dict[str, Any]:
             if math.isfinite(count)
         ]
     return found
-
-
-def _contexts(
-    data: xr.Dataset, shown: Sequence[Concept], keys: np.ndarray, pieces: Pieces
-) -> dict[str, Any] | None:
-    """Return contexts over (concept, keyframe, example, place), or those of the shared code."""
-    for start, over_steps in (("", True), ("shared_", False)):
-        names = (f"{start}context_id", f"{start}context_code")
-        if any(name not in data for name in names):
-            continue
-        dims = ("layer", "concept", "example", "place")
-        if set(data[names[0]].dims) != {*dims, *(["step"] if over_steps else [])}:
-            continue
-        order = (*dims[:2], "step", *dims[2:]) if over_steps else dims
-        tokens, codes = (
-            np.stack([
-                _of_one(data[name].transpose(*order).values[each.place], own, over_steps)
-                for each, own in zip(shown, keys, strict=True)
-            ])
-            for name in names
-        )  # fmt: skip
-        tokens = np.nan_to_num(tokens.astype(float), nan=-1).astype(int)
-        codes = np.clip(np.nan_to_num(codes.astype(float)), 0, 1)
-        # The middle token is the strongest: a context without it was not kept.
-        return {
-            "follow": over_steps,
-            "middle": tokens.shape[-1] // 2,
-            "tokens": _bytes((pieces.all_places(tokens) + 1).astype(np.uint16)),
-            "codes": _bytes(np.round(codes * FULL).astype(np.uint8)),
-        }
-    return None
-
-
-def _of_one(values: np.ndarray, keys: np.ndarray, over_steps: bool) -> np.ndarray:
-    return values[keys] if over_steps else values[None]

@@ -111,17 +111,22 @@ class DataTable:
 
 
 def decimals_of(column: TableColumn) -> int | None:
-    """Return the decimals that all numbers of a column share, where nothing else sets them.
+    """Return the decimals that all numbers of a column share, ``None`` where they share none.
 
-    None for whole numbers, else four digits of the largest number; ``None`` stands for numbers
-    of which that would leave a smaller one too few.
+    With an uncertainty, two digits of the median one, where the others need no more than one digit
+    more or fewer; without, none for whole numbers, else four digits of the largest number, unless
+    that leaves a smaller one too few.
     """
-    rounded = column.values.dtype.kind in "iub" or column.sd is not None
-    if column.head.words or rounded:
+    if column.head.words or column.values.dtype.kind in "iub":
         return None
+    spread = column.spread[column.known & (column.spread > 0) & np.isfinite(column.spread)]
+    if spread.size:
+        places = 1 - np.floor(np.log10(spread))
+        shared = int(np.clip(np.ceil(np.median(places)), 0, 8))
+        return shared if np.ptp(places) <= 2 else None
     known = np.abs(column.values[column.known].astype(float))
     known = known[(known > 0) & np.isfinite(known)]
-    if column.ends or not known.size:
+    if column.ends or column.sd is not None or not known.size:
         return None
     if np.all(known == np.round(known)):
         return 0
@@ -146,16 +151,22 @@ def cell_of(column: TableColumn, i: int, decimals: int | None, shaded: bool) -> 
         return Cell(text=f"{int(value):,}", sort=sort, shaded=shaded)
     spread = float(column.spread[i])
     text = number(float(value), spread) if decimals is None else f"{float(value):,.{decimals}f}"
-    return Cell(text=text, spread=_spread_words(column, i, spread), sort=sort, shaded=shaded)
+    words = _spread_words(column, i, spread, decimals)
+    return Cell(text=text, spread=words, sort=sort, shaded=shaded)
 
 
-def _spread_words(column: TableColumn, i: int, spread: float) -> str:
+def _spread_words(column: TableColumn, i: int, spread: float, decimals: int | None) -> str:
     """Return ``(0.012)`` for a standard deviation, ``[0.41, 0.46]`` for an interval."""
     if not math.isfinite(spread):
         return ""
+
+    def written(value: float) -> str:
+        known = decimals is not None and math.isfinite(value)
+        return f"{value:,.{decimals}f}" if known else number(value, spread)
+
     if column.sd is not None:
-        return f"({number(spread, spread)})"
-    return f"[{', '.join(number(end[i], spread) for end in column.ends)}]"
+        return f"({written(spread)})"
+    return f"[{', '.join(written(float(end[i])) for end in column.ends)}]"
 
 
 def total_of(column: TableColumn, line: int, signed: bool) -> Cell:

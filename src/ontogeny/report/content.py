@@ -193,7 +193,7 @@ def _read_nodes(tree: xr.DataTree) -> list[Node]:
 def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     owner = f"node {path!r}"
     section = _attribute(dataset.attrs, "section", {}, owner)
-    title = section.get("title") or path
+    title = section.get("title") or _in_words(path)
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
@@ -209,6 +209,12 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
         dataset=dataset,
         rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn)),
     )
+
+
+def _in_words(path: str) -> str:
+    """Return a heading for a node without one: ``concepts-ica`` as ``Concepts ica``."""
+    words = path.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, check_choice
 from .chart import draw_chart
 from .content import Content, read_content
 from .drawable import Drawable
+from .export_concepts import write_concepts
 from .latex import latex_table
 from .readers import read_drawables
 from .row_words import RECORD, record
@@ -90,6 +91,7 @@ def write_figures(
     if kinds:
         written += _write_chart(content, table, kinds)
         captions.append(_entry("chart", f"Developmental chart: {content.title}", ""))
+    written += write_concepts(content, target, kinds, captions)
     for each in read_drawables(content):
         if each.problem:
             continue

@@ -8,10 +8,10 @@ loss fell by more than in control runs is the verdict of its row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .content import Content
+from .first_numbers import Figure, four_numbers, number_range
 from .formats import interval_text, number, plural, step_text
 from .landmarks import Line, LossStory, read_loss
 from .life_lines import Concepts, asked_for, failure, read_concepts
@@ -33,14 +33,6 @@ class Sentence:
     text: str
     note: str = ""
     direction: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One of the four numbers, with what it is."""
-
-    value: str
-    words: str
 
 
 @dataclass(frozen=True)
@@ -69,12 +61,7 @@ def first_screen(content: Content) -> FirstScreen | None:
         _appeared(content, concepts),
         _control(content, loss, concepts),
     )
-    numbers = (
-        _loss_number(loss),
-        _concepts_number(concepts),
-        _passed_number(loss),
-        _audit_number(content),
-    )
+    numbers = four_numbers(content, loss, concepts)
     return FirstScreen(heading(content, loss, concepts), sentences, numbers, loss, concepts)
 
 
@@ -185,14 +172,12 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
             f"None of {concepts.latents:,} latents can be read from two checkpoints.",
         )
     if concepts.named is None or concepts.unnamed:
-        why = (
-            f"No name could be given: {concepts.unnamed.rstrip('.')}. " if concepts.unnamed else ""
-        )
-        text = f"{why}Of {concepts.latents:,} latents, {len(concepts.every):,} can be read from single "
-        return Sentence(
-            f"{sentence_start(total)} can be read; none was named.",
-            f"{text}checkpoints. {_births(concepts)}".strip(),
-        )
+        because = concepts.unnamed.rstrip(".")
+        why = f"No name could be given: {because}. " if because else ""
+        readable = f"{len(concepts.every):,} can be read from single checkpoints"
+        text = f"{why}Of {concepts.latents:,} latents, {readable}. {_births(concepts)}"
+        lead = f"{sentence_start(total)} can be read; none was named."
+        return Sentence(lead, text.strip())
     if not concepts.named:
         return Sentence(
             "No concept is sharper than in the untrained model.",
@@ -300,59 +285,12 @@ def _control_names(concepts: Concepts | None) -> str:
     if concepts is None or not concepts.named_controls:
         return ""
     totals = {total for _, total in concepts.named_controls}
-    counts = _range([count for count, _ in concepts.named_controls])
+    counts = number_range([count for count, _ in concepts.named_controls])
     of = f" of {totals.pop():,}" if len(totals) == 1 and None not in totals else ""
     return f"{counts}{of} concepts got a name"
-
-
-def _range(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def _control_note(concepts: Concepts | None) -> str:
     if concepts is None or not concepts.named or concepts.named_controls:
         return ""
     return "How many concepts would get a name in them was not measured."
-
-
-# The four numbers.
-
-
-def _loss_number(loss: LossStory | None) -> Figure:
-    if loss is None:
-        return Figure("–", "loss was not measured")
-    if loss.first == loss.last:
-        return Figure(number(loss.last, 0.1), f"loss, {loss.units}".rstrip(", "))
-    return Figure(number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}")
-
-
-def _concepts_number(concepts: Concepts | None) -> Figure:
-    if concepts is None:
-        return Figure("–", "no concepts in this result")
-    if concepts.named is None or concepts.unnamed:
-        return Figure(f"{len(concepts.every):,}", "concepts, not named")
-    words = "named concepts"
-    if concepts.named_controls:
-        words += f"; control {_range([count for count, _ in concepts.named_controls])}"
-    return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
-
-
-def _passed_number(loss: LossStory | None) -> Figure:
-    line = loss.lines.get("unigram") if loss else None
-    if line is None:
-        return Figure("–", "word frequencies: no line to compare with")
-    if line.state == "passed":
-        span = interval_text(line.low, line.high) or step_text(line.high)
-        return Figure(span, "step: better than word frequencies")
-    if line.state == "at every step":
-        return Figure("first", "checkpoint: better than word frequencies")
-    words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
-    return Figure(words, "better than word frequencies")
-
-
-def _audit_number(content: Content) -> Figure:
-    if not content.audited:
-        return Figure("–", "no audit was made")
-    count = len(content.findings)
-    return Figure(f"{count:,}", f"{'finding' if count == 1 else 'findings'} of the audit")

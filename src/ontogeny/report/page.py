@@ -32,9 +32,9 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
-    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "scatter",
-    "figure", "words", "download", "slider", "layers", "chart", "life", "life-lines", "cards",
-    "atlas", "cloze", "links", "tables", "page",
+    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
+    "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
+    "life-lines", "cards", "atlas", "cloze", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -150,9 +150,13 @@ def _snippet(drawable: Drawable) -> str:
     """Python that gives the figure's data from the merged result."""
     figure = drawable.figure
     chosen = f".sel({dict(figure.select)!r})" if figure.select else ""
-    names = repr(figure.value) if figure.value else f"{drawable.stored!r}"
-    whole = "" if figure.value else ".to_dataset()"
-    variable = figure.value if figure.value.isidentifier() else "values"
+    beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
+    one = figure.value and not beside
+    names = (
+        repr(figure.value) if one else f"{[figure.value, *beside] if beside else drawable.stored!r}"
+    )
+    whole = "" if one else ".to_dataset()"
+    variable = figure.value if one and figure.value.isidentifier() else "values"
     return plain_text(
         "import xarray as xr\n\n"
         'tree = xr.open_datatree("result.zarr", engine="zarr")\n'

@@ -20,7 +20,9 @@ def claims_sentence(node: Node) -> str:
     given = [str(answer) for answer in node.dataset["answer"].values]
     answers = [answer for answer in given if answer in CLAIMED]
     held = answers.count("reproduces")
-    return f"{held} of {plural(len(answers), 'claim')} {'reproduces' if held == 1 else 'reproduce'}"
+    verb = "reproduces" if held == 1 else "reproduce"
+    setting = plain_text(node.dataset.attrs.get("setting") or "")
+    return f"{held} of {plural(len(answers), 'claim')} {verb}{f' {setting}' if setting else ''}"
 
 
 def mark(node: Node) -> tuple[str, str]:

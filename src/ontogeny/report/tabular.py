@@ -111,7 +111,10 @@ def _label(axis: Axis, i: int) -> str:
 
 
 def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray:
-    """Return which cells are the better one of a pair, shape (columns, rows)."""
+    """Return which cells are the better one of a pair by more than both uncertainties together.
+
+    Shape (columns, rows). An uncertainty that is not known counts as none.
+    """
     shaded = np.zeros((len(columns), len(columns[0].values)), dtype=bool)
     place = {column.column.value: c for c, column in enumerate(columns)}
     for pair in pairs:
@@ -120,8 +123,9 @@ def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray
             raise Problem(f"{pair.first!r} and {pair.second!r} must both hold numbers.")
         sign = -1.0 if pair.better == "lower" else 1.0
         first, second = (sign * columns[c].values.astype(float) for c in (a, b))
-        shaded[a] |= first > second
-        shaded[b] |= second > first
+        error = np.hypot(*(np.nan_to_num(columns[c].spread) for c in (a, b)))
+        shaded[a] |= first - second > error
+        shaded[b] |= second - first > error
     return shaded
 
 

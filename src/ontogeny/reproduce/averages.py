@@ -67,7 +67,7 @@ def average_node(
     names = _drawn_names(drawn)
     section = (observable.section or Section(observable.name, "")).filled(observable.arguments())
     below = _below(runs) if observable.kind == "weight-rank" else []
-    return mean_of_seeds(
+    means = mean_of_seeds(
         {label: [_numbers(node, names) for node in nodes] for label, nodes in found.items()},
         [quantity for quantity in quantities if quantity.name in names],
         dataclasses.replace(section, source=source),
@@ -75,6 +75,8 @@ def average_node(
         words=lambda data: [f"The paper: {claim}", *_sentences(data, drawn), *below],
         role="motion",  # means have no rows and are not counted in the page's verdict
     )
+    means.attrs["mark"] = "means over seeds, not counted in the verdict"
+    return means
 
 
 def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:

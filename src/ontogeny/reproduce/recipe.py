@@ -180,7 +180,8 @@ class Recipe(abc.ABC):
             "steps": json.dumps(_steps(found.nodes.values())),
             **provenance(),
             **found.attributes,
-            "title": self.title + (f": {materials.title}" if self.reads_text else ""),
+            "title": f"{self.title}{f': {materials.title}' if self.reads_text else ''}"
+            + (f" ({_quick_words(size)})" if quick else ""),
             "settings": json.dumps(settings),
         }
         nodes = dict(found.nodes)
@@ -188,6 +189,8 @@ class Recipe(abc.ABC):
             limits = self.limits if quick else ""
             about = materials.description() if self.reads_text else ""
             verdict = verdict_view(found.verdicts, self.claim, self.source, limits, about)
+            if quick:
+                verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
         return _publish(place, self.name, nodes, attributes)
 
@@ -208,6 +211,12 @@ class Recipe(abc.ABC):
         if text is None:
             return f"documentation of Python {platform.python_version()}"
         return hashlib.blake2b(text.read_bytes(), digest_size=16).hexdigest()
+
+
+def _quick_words(size: Any) -> str:
+    """Say that a run is a quick one, and of how many seeds."""
+    seeds = len(getattr(size, "seeds", ()))
+    return "quick run" + (f", {seeds} seed{'s' * (seeds > 1)}" if seeds else "")
 
 
 def _steps(nodes: Iterable[xr.Dataset]) -> list[int]:

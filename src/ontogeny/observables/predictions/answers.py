@@ -231,23 +231,30 @@ class Predictions(Observable):
         """Return in how many gaps the right token leads, and how many share one answer."""
         if "right_leads_from" not in data:
             return []
-        shared = data.shared_first_answer.dropna("step")
-        last, count = int(shared.step[-1]), data.sizes["gap"]
-        most, end = int(shared.max()), int(shared[-1])
-        step = int(shared.step[int(shared.values.argmax())])
-        said = [
-            f"{most} of {count} gaps share one first answer at step {step:,}, {end} at {last:,}."
-        ]
-        known = int((data.right_id >= 0).sum())
-        if known:
-            lead = int(data.right_leads_from.notnull().sum())
-            said.append(f"At step {last:,} the right token leads in {lead} of {known} gaps.")
-        if known and "right_first_frequencies" in data:
-            guessed = int((data.frequent_id == data.right_id).sum())
-            said[-1] = said[-1][:-1] + (
-                f"; the most frequent token of the other texts would be right in {guessed}."
-            )
-        return said
+        return [_shared(data), *_led(data)]
+
+
+def _shared(data: xr.Dataset) -> str:
+    """Say at which step most gaps share an answer, and how many do at the end."""
+    shared = data.shared_first_answer.dropna("step")
+    at, end = int(shared.values.argmax()), shared.sizes["step"] - 1
+    said = f"At step {int(shared.step[at]):,} {int(shared[at])} of {data.sizes['gap']} gaps share "
+    later = "" if at == end else f", at step {int(shared.step[end]):,} {int(shared[end])}"
+    return f"{said}one first answer{later}."
+
+
+def _led(data: xr.Dataset) -> list[str]:
+    """Say in how many gaps the right token leads at the end, beside a guess."""
+    known = int((data.right_id >= 0).sum())
+    if not known:
+        return []
+    last = int(data.shared_first_answer.dropna("step").step[-1])
+    lead = int(data.right_leads_from.notnull().sum())
+    said = f"At step {last:,} the right token leads in {lead} of {known} gaps"
+    if "right_first_frequencies" not in data:
+        return [f"{said}."]
+    guessed = int((data.frequent_id == data.right_id).sum())
+    return [f"{said}; the most frequent token of the other texts would be right in {guessed}."]
 
 
 def _over_gaps(values: np.ndarray, unit: np.ndarray) -> Measured:

@@ -151,7 +151,12 @@ class VocabularyConcepts(Observable):
         check_choice("method", self.method, METHODS)
         check_choice("start", self.start, STARTS)
         check_whole("n_concepts", self.n_concepts)
-        check_whole("n_active", self.n_active, 1, self.n_concepts)
+        check_whole("n_active", self.n_active)
+        if self.n_active > self.n_concepts:
+            raise ArgumentError(
+                f"n_active must be at most n_concepts, which is {self.n_concepts}; got "
+                f"{self.n_active}."
+            )
         check_whole("fit_steps", self.fit_steps)
         check_number("readable", self.readable, 0, 1)
         check_whole("nulls", self.nulls, 0)

@@ -99,11 +99,11 @@ class CurvesPicture extends Picture {
       left: 54,
       right: !this.series ? 12 : this.direct ? 26 + widest(names) : bar(),
       top: this.many ? 22 : 2,
-      bottom: 42,
+      bottom: axisRoom(),
       between: 6,
       gap: 18,
       minimum: paper.printing ? 84 : 170,
-      panel: paper.printing ? (count > 1 ? 74 : 120) : count > 3 ? 150 : count > 1 ? 180 : 250,
+      panel: paper.printing ? (count > 1 ? 64 : 104) : count > 3 ? 150 : count > 1 ? 180 : 250,
     };
   }
 

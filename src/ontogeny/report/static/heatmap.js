@@ -25,7 +25,7 @@ class HeatmapPicture extends Picture {
       left: 12 + widest(this.labels),
       right: 62,
       top: this.many ? 22 : 4,
-      bottom: 42,
+      bottom: axisRoom(),
       between: 6,
       gap: 14,
       minimum: this.figure.square ? 84 : 130,

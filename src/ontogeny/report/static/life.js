@@ -40,7 +40,7 @@ function startLife() {
 function axisEnds(holder) {
   const box = document.getElementById("slider").getBoundingClientRect();
   const own = holder.getBoundingClientRect();
-  if (!box.width || paper.printing) return [own.left + 8, own.right - 150];
+  if (!box.width) return [own.left + 8, own.right - 150];
   const left = box.left + track.start;
   return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
 }
@@ -52,7 +52,7 @@ function layFirst(figure) {
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
   const room = slider.width ? slider.left - left - 40 : 392;
-  first.classList.toggle("stacked", !paper.printing && room < 300);
+  first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room, 420)}px`);
 }
 

@@ -4,6 +4,11 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Ar
 
 const HEAD = 16;
 
+// Room under the panels for the axis and its name.
+function axisRoom() {
+  return paper.printing ? 32 : 42;
+}
+
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.
 // Above all panels is room for one line: the unit of the values.
 function layPanels(count, width, size) {

@@ -24,7 +24,7 @@ class RowsPicture extends Picture {
       left: 14 + widest(this.labels),
       right: 16,
       top: this.many ? 36 : 16,
-      bottom: 42,
+      bottom: axisRoom(),
       between: 6,
       gap: 18,
       minimum: 180,

@@ -93,7 +93,7 @@ class ScatterPicture extends Picture {
       left: this.space ? 12 : 58,
       right: kind === "none" ? 16 : 12 + bar,
       top: this.many ? 22 : 4,
-      bottom: this.space ? 12 : 42,
+      bottom: this.space ? 12 : axisRoom(),
       between: 10,
       gap: 18,
       minimum: 200,
@@ -154,16 +154,12 @@ class ScatterPicture extends Picture {
     const { points } = panel;
     const { kind, looks } = this.scale;
     const size = points.length <= 60 ? 8 : points.length <= 400 ? 6 : 4;
-    const named = this.label && points.length <= NAMED_POINTS;
     const many = kind === "kinds" && looks.length <= SYMBOLS.length && points.length <= 400;
     return {
       type: "scatter",
-      mode: named ? "markers+text" : "markers",
+      mode: "markers",
       x: points.map((point) => this.raw(point.u, this.figure.x_scale)),
       y: points.map((point) => this.raw(point.v, this.figure.y_scale)),
-      text: named ? points.map((point) => plotText(shortened(this.nameOf(point), 18))) : undefined,
-      textposition: "top center",
-      textfont: { size: 11, color: this.palette.base["ink-2"] },
       cliponaxis: false,
       meta: { part: "points", facet: panel.title },
       marker: {
@@ -210,7 +206,7 @@ class ScatterPicture extends Picture {
   }
 
   panelWords(panel, box, i) {
-    const words = panel.points.length ? [] : [emptyNote(this.frame, box)];
+    const words = panel.points.length ? this.pointNames(panel, box, i) : [emptyNote(this.frame, box)];
     if (!this.space || !panel.points.length) return words;
     const names = [this.view.axisWords(), this.figure.named[this.figure.y], this.figure.named[this.figure.z]];
     return this.edges.map(({ to }, k) => ({
@@ -223,6 +219,28 @@ class ScatterPicture extends Picture {
       xanchor: k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right",
       yanchor: k === 2 ? "bottom" : box.width > 460 ? "middle" : "top",
       font: { size: 11, color: this.palette.base["ink-3"] },
+    }));
+  }
+
+  // Names of a few points, each beside its own where it covers no other; hover tells the rest.
+  pointNames(panel, box, i) {
+    if (!this.label || panel.points.length > NAMED_POINTS) return [];
+    const [xs, ys] = this.space ? this.spaceLayout(box).map((axis) => axis.range) : this.spans;
+    const spots = panel.points.map((point) => ({
+      x: ((point.u - xs[0]) / (xs[1] - xs[0])) * box.width,
+      y: ((ys[1] - point.v) / (ys[1] - ys[0])) * box.height,
+    }));
+    const names = panel.points.map((point) => shortened(this.nameOf(point), 18));
+    return placeNames(names, spots, box.width).map(({ k, dx, dy }) => ({
+      text: plotText(names[k]),
+      x: panel.points[k].u,
+      y: panel.points[k].v,
+      xref: axisName("x", i),
+      yref: axisName("y", i),
+      xshift: dx,
+      yshift: -dy,
+      showarrow: false,
+      font: { size: 11, color: this.palette.base["ink-2"] },
     }));
   }
 

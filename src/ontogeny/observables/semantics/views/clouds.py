@@ -14,6 +14,7 @@ from ....figures import Section, Words, attach, show_token
 from .words import SOURCE
 
 TOP = 40
+NAMED_WORDS = 3  # words of an orthant in its heading
 PARTNERS = 3  # contexts of a word, and words of a context, that are named on hover
 _AXES = (
     "Random rotations inside the same concepts give orthants that are about as coherent: read an "
@@ -65,7 +66,7 @@ def orthants_view(
     names = [o.name for o in kept]
     data = xr.Dataset(coords={"orthant": names})
     data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
-    sizes = [f"{o.name} · {len(o.words)} words, {len(o.contexts)} contexts" for o in kept]
+    sizes = [f"{_called(o)}, {len(o.contexts)} contexts" for o in kept]
     data["heading"] = ("orthant", sizes)
     if support is not None:
         data = data.assign(_seen(kept, support, data.sizes["rank"], top))
@@ -176,7 +177,7 @@ def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:
     kept = [o for level in tree.levels for o in level if o.words]
     data = xr.Dataset(coords={"orthant": [o.name for o in kept]})
     data = data.assign(_cloud("word", [(o.words, o.typicality) for o in kept], top))
-    data["heading"] = ("orthant", [f"{o.name} · {len(o.words)} words" for o in kept])
+    data["heading"] = ("orthant", [_called(o) for o in kept])
     data["parent"] = ("orthant", [o.name[:-1] for o in kept])
     figure = Words(
         "refinement",
@@ -195,6 +196,13 @@ def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:
         source=f"{SOURCE}, sec. 4.3 and Fig. 11",
     )
     return attach(data, section, [figure])
+
+
+def _called(orthant: semantics.Orthant) -> str:
+    """Return what an orthant is called: its most typical words, its signs, how many words."""
+    order = np.argsort(-np.asarray(orthant.typicality), kind="stable")[:NAMED_WORDS]
+    named = ", ".join(orthant.words[i] for i in order)
+    return f"{named} · signs {' '.join(orthant.name)} · {len(orthant.words)} words"
 
 
 def _cloud(

@@ -1,0 +1,137 @@
+"""The first screen's picture for papers: the loss over the life lines of concepts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from ..colours import BASE, LEVELS, PROGRESS, ramp
+from ..content import Content
+from ..first_screen import FirstScreen
+from ..formats import number, with_interval
+from ..labels import truncate
+from ..landmarks import control_curve
+from ..life_lines import Concept, Concepts
+from ..scales import StepScale, pick_ticks
+from .frame import PAGE, TALLEST
+from .save import FONT
+
+_ROW, _LOSS = 0.15, 1.1  # inches
+_TINT = ramp(PROGRESS["light"], LEVELS)[LEVELS // 2]
+_INK, _INK_2, _NULL = (BASE["light"][name] for name in ("ink", "ink-2", "null"))
+
+
+def draw_life_figure(content: Content, first: FirstScreen) -> Figure:
+    """Return the loss with its lines and controls over the life lines, on one step axis."""
+    lines = first.concepts.lines if first.concepts else ()
+    heights = [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
+    height = min(sum(heights) + 0.75, TALLEST)
+    figure = Figure(figsize=(PAGE, height), layout="constrained")
+    panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
+    axes = list(panels.ravel())
+    scale = StepScale(content.steps, "log")
+    if first.loss is not None:
+        _draw_loss(axes[0], content, first, scale)
+    if first.concepts is not None and lines:
+        _draw_lines(axes[-1], first.concepts, scale)
+    edges = scale.edges(content.steps)
+    axes[-1].set_xlim(min(edges.min(), -0.02), max(edges.max(), 1.02))
+    ticks = pick_ticks(scale.ticks(), PAGE * 0.6 * 72, 0.6 * FONT)
+    axes[-1].set_xticks([t.position for t in ticks], [t.label for t in ticks])
+    axes[-1].set_xlabel(content.clock)
+    return figure
+
+
+def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScale) -> None:
+    track, loss = content.track, first.loss
+    assert track is not None and loss is not None
+    at = scale.positions(track.steps)
+    control = control_curve(content)
+    ends = [(f"run {number(loss.last, 0.1)}", loss.last, _INK)]
+    if control is not None:
+        low, high = (np.asarray(side) for side in control)
+        axes.fill_between(at, low, high, color=_NULL, alpha=0.5, linewidth=0)
+        ends.append(("control", float((low[-1] + high[-1]) / 2), _INK_2))
+    levels = {line.words: line.level for line in loss.lines.values()}
+    if math.isfinite(loss.uniform):
+        levels["blind guess"] = loss.uniform
+    for words, level in levels.items():
+        axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
+        ends.append((f"{words} {number(level, 0.1)}", level, _INK_2))
+    axes.plot(at, track.values, color=_INK, linewidth=1.1)
+    axes.set_ylabel(truncate(f"{track.title}, {track.units}".rstrip(", "), 30))
+    _label_ends(axes, ends)
+
+
+def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
+    """Write labels at the ends of their lines, moved apart where they would overlap."""
+    known = sorted((e for e in ends if math.isfinite(e[1])), key=lambda end: -end[1])
+    low, high = axes.get_ylim()
+    apart, above = (high - low) * FONT * 1.25 / (_LOSS * 72), math.inf
+    for words, value, colour in known:
+        above = min(value, above - apart)
+        axes.annotate(
+            words, (1, above), xycoords=("axes fraction", "data"), xytext=(4, 0),
+            textcoords="offset points", va="center", color=colour,
+        )  # fmt: skip
+
+
+def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
+    data = concepts.data
+    steps = data["step"].values.astype(int)
+    edges = scale.edges(steps)
+    for y, concept in enumerate(concepts.lines):
+        _draw_cells(axes, data, concept, edges, y, concepts.readable)
+        if math.isfinite(concept.born):
+            ends = [
+                e if math.isfinite(e) else concept.born for e in (concept.after, concept.before)
+            ]
+            low, high, at = scale.positions([*ends, concept.born])
+            axes.plot([low, high], [y, y], color="white", linewidth=2.6)
+            axes.plot([low, high], [y, y], color=_INK, linewidth=0.9)
+            axes.plot(at, y, "o", color=_INK, markersize=2.6)
+        axes.annotate(
+            _birth(concept), (1, y), xycoords=("axes fraction", "data"), xytext=(4, 0),
+            textcoords="offset points", va="center", color=_INK_2,
+        )  # fmt: skip
+    names = [f"{truncate(each.title, 26)} · {each.depth}" for each in concepts.lines]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _birth(concept: Concept) -> str:
+    if math.isfinite(concept.born):
+        return with_interval(concept.born, concept.after, concept.before)
+    return "not confirmed" if concept.kind == "born" else concept.kind
+
+
+def _draw_cells(
+    axes: Axes, data: xr.Dataset, concept: Concept, edges: np.ndarray, y: int, readable: float
+) -> None:
+    """Draw one cell for each step: tinted by the squared share of the peak, or hatched."""
+    one = {"layer": concept.place[0], "concept": concept.place[1]}
+    share = np.clip(data["strength"].isel(one).values.astype(float) / concept.peak, 0, 1)
+    clear = np.nan_to_num(data["readability"].isel(one).values, nan=-1.0) >= readable
+    known = np.isfinite(share)
+    boxes = np.array([
+        [(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges
+    ])  # fmt: skip
+    tinted = known & clear
+    tints = [to_rgba(_TINT, 0.03 + 0.87 * value**2) for value in share[tinted]]
+    if tinted.any():
+        axes.add_collection(PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0))
+    if (known & ~clear).any():
+        axes.add_collection(
+            PolyCollection(
+                list(boxes[known & ~clear]), facecolors="none", edgecolors=_NULL,
+                hatch="//////", linewidths=0,
+            )
+        )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Life lines and contact sheet as files: their data whole, their bytes the same, nothing empty."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import concept_trees as made
+from helpers import report_examples as examples
+from ontogeny.report.content import read_content
+from ontogeny.report.export import write_figures
+from ontogeny.report.first_screen import first_screen
+from ontogeny.report.paper import draw_life_figure, style
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    target = tmp_path_factory.mktemp("figures")
+    write_figures(made.learned(), target, ["svg"])
+    return target
+
+
+def test_every_concept_has_its_values_unrounded(folder):
+    data = made.joint_concepts()
+    table = pd.read_csv(folder / "concepts.csv", keep_default_na=False)
+    kinds = data.concept_kind.values
+    assert len(table) == (kinds != "no concept").sum() * len(made.STEPS)
+    for row in table.iloc[::7].itertuples():
+        one = data.sel(layer=row.layer, step=row.step).isel(concept=row.number)
+        assert (row.name, row.kind) == (str(one["name"].item()), str(one.concept_kind.item()))
+        assert float(row.strength) == pytest.approx(float(one.strength), rel=1e-12)
+
+
+def test_pictures_are_written_with_captions_and_the_same_bytes(folder, tmp_path):
+    captions = (folder / "captions.txt").read_text()
+    assert "life-lines\nFirst how often words occur" in captions and "concepts\n" in captions
+    write_figures(made.learned(), tmp_path, ["svg"])
+    for name in ("life-lines.svg", "concepts.svg"):
+        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
+        assert (folder / name).stat().st_size > 5_000
+
+
+def test_births_are_drawn_where_the_result_has_them():
+    content = read_content(made.learned())
+    first = first_screen(content)
+    with style():
+        axes = draw_life_figure(content, first).axes[-1]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    places = [float(dot.get_xdata()[0]) for dot in dots]
+    assert len(places) == sum(np.isfinite(each.born) for each in first.concepts.lines)
+    assert places == sorted(places)
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels == [f"{each.title} · {each.depth}" for each in first.concepts.lines]
+
+
+def test_a_result_without_concepts_writes_neither(tmp_path):
+    paths = write_figures(examples.developing_tree(), tmp_path, [])
+    assert "concepts.csv" not in {path.name for path in paths}
