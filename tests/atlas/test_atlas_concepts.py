@@ -322,3 +322,12 @@ def test_what_the_removal_of_a_concept_costs_is_found_in_its_own_node():
     assert found.effect == og.atlas.Effect(0.21, -0.01, 0.02, "matters")
     assert "rises by +0.21 nats" in str(found) and "matters" in found._repr_html_()
     assert tree.concept(layer=0, index=0, step=0).effect == og.atlas.Effect(0.0, -0.01, 0.02, "")
+
+
+def test_the_page_is_given_the_names_of_people_and_counts_them_apart(folder):
+    result = og.open_study(folder).result
+    assert og.atlas.with_labels(result) is result
+    result.concept.label(layer=3, index=1, name="closing bracket")
+    found = og.atlas.with_labels(result)["joint-concepts"]
+    assert found["name_given"].values.tolist() == [["", "", ""], ["", "closing bracket", ""]]
+    np.testing.assert_array_equal(found["name"].values, result["joint-concepts"]["name"].values)

@@ -6,7 +6,7 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from __future__ import annotations
 
-from .accessor import ConceptAccessor
+from .accessor import ConceptAccessor, with_labels
 from .card import Concept
 from .facts import Context, Effect, Facts, Life, Neighbour, Token
 from .labels import Labels, read_labels
@@ -24,4 +24,5 @@ __all__ = [
     "Neighbour",
     "Token",
     "read_labels",
+    "with_labels",
 ]

@@ -72,7 +72,8 @@ def concept_table(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> 
     head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
     body = "".join(f"<tr>{row}</tr>" for row in lines)
     over = "".join(f"<div>{_text(line)}</div>" for line in heading)
-    grid = f'<table style="border-collapse:collapse;color:inherit"><thead><tr>{head}</tr></thead>'
+    style = "border-collapse:collapse;color:inherit;font-size:inherit"
+    grid = f'<table style="{style}"><thead><tr>{head}</tr></thead>'
     return f'<div style="font-size:13px">{over}{grid}<tbody>{body}</tbody></table></div>'
 
 
