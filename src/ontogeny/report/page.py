@@ -18,6 +18,7 @@ from .chart import draw_chart
 from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
+from .example_text import read_example
 from .failures import old_reference, read_failures, section_failures
 from .first_payload import build_first
 from .first_screen import first_screen
@@ -35,7 +36,7 @@ SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
     "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
-    "life-lines", "cards", "atlas", "cloze", "links", "tables", "page",
+    "life-lines", "cards", "atlas", "cloze", "example-text", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -48,10 +49,12 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     first = first_screen(content)
     atlas = read_atlas(content, first.concepts) if first else None
     cloze = read_cloze(content) if first else None
+    example = read_example(content)
     drawn = {
         "first": build_first(content, first) if first else None,
         "atlas": atlas.payload if atlas else None,
         "cloze": cloze.payload if cloze else None,
+        "example": example.payload if example else None,
     }
     return _template().render(
         content=content,
@@ -59,6 +62,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         first=first,
         atlas=atlas,
         cloze=cloze,
+        example=example,
         verdict=verdict(content),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},

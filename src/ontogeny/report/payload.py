@@ -20,7 +20,7 @@ from .fields import is_text
 from .formats import plain_text
 from .latex import latex_table
 from .row_words import RECORD, facts, record, state_words
-from .rows import Row, judged
+from .rows import Row, half_steps
 from .scales import KINDS, StepScale
 
 Scales = Mapping[str, StepScale]
@@ -216,11 +216,10 @@ def _start(content: Content) -> int:
 
     At the last step, to which distances are measured, nothing is left to see of them.
     """
-    rows = [row for row in judged(content.rows) if row.changed and math.isfinite(row.half_step)]
-    rows = [row for row in rows if row.learned or row.beyond] or rows
-    if not rows:
+    halves = half_steps(content.rows)
+    if not halves:
         return len(content.steps) - 1
-    middle = float(np.median([row.half_step for row in rows]))
+    middle = float(np.median(halves))
     return int(np.argmin(np.abs(np.array(content.steps) - middle)))
 
 

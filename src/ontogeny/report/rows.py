@@ -231,3 +231,9 @@ def _quantity(label: str, layer: str, title: str) -> str:
 def judged(rows: Sequence[Row]) -> list[Row]:
     """Return the rows that count in the verdict: all but weight change."""
     return [row for row in rows if row.role != "motion"]
+
+
+def half_steps(rows: Sequence[Row]) -> list[float]:
+    """Return when rows are half-way: those that changed beyond their motion, else all changed."""
+    known = [row for row in judged(rows) if row.changed and math.isfinite(row.half_step)]
+    return [row.half_step for row in [r for r in known if r.learned or r.beyond] or known]

@@ -24,7 +24,7 @@ def page_style() -> str:
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    sheets = (static_text("page.css"), static_text("first.css"), static_text("failures.css"))
+    sheets = [static_text(f"{name}.css") for name in ("page", "first", "failures", "example-text")]
     return "\n".join([*modes, chart_style(), *sheets])
 
 

@@ -82,6 +82,7 @@ startLayers();
 startFigures();
 startAtlas();
 startCloze();
+startExample();
 startDownloads();
 startRail();
 startTables();

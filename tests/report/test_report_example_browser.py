@@ -1,0 +1,135 @@
+"""Example text in a browser: tints that follow the slider, a token's course, keys, paper."""
+
+import pytest
+
+from helpers import example_texts as examples
+from helpers.report_browser import browser, quiet, visit
+
+__all__ = ["browser", "quiet", "visit"]
+
+pytestmark = pytest.mark.browser
+
+LOOK = """() => {
+  const tokens = [...document.querySelectorAll(".example-line:not([hidden]) .t")];
+  return {
+    tints: tokens.map((t) => Number(t.style.getPropertyValue("--a"))),
+    places: tokens.map((t) => Object.values(t.getBoundingClientRect().toJSON()).join()),
+    text: tokens.map((t) => t.textContent).join(""),
+    height: document.getElementById("example-text").getBoundingClientRect().height,
+    mean: document.getElementById("example-mean").textContent,
+  };
+}"""
+VALUE = "#example-value b"
+
+
+@pytest.fixture(scope="module")
+def page(visit):
+    return visit("tokens", lambda: examples.tree(hostile=True, controls=(8.5, 8.7)), width=320)
+
+
+def go_to(page, key):
+    page.focus("#slider")
+    page.keyboard.press(key)
+
+
+def test_a_step_changes_tints_and_moves_nothing(page):
+    data = examples.losses(hostile=True)
+    page.locator("#example-text").scroll_into_view_if_needed()
+    go_to(page, "End")
+    last = page.evaluate(LOOK)
+    go_to(page, "Home")
+    first = page.evaluate(LOOK)
+    assert (first["places"], first["height"]) == (last["places"], last["height"])
+    n = len(first["tints"])
+    for look, step in ((first, 0), (last, -1)):
+        loss = data.token_loss.values[step, 0, :n]
+        wanted = [0 if x != x else 0.62 * min(1, x / 9) for x in loss]
+        assert look["tints"] == pytest.approx(wanted, abs=0.005)
+        assert f"{data.token_loss[step, 0].mean():.2f} nats" in look["mean"]
+        assert "by word frequencies alone 4.50" in look["mean"]
+
+
+def test_the_text_is_selected_as_it_is_written(page):
+    selected = page.evaluate(
+        """() => {
+          getSelection().selectAllChildren(document.querySelector(".example-line"));
+          const text = getSelection().toString();
+          getSelection().removeAllRanges();
+          return text;
+        }"""
+    )
+    assert selected.startswith("<|bos|>The cat sat.  ↵<script>alert(1)</script>")
+
+
+def test_pointing_or_tapping_shows_a_token_and_its_course(page):
+    go_to(page, "Home")
+    token = page.locator(".example-line").first.locator(".t").nth(3)
+    token.hover()
+    assert page.text_content("#example-value bdi") == " sat"
+    assert page.text_content(VALUE) == "9.0 nats"
+    assert "Dotted: 4.5 nats by word frequencies." in page.text_content("#example-lead")
+    assert "leads from step 32 on (not yet at 16)" in page.text_content("#example-lead")
+    first = page.get_attribute(".example-curve .here", "x1")
+    go_to(page, "End")
+    assert page.get_attribute(".example-curve .here", "x1") != first
+    assert page.text_content(VALUE) < "9.0 nats"
+    assert page.locator(".example-curve").bounding_box()["height"] == 40
+    page.locator(".example-line").first.locator(".t").nth(0).click()
+    assert page.text_content("#example-value span") == "not predicted"
+
+
+def test_the_text_is_one_stop_of_the_tab_key_and_arrows_go_along_it(page):
+    page.locator("#example-choice button").nth(1).click()  # it runs from the right
+    line = page.locator(".example-line").nth(1)
+    assert line.locator('[tabindex="0"]').count() == 1
+    slider = page.get_attribute("#slider", "aria-valuenow")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.role") == "option"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.textContent") == examples.HEBREW[0]
+    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.textContent") == "<|eos|>"
+    assert page.get_attribute("#slider", "aria-valuenow") == slider
+    places = [t.bounding_box()["x"] for t in line.locator(".t").all()[1:3]]
+    assert places[0] > places[1]
+    page.locator("#example-choice button").first.click()
+
+
+def test_names_targets_and_room(page):
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("#example-text :is(svg, [role=img], [role=option])")]
+          .filter((e) => !(e.getAttribute("aria-label") ?? e.textContent).trim()).length"""
+    )
+    assert nameless == 0
+    small = page.evaluate(
+        """() => [...document.querySelectorAll("#example-text :is(button, a)")]
+          .map((e) => e.getBoundingClientRect())
+          .filter((b) => b.height < 24 || b.width < 24).length"""
+    )
+    assert small == 0
+    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(over) <= 0
+    assert page.locator("#example-text script, #example-text img").count() == 0
+
+
+def test_paper_has_the_text_once_for_each_of_a_few_steps(page):
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    rows = page.locator(".example-print > div")
+    steps = [examples.STEPS[t] for t in page.evaluate(PRINTED)]
+    heads = rows.locator(".example-when").all_text_contents()
+    assert [h.partition(":")[0] for h in heads] == [f"Step {step:,}" for step in steps]
+    assert len(steps) >= 3 and not page.locator(".example-texts").is_visible()
+    tint = "(e) => Number(e.style.getPropertyValue('--a'))"
+    tints = [rows.nth(i).locator(".t").nth(4).evaluate(tint) for i in range(len(steps))]
+    assert tints == sorted(tints, reverse=True) and tints[0] > tints[-1]
+    assert page.locator(".example-print [tabindex], .example-print [role]").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert rows.count() == 0 and page.locator(".example-texts").is_visible()
+
+
+PRINTED = 'JSON.parse(document.getElementById("data").textContent).example.print'
