@@ -36,6 +36,7 @@ _MODULES = (
     "inputs",
     "needs",
     "observables",
+    "problems",
     "quantities",
     "report",
     "reproduce",

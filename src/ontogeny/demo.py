@@ -14,6 +14,26 @@ from .study import Progress, open_study, read_study
 from .study.progress import Silent
 
 _WORKERS = 2
+_FULL: dict[str, Any] = {
+    "texts": 150,
+    "tokens": 3000,
+    "concepts": 20,
+    "described": '["layers[1:5:3].mlp"]',
+    "latents": 100,
+    "joint_tokens": 5000,
+    "controls": 3,
+    "control_steps": 6,
+}
+_QUICK = _FULL | {
+    "texts": 60,
+    "tokens": 600,
+    "concepts": 8,
+    "described": '["layers[1].mlp"]',
+    "latents": 30,
+    "joint_tokens": 2000,
+    "controls": 2,
+    "control_steps": 4,
+}
 _STEPS = 700  # fewer than the default run: the whole demo is to take four minutes on two cores
 
 STUDY = """\
@@ -29,6 +49,18 @@ max_length = 64
 
 [[observables]]
 kind = "loss"
+
+[[observables]]
+kind = "predictions"
+
+[[observables]]
+kind = "token-losses"
+
+[[observables]]
+kind = "joint-concepts"
+layers = {described}
+n_concepts = {latents}
+max_tokens = {joint_tokens}
 
 [[observables]]
 kind = "activation-decay"
@@ -94,15 +126,13 @@ def run_demo(
         _check_size(root, quick)
     else:
         _train(root, quick, progress, training)
-    sizes: dict[str, Any] = {"texts": 150, "tokens": 3000, "concepts": 20}
-    sizes |= {"controls": 3, "control_steps": 6}
-    if quick:
-        sizes |= {"texts": 60, "tokens": 600, "concepts": 8, "controls": 2, "control_steps": 4}
     study_file = root / "study.toml"
     if not study_file.exists():
         title = "How a small EuroBERT learns Python's documentation"
         partial = study_file.with_name(".study.toml.partial")
-        partial.write_text(STUDY.format(title=title, **sizes), encoding="utf-8")
+        partial.write_text(
+            STUDY.format(title=title, **(_QUICK if quick else _FULL)), encoding="utf-8"
+        )
         partial.replace(study_file)
     study = read_study(study_file)
     progress.note(f"audit: {study.trajectory.audit()}")

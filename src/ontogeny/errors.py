@@ -9,6 +9,8 @@
     ├── BatchInvarianceError (RuntimeError)  a model's result depends on what a text is batched with
     ├── NonFiniteError       (ValueError)    NaN or infinity where numbers must be finite
     └── StoreError           (RuntimeError)  a study folder is not usable
+
+What a study says although it goes on is a `StudyWarning` (UserWarning).
 """
 
 from __future__ import annotations
@@ -51,6 +53,28 @@ class NonFiniteError(OntogenyError, ValueError):
 
 class StoreError(OntogenyError, RuntimeError):
     """A study folder is unreadable, incomplete, or belongs to another study."""
+
+
+class StudyWarning(UserWarning):
+    """What a study must say although it goes on: cells that failed, or a reference that is old.
+
+    Parameters
+    ----------
+    said
+        What is so.
+    in_python, in_command
+        How the text ends for a caller in Python, and for a user of the command.
+
+    Examples
+    --------
+    >>> warning = StudyWarning("2 of 9 cells failed", "; see `result.problems()`")
+    >>> str(warning), warning.in_command
+    ('2 of 9 cells failed; see `result.problems()`', '2 of 9 cells failed')
+    """
+
+    def __init__(self, said: str, in_python: str = "", in_command: str = "") -> None:
+        super().__init__(f"{said}{in_python}")
+        self.in_command = f"{said}{in_command}"
 
 
 def suggestion(given: str, allowed: Iterable[str]) -> str:

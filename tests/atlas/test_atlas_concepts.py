@@ -138,7 +138,7 @@ def test_a_card_is_tidy_text(result):
     assert lines[0].startswith("comma  joint-concepts · model.layers.3.mlp · 0 · step 40")
     assert max(map(len, lines)) <= 100 and not any(line != line.rstrip() for line in lines)
     assert "\x1b" not in text and RTL_OVERRIDE not in text
-    assert "born by step 20 (after 10, by 40 at the latest)" in text
+    assert "born by step 20 (after step 10, by step 40 at the latest)" in text
     assert "«,»" in text and "▁▂▆█" in text
 
 
@@ -300,3 +300,34 @@ def test_mistakes_of_the_command_are_one_line(folder, capsys, options, message):
 def test_a_folder_that_is_no_study_is_said(tmp_path, capsys):
     code, _, err = run(capsys, "concept", tmp_path)
     assert code == 1 and "no study folder" in err
+
+
+def test_what_the_removal_of_a_concept_costs_is_found_in_its_own_node():
+    shape = (4, 2, 3)
+    effects = xr.Dataset(
+        {
+            "effect": (("step", "layer", "concept"), np.arange(24.0).reshape(shape) / 100),
+            "effect_random_low": (("step", "layer", "concept"), np.full(shape, -0.01)),
+            "effect_random_high": (("step", "layer", "concept"), np.full(shape, 0.02)),
+            "removed_concept": (("layer", "removal"), [[2.0], [0.0]]),
+            "verdict": (("layer", "removal"), np.array([["x"], ["matters"]], dtype=object)),
+        },
+        described_node()[["step", "layer"]].coords,
+    )
+    tree = xr.DataTree.from_dict({"joint-concepts": described_node(), "concept-effects": effects})
+    assert tree.concept(layer=3, index=0).effect is None  # nobody says of what they are
+    of = {"observables": {"concept-effects": {"of": "joint-concepts"}}}
+    tree.attrs["settings"] = json.dumps(of)
+    found = tree.concept(layer=3, index=0)
+    assert found.effect == og.atlas.Effect(0.21, -0.01, 0.02, "matters")
+    assert "rises by +0.21 nats" in str(found) and "matters" in found._repr_html_()
+    assert tree.concept(layer=0, index=0, step=0).effect == og.atlas.Effect(0.0, -0.01, 0.02, "")
+
+
+def test_the_page_is_given_the_names_of_people_and_counts_them_apart(folder):
+    result = og.open_study(folder).result
+    assert og.atlas.with_labels(result) is result
+    result.concept.label(layer=3, index=1, name="closing bracket")
+    found = og.atlas.with_labels(result)["joint-concepts"]
+    assert found["name_given"].values.tolist() == [["", "", ""], ["", "closing bracket", ""]]
+    np.testing.assert_array_equal(found["name"].values, result["joint-concepts"]["name"].values)

@@ -89,8 +89,10 @@ def quiet(visit):
 
 def draw_all(page):
     """Make the window so high that every figure is in view, and wait until all are drawn."""
-    page.set_viewport_size({"width": page.viewport_size["width"], "height": 9000})
+    width, high = page.viewport_size["width"], page.evaluate("document.body.scrollHeight")
+    page.set_viewport_size({"width": width, "height": max(9000, 2 * high)})
     page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
+    page.set_viewport_size({"width": width, "height": 9000})
 
 
 def traces(page, figure, part):

@@ -255,6 +255,13 @@ RULES_OF = {
         "nulls": whole(0),
     },
 }
+RULES_OF["concept-effects"] = {
+    "of": node,
+    "objective": among("auto", "causal", "masked"),
+    "n_removed": whole(),
+    "n_draws": whole(3),
+    "tokens": among("all", "last", "cls"),  # "masked" needs that share of masked tokens
+}
 LABELLED = {
     "on": optional(one_or_several(text)),
     "l2": at_least_zero,

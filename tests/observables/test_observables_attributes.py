@@ -53,6 +53,9 @@ def of_a_language_model(folder):
         obs.ConceptPlane("concepts-ica"),
         obs.ConceptTracks("concepts-ica"),
         obs.JointConcepts(**SMALL, n_active=2, fit_steps=4, on="plain"),
+        obs.ConceptEffects(
+            layers=LAYERS, max_tokens=80, on="plain", n_removed=2, n_draws=3, tokens="all"
+        ),
         obs.IntrinsicDimension("concepts-ica", draws=2, averages=("aligned",)),
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from helpers import concept_trees as made
 from helpers import report_examples as examples
@@ -143,6 +144,42 @@ def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
     assert not atlas_of(made.learned()).notices
 
 
+def test_cards_say_what_a_removal_costs_where_it_was_judged():
+    effects = xr.Dataset(
+        {
+            "removed_concept": (("layer", "removal"), [[3.0, 5.0, np.nan]]),
+            "verdict": (("layer", "removal"), [["matters", "removal costs nothing", ""]]),
+            "judged_removed": (("layer", "removal"), [[0.052, 0.001, np.nan]]),
+            "judged_random": (("layer", "removal"), [[0.004, 0.003, np.nan]]),
+            "judged_other": (("layer", "removal"), [[0.01, np.nan, np.nan]]),
+            "judged_step": 512.0,
+        },
+        coords={"layer": ["model.layers.1.mlp"], "step": list(made.STEPS)},
+    )
+    tree = made.tree({"joint-concepts": made.joint_concepts(), "concept-effects": effects})
+    found = {
+        (each["layer"], each["number"]): each["removed"]
+        for each in atlas_of(tree).payload["concepts"]
+        if each["removed"]
+    }
+    assert found == {
+        (1, 3): {
+            "step": 512,
+            "verdict": "matters",
+            "removed": 0.052,
+            "random": 0.004,
+            "other": 0.01,
+        },
+        (1, 5): {
+            "step": 512,
+            "verdict": "removal costs nothing",
+            "removed": 0.001,
+            "random": 0.003,
+            "other": None,
+        },
+    }
+
+
 def test_a_result_without_concepts_has_no_atlas():
     assert atlas_of(examples.developing_tree()) is None
     page = Page(render_page(read_content(examples.developing_tree())))
@@ -175,3 +212,17 @@ def test_the_table_of_gaps_holds_the_first_answers():
             assert column.share == float(one.answer_probability)
     assert cloze.same[0] == 6 and cloze.steps[0] == "0" and cloze.steps[-1] == "512"
     assert cloze.payload["same"][-1] == 1
+
+
+def test_the_name_of_a_person_goes_before_and_is_not_counted():
+    tree = made.learned()
+    plain = read_concepts(read_content(tree))
+    data = tree["joint-concepts"].to_dataset()
+    last = next(each for each in plain.every if not each.name)
+    given = np.full(data.concept_kind.shape, "", dtype=object)
+    given[last.place] = "closing bracket"
+    tree["joint-concepts"] = data.assign(name_given=(("layer", "concept"), given))
+    found = read_concepts(read_content(tree))
+    assert found.named == plain.named == len(found.with_name)
+    (card,) = [c for c in atlas_of(tree).payload["concepts"] if c["given"]]
+    assert (card["name"], card["number"]) == ("closing bracket", last.number)

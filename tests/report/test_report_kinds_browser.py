@@ -196,7 +196,7 @@ def test_boundaries_are_lines_with_shades_in_figures_and_chart(page):
         "regimes/joint",
     )
     rects = sorted(tuple(s[1:3]) for s in shapes if s[0] == "rect")
-    expected = sorted([(at, 1.03), (low, high)])
+    expected = sorted([(at, scale.span[1]), (low, high)])
     assert [value for rect in rects for value in rect] == pytest.approx(
         [value for rect in expected for value in rect], abs=1e-9
     )

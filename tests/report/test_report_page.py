@@ -20,6 +20,7 @@ from ontogeny.figures import Curves, Section, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.labels import with_short_layers
 from ontogeny.report.page import render_page
+from ontogeny.report.payload import build_payload
 
 
 def page_of(tree, **options):
@@ -174,7 +175,7 @@ def test_every_figure_has_data_pictures_code_and_definition():
 def test_hostile_names_stay_text():
     text = render_page(read_content(examples.hostile_tree()))
     page = Page(text)
-    assert [a.get("type") for a, _ in page.scripts] == ["application/json", None, None]
+    assert [a.get("type") for a, _ in page.scripts] == ["application/json", "text/plain", None]
     assert not page.all("img")
     assert page.all("b") == [{"id": "now-step"}]
     assert not [k for _, attrs in page.tags for k in attrs if k.startswith("on")]
@@ -399,3 +400,13 @@ def test_statements_stand_in_their_section_alone_and_name_layers_shortly():
     both = ["h.1.mlp", "h.1.attn", "h.2.mlp"]
     text = "h.1.mlp before h.2.mlp, h.1.attn last"
     assert with_short_layers(text, both) == "h.1.mlp before layer 2, h.1.attn last"
+
+
+def test_page_opens_where_the_median_row_is_half_way():
+    tree = examples.developing_tree()
+    content = read_content(tree)
+    halves = [row.half_step for row in content.rows if row.changed and row.role != "motion"]
+    start = content.steps[build_payload(content, [], {})["start"]]
+    assert start == min(content.steps, key=lambda step: abs(step - np.median(halves)))
+    still = read_content(examples.plain_tree())
+    assert build_payload(still, [], {})["start"] == len(still.steps) - 1

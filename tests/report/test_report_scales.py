@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import report_examples as examples
-from ontogeny.report.colours import BASE, LAYERS, PROGRESS, ramp
+from ontogeny.report.colours import BASE, LAYERS, MARK_CONTRAST, PROGRESS, contrast, palettes, ramp
 from ontogeny.report.content import read_content
 from ontogeny.report.formats import interval_text, number, plain_text, step_text
 from ontogeny.report.labels import layer_groups, short_names, truncate
@@ -180,3 +180,13 @@ def test_layer_groups_join_modules_and_weights_of_one_depth():
     assert groups.labels == ("0", "1", "2", "3", "4", "5")
     assert groups.of("model.layers.3.self_attn") == groups.of("model.layers.3.mlp") == 3
     assert groups.of("model.layers.3.mlp.up_proj.weight") == 3
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("layers", [1, 6, 24])
+def test_lines_and_points_stand_out_from_the_paper(mode, layers):
+    palette = palettes(layers)[mode]
+    colours = [*palette["layers"], *palette["marks"], *(BASE[mode][n] for n in ("null", "accent"))]
+    assert min(contrast(colour, BASE[mode]["paper"]) for colour in colours) >= MARK_CONTRAST
+    for ink in ("ink", "ink-2", "ink-3"):
+        assert contrast(BASE[mode][ink], BASE[mode]["paper"]) >= 4.5

@@ -49,17 +49,17 @@ def test_nan_at_the_reference_step_fails_what_is_compared_with_it_until_it_is_me
     run = shutil.copytree(recorded, tmp_path / "run")
     path, whole = _broken(run, step)
     tree, progress = _run(og.Trajectory.from_folder(run), tmp_path / "s", reference)
-    layer = "model.layers.1.mlp"
+    layer, problems = "model.layers.1.mlp", json.loads(tree.attrs["problems"])
     for name in COMPARED:
         reasons = set(tree[name].status.values.ravel().tolist())
         assert len(reasons) == 1 and layer in (why := reasons.pop())
         assert why.startswith(f"failed: reference step {step} failed: NonFiniteError: ")
-        assert len([line for line in progress.notes if line.startswith(f"{name}: ")]) == 1
+        assert len([line for line in problems if line.startswith(f"{name}: failed in ")]) == 1
     others = [s for s in STEPS if s != step]
     assert np.isfinite(tree["loss"].loss.sel(step=others)).all()
     assert (tree["attention-entropy"].status == "done").all()
-    assert progress.notes[0].startswith(f"Activations of reference step {step}: failed: NonFinite")
-    assert any(f"activation-decay: failed in {len(STEPS)} cells" in n for n in progress.notes)
+    assert problems[0].startswith(f"Activations of reference step {step}: failed: NonFinite")
+    assert any(f"activation-decay: failed in {len(STEPS)} cells" in line for line in problems)
 
     path.write_bytes(whole)
     mended, progress = _run(og.Trajectory.from_folder(run), tmp_path / "s", reference)
@@ -115,4 +115,4 @@ def test_the_command_exits_with_three_where_the_reference_step_failed(
         main(["run", str(tmp_path / "study.toml"), "--output", str(tmp_path / "s"), "--strict"])
     assert stop.value.code == 3
     said = capsys.readouterr().err
-    assert "concepts-pca: failed in 4 cells: reference step 4 failed: NonFiniteError" in said
+    assert "concepts-pca (4): reference step 4 failed: NonFiniteError" in said

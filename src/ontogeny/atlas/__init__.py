@@ -6,9 +6,9 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from __future__ import annotations
 
-from .accessor import ConceptAccessor
+from .accessor import ConceptAccessor, with_labels
 from .card import Concept
-from .facts import Context, Facts, Life, Neighbour, Token
+from .facts import Context, Effect, Facts, Life, Neighbour, Token
 from .labels import Labels, read_labels
 from .table import ConceptTable
 
@@ -17,10 +17,12 @@ __all__ = [
     "ConceptAccessor",
     "ConceptTable",
     "Context",
+    "Effect",
     "Facts",
     "Labels",
     "Life",
     "Neighbour",
     "Token",
     "read_labels",
+    "with_labels",
 ]

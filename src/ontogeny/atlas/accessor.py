@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
@@ -154,4 +156,42 @@ class ConceptAccessor:
         self, node: str, data: xr.Dataset, path: str, step: Any, labels: Labels
     ) -> Described:
         position = step_position(data.step.values.tolist(), step)
-        return Described(node, data, path, position, labels)
+        return Described(node, data, path, position, labels, self._effects(node))
+
+    def _effects(self, node: str) -> xr.Dataset | None:
+        """Return the node that says what the removal of a node's concepts costs."""
+        observables = json.loads(self._tree.attrs.get("settings", "{}")).get("observables", {})
+        for name, given in observables.items():
+            here = given.get("of") == node and name in self._tree.children
+            if here and "effect" in self._tree[name].data_vars:
+                return self._tree[name].to_dataset()
+        return None
+
+
+def with_labels(tree: xr.DataTree) -> xr.DataTree:
+    """Return a result with ``name_given(layer, concept)``: the names that people gave to concepts.
+
+    Those that hold for another fit, or for a single step, are left out. A result without such
+    names is returned as it is.
+
+    Raises
+    ------
+    StoreError
+        If ``names.toml`` cannot be read.
+    """
+    concept: ConceptAccessor = tree.concept
+    labels = concept.labels
+    found = {}
+    for node in concept.nodes if labels.names else ():
+        data = tree[node].to_dataset()
+        if "fit_id" in data and data.fit_id.dims == ("layer",):
+            fits = zip(data.layer.values.tolist(), data.fit_id.values.tolist(), strict=True)
+            numbers = range(data.sizes["concept"])
+            names = [[labels.of(node, path, i, fit) for i in numbers] for path, fit in fits]
+            given = xr.DataArray(np.array(names, dtype=object), dims=("layer", "concept"))
+            found[node] = data.assign(name_given=given)
+    if not found:
+        return tree
+    nodes = {name: child.to_dataset() for name, child in tree.children.items()} | found
+    root = tree.to_dataset()
+    return xr.DataTree.from_dict({"/": root, **nodes})

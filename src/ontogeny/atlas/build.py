@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from .card import Concept
-from .facts import Context, Life, Neighbour, Token
+from .facts import Context, Effect, Life, Neighbour, Token
 from .labels import Labels, fit_of
 from .words import reason_words
 
@@ -22,7 +22,6 @@ _LIFE = {
     "gone": "concept_gone",
 }
 NO_CONCEPT = "no concept"
-_EFFECTS = ("indirect_effect",)
 
 
 class Described:
@@ -40,12 +39,20 @@ class Described:
         Which of the node's steps.
     labels
         Names that people gave.
+    effects
+        The node that says what the removal of these concepts costs, if there is one.
     """
 
     def __init__(
-        self, node: str, data: xr.Dataset, layer: str, position: int, labels: Labels
+        self,
+        node: str,
+        data: xr.Dataset,
+        layer: str,
+        position: int,
+        labels: Labels,
+        effects: xr.Dataset | None = None,
     ) -> None:
-        self.node, self.layer, self.labels = node, layer, labels
+        self.node, self.layer, self.labels, self.effects = node, layer, labels, effects
         self.whole = data.sel(layer=layer, drop=True)
         self.step = int(data.step.values[position])
         self.at = self.whole.isel(step=position)
@@ -116,7 +123,7 @@ class Described:
             steps=self.whole.step.values.astype(int),
             strength=self._series("strength", index),
             readability=self._series("readability", index),
-            effects={n: self.number(n, index) for n in _EFFECTS if n in self.at},
+            effect=self._effect(index),
         )
 
     def _reason(self, index: int, values: Sequence[float]) -> str:
@@ -135,6 +142,23 @@ class Described:
             f"{', '.join(map(repr, others))} is the name of this number in another fit; it does "
             "not hold here."
         )
+
+    def _effect(self, index: int) -> Effect | None:
+        data = self.effects
+        if data is None or self.layer not in data.layer.values or self.step not in data.step.values:
+            return None
+        at = data.sel(layer=self.layer, step=self.step)
+        found = at[[str(n) for n in at.data_vars if "concept" in at[n].dims]].isel(concept=index)
+        numbers = {**at.data_vars, **found.data_vars}
+        value, low, high = (
+            float(numbers[name]) if name in numbers else math.nan
+            for name in ("effect", "effect_random_low", "effect_random_high")
+        )
+        verdict = ""
+        if "verdict" in at and "removed_concept" in at:
+            removed = at["removed_concept"].values.ravel() == index
+            verdict = str(at["verdict"].values.ravel()[removed][0]) if removed.any() else ""
+        return Effect(value, low, high, verdict) if math.isfinite(value) else None
 
     def _value(self, name: str, index: int, default: Any) -> Any:
         if name not in self.at:

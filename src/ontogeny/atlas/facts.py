@@ -65,6 +65,26 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What the removal of a concept costs, in nats per predicted token.
+
+    Attributes
+    ----------
+    first_order
+        By how much the loss rises, to first order; see `ontogeny.observables.ConceptEffects`.
+    random_low, random_high
+        The band of equally strong random directions.
+    verdict
+        Whether its real removal costs more than the controls; empty where it was not removed.
+    """
+
+    first_order: float
+    random_low: float
+    random_high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
 class Life:
     """When a joint concept was there; training steps, None where there is none.
 
@@ -131,8 +151,8 @@ class Facts:
     steps, strength, readability
         Training steps, and over them how much it writes and how well it can be read; empty where
         not measured.
-    effects
-        What its removal costs at this step, by name, where the result holds it.
+    effect
+        What its removal costs at this step, where another node of the result measured it.
     """
 
     node: str
@@ -159,7 +179,7 @@ class Facts:
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int), compare=False)
     strength: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     readability: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
-    effects: dict[str, float] = field(default_factory=dict)
+    effect: Effect | None = None
 
     @property
     def title(self) -> str:

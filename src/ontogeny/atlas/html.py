@@ -12,6 +12,7 @@ import numpy as np
 from ..report.formats import plain_text
 from .facts import Context, Facts, Token
 from .words import (
+    effect_words,
     inline,
     kind_words,
     life_words,
@@ -71,7 +72,8 @@ def concept_table(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> 
     head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
     body = "".join(f"<tr>{row}</tr>" for row in lines)
     over = "".join(f"<div>{_text(line)}</div>" for line in heading)
-    grid = f'<table style="border-collapse:collapse;color:inherit"><thead><tr>{head}</tr></thead>'
+    style = "border-collapse:collapse;color:inherit;font-size:inherit"
+    grid = f'<table style="{style}"><thead><tr>{head}</tr></thead>'
     return f'<div style="font-size:13px">{over}{grid}<tbody>{body}</tbody></table></div>'
 
 
@@ -160,7 +162,8 @@ def _facts(concept: Facts) -> str:
     ]
     if near:
         lines.append("near: " + "; ".join(near))
-    lines += [f"{_text(n.replace('_', ' '))}: {v:.4g}" for n, v in concept.effects.items()]
+    if concept.effect is not None:
+        lines.append(_text(f"removal: {effect_words(concept.effect)}"))
     return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .facts import Context, Facts, Token
 from .words import (
+    effect_words,
     inline,
     kind_words,
     life_words,
@@ -24,7 +25,8 @@ from .words import (
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
-_BEFORE, _AFTER = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
 _TINT = "on cyan"
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
@@ -77,8 +79,7 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
     if concept.enrichment:
         parts = [f"{name} {share(value)}" for name, value in concept.enrichment.items()]
         rows.append(("explained by", ", ".join(parts)))
-    for number, context in enumerate(concept.contexts):
-        rows.append(("strongest" if not number else "", _context(context)))
+    rows += _contexts(concept.contexts)
     rows += _written(concept)
     if concept.neighbours:
         near = [
@@ -86,8 +87,16 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
             for n in concept.neighbours
         ]
         rows.append(("near", "; ".join(near)))
-    rows += [(name.replace("_", " "), f"{value:.4g}") for name, value in concept.effects.items()]
+    if concept.effect is not None:
+        rows.append(("removal", effect_words(concept.effect)))
     return rows
+
+
+def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
+    """Return one line a context, with the strongest tokens under each other."""
+    before = max((len(_joined(c.tokens[: c.peak])) for c in contexts), default=0)
+    lines = [_context(context, min(before, _BEFORE_PEAK)) for context in contexts]
+    return [("" if number else "strongest", line) for number, line in enumerate(lines)]
 
 
 def _curves(concept: Facts) -> list[tuple[str, str]]:
@@ -119,19 +128,28 @@ def bars(values: Sequence[float] | np.ndarray, width: int = 40) -> str:
     )
 
 
-def _context(context: Context) -> Any:
-    """Return a context in one line, its strongest token in angle quotes."""
+def _context(context: Context, before: int) -> Any:
+    """Return a context in one line, its strongest token in angle quotes after `before` places."""
     from rich.text import Text
 
-    line = Text(_BEFORE if _from_the_right(context.tokens) else "")
+    turned = _from_the_right(context.tokens)
+    line, left = Text(), Text()
     for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+        part = left if number < context.peak else line
         if number == context.peak:
-            line.append(f"«{inline(token)}»", style=f"bold {_TINT}")
+            part.append(f"«{inline(token)}»", style=f"bold {_TINT}")
         else:
-            line.append(inline(token), style=_TINT if code >= _STRONG else "")
-    line.append(_AFTER if line.plain.startswith(_BEFORE) else "")
-    line.append(f"  (text {context.text})", style="dim")
-    return line
+            part.append(inline(token), style=_TINT if code >= _STRONG else "")
+    kept = left[max(len(left) - before, 0) :]
+    line.truncate(_AFTER_PEAK, overflow="ellipsis")
+    whole = Text.assemble(" " * (before - len(kept)), _ISOLATE if turned else "", kept, line)
+    whole.append(_END if turned else "")
+    whole.append(f"  (text {context.text})", style="dim")
+    return whole
+
+
+def _joined(tokens: Sequence[str]) -> str:
+    return "".join(map(inline, tokens))
 
 
 def _from_the_right(tokens: Sequence[str]) -> bool:

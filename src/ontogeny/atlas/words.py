@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..figures import shown
-from .facts import Facts, Life, Token
+from .facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
 _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -22,6 +22,7 @@ def share(value: float) -> str:
     if not math.isfinite(value):
         return "not measured"
     percent = 100 * value
+    percent = 0.0 if abs(percent) < 0.005 else percent
     digits = 0 if abs(percent) >= 10 or percent == 0 else 1 if abs(percent) >= 0.1 else 2
     return f"{percent:.{digits}f} %".replace("-", "−")
 
@@ -71,6 +72,26 @@ def written_beside(concept: Facts) -> str:
     return words if above else f"{words}, so that it raises no token more than chance"
 
 
+def effect_words(effect: Effect) -> str:
+    """Return what the removal of a concept costs, in words.
+
+    Examples
+    --------
+    >>> from ontogeny.atlas import Effect
+    >>> effect_words(Effect(0.0123, -0.002, 0.002, "matters"))
+    'to first order the loss rises by +0.0123 nats per predicted token; ... +0.002; matters'
+    """
+    words = f"to first order the loss rises by {_nats(effect.first_order)} nats per predicted token"
+    if math.isfinite(effect.random_low) and math.isfinite(effect.random_high):
+        ends = f"{_nats(effect.random_low)} to {_nats(effect.random_high)}"
+        words += f"; random directions give {ends}"
+    return f"{words}; {effect.verdict}" if effect.verdict else words
+
+
+def _nats(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "−")
+
+
 def kind_words(kind: str, born: int | None) -> str:
     """Return the kind of a life in a table: a birth that did not stay readable is none.
 
@@ -89,7 +110,7 @@ def life_words(life: Life) -> str:
     --------
     >>> from ontogeny.atlas import Life
     >>> life_words(Life("born", 162, 81, 243, settled=405))
-    'born by step 162 (after 81, by 243 at the latest); settled from step 405'
+    'born by step 162 (after step 81, by step 243 at the latest); settled from step 405'
     """
     kinds = {
         "born": "born",
@@ -102,7 +123,9 @@ def life_words(life: Life) -> str:
     if life.kind == "born" and life.born is not None:
         words = f"born by step {life.born:,}"
         if life.born_after is not None and life.born_before is not None:
-            words += f" (after {life.born_after:,}, by {life.born_before:,} at the latest)"
+            words += f" (after step {life.born_after:,}"
+            later = life.born_before > life.born
+            words += f", by step {life.born_before:,} at the latest)" if later else ")"
     elif life.kind == "born":
         words = "looks born, but did not stay readable"
     if life.gone is not None:

@@ -47,11 +47,7 @@ class ActivationCollector:
 
     def start(self, batch: Batch) -> set[str]:
         """Find the sampled rows of this batch."""
-        low = np.searchsorted(self._sample.text, batch.rows, side="left")
-        high = np.searchsorted(self._sample.text, batch.rows, side="right")
-        slots = [np.arange(a, b) for a, b in zip(low, high, strict=True)]
-        row = np.repeat(np.arange(len(batch.rows)), high - low)
-        slot = np.concatenate(slots)
+        row, slot = sampled_rows(self._sample, batch)
         self._shape = batch.ids.shape
         self._slot = torch.from_numpy(slot).to(self._device)
         if self._mean:
@@ -128,6 +124,22 @@ class ActivationCollector:
             f"layer {path!r} gives NaN or infinity in {len(bad)} of {len(buffer)} rows; "
             f"the first is {where}."
         )
+
+
+def sampled_rows(sample: TokenSample, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a sample that lie in a batch: row of the batch, and row of the sample.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1], [1, 2], [1, 2, 3]])
+    >>> row, slot = sampled_rows(inputs.sample(), inputs.batch([2, 0]))
+    >>> row.tolist(), slot.tolist()
+    ([0, 0, 0, 1], [3, 4, 5, 0])
+    """
+    low = np.searchsorted(sample.text, batch.rows, side="left")
+    high = np.searchsorted(sample.text, batch.rows, side="right")
+    row = np.repeat(np.arange(len(batch.rows)), high - low)
+    return row, np.concatenate([np.arange(a, b) for a, b in zip(low, high, strict=True)])
 
 
 def _check_shape(path: str, hidden: Any, shape: tuple[int, ...]) -> Tensor:

@@ -9,7 +9,7 @@ direction, and no activation gradient is ever stored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Inputs
-from .forward import check_fits, device_of, first_tensor, quiet, run
+from .forward import check_fits, device_of, quiet, run
 from .layers import match_layers
 from .settings import ReadingSettings
-from .sites import INPUT, input_name, split_label
+from .sites import changed
 from .targets import Target, Targets
 
 ALONG = ("all", "last", "cls", "target")
@@ -183,36 +183,8 @@ class _Shifts:
     @contextmanager
     def attached(self) -> Iterator[None]:
         """Add the zeros in the modules; hooks never outlive this."""
-        with ExitStack() as stack:
-            for label in self._vectors:
-                path, part = split_label(label)
-                module = self._model.get_submodule(path)
-                if part == INPUT:
-                    handle = module.register_forward_pre_hook(self._before(label), with_kwargs=True)
-                elif part:
-                    raise ArgumentError(
-                        f"{label!r} is a part of a fused output; derivatives are taken along whole "
-                        f"outputs: choose {path!r}."
-                    )
-                else:
-                    handle = module.register_forward_hook(self._after(label))
-                stack.callback(handle.remove)
+        with changed(self._model, self._vectors, self._shift):
             yield
-
-    def _before(self, label: str) -> Any:
-        def call(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if args:
-                return (self._shift(label, args[0]), *args[1:]), kwargs
-            name = input_name(label, kwargs)
-            return args, {**kwargs, name: self._shift(label, kwargs[name])}
-
-        return call
-
-    def _after(self, label: str) -> Any:
-        def call(_module: nn.Module, _args: Any, output: Any) -> Any:
-            return _replaced(output, self._shift(label, first_tensor(output)))
-
-        return call
 
     def start(self, shape: tuple[int, ...], moved: np.ndarray) -> None:
         """Begin a batch of texts by tokens `shape`; `moved` marks the positions that are moved."""
@@ -258,19 +230,6 @@ class _Shifts:
             found = tuple(torch.zeros_like(zero) for zero in zeros)
         arrays = (gradient.detach().double().cpu().numpy() for gradient in found)
         return dict(zip(self._vectors, arrays, strict=True))
-
-
-def _replaced(output: Any, first: Tensor) -> Any:
-    """Return a module's output with its first tensor replaced."""
-    if isinstance(output, Tensor):
-        return first
-    if isinstance(output, Mapping):
-        changed = output.copy()  # type: ignore[attr-defined]  # ModelOutput keeps its class
-        changed[next(iter(output))] = first
-        return changed
-    if isinstance(output, tuple) and hasattr(output, "_replace"):
-        return output._replace(**{output._fields[0]: first})  # type: ignore[attr-defined]
-    return type(output)((first, *output[1:]))
 
 
 @contextmanager

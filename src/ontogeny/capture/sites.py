@@ -73,6 +73,77 @@ def watched(
         yield
 
 
+@contextmanager
+def changed(
+    model: nn.Module, labels: Iterable[str], change: Callable[[str, Any], Tensor]
+) -> Iterator[None]:
+    """Let ``change(label, value)`` be the value of each site in the forward pass.
+
+    Of an output that is a tuple or a mapping, the first entry is changed and the others stay.
+    Hooks never outlive the context.
+
+    Raises
+    ------
+    ArgumentError
+        If a label names a part of a fused output.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = nn.Sequential(nn.Identity(), nn.Identity())
+    >>> with changed(model, ["0"], lambda label, value: 2 * value):
+    ...     doubled = model(torch.ones(2))
+    >>> doubled.tolist(), model(torch.ones(2)).tolist()
+    ([2.0, 2.0], [1.0, 1.0])
+    """
+    with ExitStack() as stack:
+        for label in labels:
+            path, part = split_label(label)
+            module = model.get_submodule(path)
+            if part == INPUT:
+                before = _changed_input(label, change)
+                handle = module.register_forward_pre_hook(before, with_kwargs=True)
+            elif part:
+                raise ArgumentError(
+                    f"{label!r} is a part of a fused output, and only whole outputs can be "
+                    f"changed: choose {path!r}."
+                )
+            else:
+                handle = module.register_forward_hook(_changed_output(label, change))
+            stack.callback(handle.remove)
+        yield
+
+
+def _changed_input(label: str, change: Callable[[str, Any], Tensor]) -> Any:
+    def call(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args:
+            return (change(label, args[0]), *args[1:]), kwargs
+        name = input_name(label, kwargs)
+        return args, {**kwargs, name: change(label, kwargs[name])}
+
+    return call
+
+
+def _changed_output(label: str, change: Callable[[str, Any], Tensor]) -> Any:
+    def call(_module: nn.Module, _args: Any, output: Any) -> Any:
+        return _replaced(output, change(label, first_tensor(output)))
+
+    return call
+
+
+def _replaced(output: Any, first: Tensor) -> Any:
+    """Return a module's output with its first tensor replaced."""
+    if isinstance(output, Tensor):
+        return first
+    if isinstance(output, Mapping):
+        new = output.copy()  # type: ignore[attr-defined]  # ModelOutput keeps its class
+        new[next(iter(output))] = first
+        return new
+    if isinstance(output, tuple) and hasattr(output, "_replace"):
+        return output._replace(**{output._fields[0]: first})  # type: ignore[attr-defined]
+    return type(output)((first, *output[1:]))
+
+
 def _input_hook(label: str, hook: Callable[[str, Any], None]) -> Callable[..., None]:
     def call(_module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         hook(label, args[0] if args else kwargs[input_name(label, kwargs)])

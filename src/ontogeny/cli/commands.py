@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
+from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
 
@@ -27,6 +28,10 @@ Source = Annotated[
     str, typer.Argument(help="A folder of checkpoints, or a repository OWNER/NAME on the Hub.")
 ]
 Output = Annotated[Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")]
+Rereference = Annotated[
+    bool,
+    typer.Option("--rereference", help="Move the reference to today's last (or first) step."),
+]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 
 
@@ -80,11 +85,15 @@ def audit(
 def plan(
     study: StudyFile,
     output: Output = None,
+    rereference: Rereference = False,
 ) -> None:
-    """Report what a run would read, compute and store; nothing is written."""
+    """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..study import read_study
 
-    typer.echo(str(read_study(study).plan(_output(study, output))))
+    planned = read_study(study).plan(_output(study, output), rereference=rereference)
+    typer.echo(str(planned))
+    if planned.refused:
+        raise ArgumentError(planned.refused)
 
 
 @app.command()
@@ -116,6 +125,13 @@ def run(
         bool,
         typer.Option("--strict", help="Exit with 3 if a cell or a planned checkpoint is missing."),
     ] = False,
+    rereference: Rereference = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Compute the rest although an observable is known to fail."
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Compute what is missing of a study; stopped and started again, it goes on."""
@@ -126,9 +142,16 @@ def run(
     chosen = read_study(study)
     folder = _output(study, output)
     with executor_for(workers, scheduler, chosen.device) as executor:
-        result = chosen.run(folder, executor, progress_for(quiet), max_revisions=max_revisions)
+        result = chosen.run(
+            folder,
+            executor,
+            progress_for(quiet),
+            max_revisions=max_revisions,
+            rereference=rereference,
+            keep_going=keep_going,
+        )
     typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
-    if strict and not _whole(result.attrs):
+    if result.problems().lost or (strict and not _whole(result.attrs)):
         raise typer.Exit(3)
 
 

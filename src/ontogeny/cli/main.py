@@ -1,14 +1,18 @@
 """The entry point of the command: errors become one clear line and an exit code.
 
-Exit codes: 0 done, 1 something went wrong, 2 the command was not understood, 3 finished with
-missing or failed cells or without a planned checkpoint (with ``--strict``), 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 something went wrong, 2 the command was not understood, 3 finished without
+any cell of an observable (with ``--strict``: with any missing or failed cell, or without a planned
+checkpoint), 130 stopped by Ctrl-C. What a study warns of becomes one line too.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -25,7 +29,8 @@ def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
-        code = app(arguments, prog_name="ontogeny", standalone_mode=False)
+        with _warnings_as_lines():
+            code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
@@ -46,3 +51,22 @@ def _run(arguments: list[str]) -> int:
             raise
         error.show()
         return int(error.exit_code)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Show what a study warns of as one line each, also where warnings are off."""
+    from ..errors import StudyWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", StudyWarning)
+        others = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+            if isinstance(message, StudyWarning):
+                sys.stderr.write(f"ontogeny: {' '.join(message.in_command.split())}\n")
+            else:
+                others(message, category, *place, **options)
+
+        warnings.showwarning = show
+        yield

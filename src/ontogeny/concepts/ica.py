@@ -108,12 +108,14 @@ class ICA(Extractor):
         return A @ self._fitted("_unmixing", A)
 
 
-def rotate(Z: Tensor, Q: Tensor, fun: str, max_iter: int, tol: float) -> tuple[Tensor, int, bool]:
+def rotate(
+    Z: Tensor, Q: Tensor, fun: str | Contrast, max_iter: int, tol: float
+) -> tuple[Tensor, int, bool]:
     """Turn whitened `Z` (n, r) to sources ``Z Q^T``; return Q, iterations, convergence."""
     if Z.shape[1] == 0:
         return Q, 1, True
     rows = Z.mT.contiguous()  # products are faster along rows
-    turns = _turns(rows, Q, CONTRASTS[fun])
+    turns = _turns(rows, Q, CONTRASTS[fun] if isinstance(fun, str) else fun)
     (Q, _), n_iter, converged = iterate(turns, lambda step: step[1] < tol, max_iter)
     return Q, n_iter, converged
 

@@ -7,6 +7,7 @@ from .attention import AttentionEntropy, ReadoutAttention
 from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer
 from .concepts import (
     ConceptDistances,
+    ConceptEffects,
     ConceptPlane,
     Concepts,
     ConceptTracks,
@@ -44,6 +45,7 @@ __all__ = [
     "Commutators",
     "ConceptDirections",
     "ConceptDistances",
+    "ConceptEffects",
     "ConceptPlane",
     "ConceptTracks",
     "Concepts",

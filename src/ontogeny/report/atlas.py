@@ -20,6 +20,7 @@ from .formats import plain_text, plural
 from .labels import short_names
 from .life_lines import Concept, Concepts, of
 from .pieces import Pieces
+from .removals import read_removals
 from .scales import StepScale
 
 MOST = 480
@@ -110,7 +111,11 @@ def _payload(
     strength, readable = _courses(data, shown, concepts.readable)
     steps = data["step"].values.astype(int)
     keys = np.array([_keyframes(each, steps) for each in shown])
-    cards = [_card(data, each, pieces) for each in shown]
+    removals = read_removals(content, concepts.node.path)
+    cards = [
+        _card(data, each, pieces) | {"removed": removals.get((each.layer, each.number))}
+        for each in shown
+    ]
     contexts = packed_contexts(data, shown, keys, pieces)
     return {
         "path": concepts.node.path,
@@ -172,7 +177,8 @@ def _card(data: xr.Dataset, concept: Concept, pieces: Pieces) -> dict[str, Any]:
         "layer": place[0],
         "group": concept.group,
         "number": concept.number,
-        "name": concept.name,
+        "name": concept.given or concept.name,
+        "given": bool(concept.given),
         "kind": concept.kind,
         "peak": _finite(concept.peak),
         "sharp": _finite(concept.sharpness),
@@ -184,7 +190,7 @@ def _card(data: xr.Dataset, concept: Concept, pieces: Pieces) -> dict[str, Any]:
     card["down"] = _tokens(data, "written_down_id", "written_down", place, pieces)[:3]
     card["near"] = _near(data, place)
     for short, name in (
-        ("fires", "firing"), ("random", "written_random"), ("removed", "removed"), ("p", "name_p"),
+        ("fires", "firing"), ("random", "written_random"), ("p", "name_p"),
     ):  # fmt: skip
         card[short] = _one(data, name, place)
     card["answers"] = _enrichment(data, place)

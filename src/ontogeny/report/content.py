@@ -13,6 +13,7 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
+from ..problems import Problems, problems_of
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
@@ -88,6 +89,7 @@ class Content:
     track: Track | None
     clock: str = "training step"
     headline: Mapping[str, Any] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
 
     @property
     def rows(self) -> list[Row]:
@@ -139,6 +141,7 @@ def read_content(tree: xr.DataTree) -> Content:
         track=_track(nodes),
         clock=plain_text(attrs.get("clock") or "training step"),
         headline=_attribute(attrs, "headline", {}, "the root"),
+        problems=problems_of(tree),
     )
 
 
@@ -180,7 +183,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _read_nodes(tree: xr.DataTree) -> list[Node]:
     nodes: list[Node] = []
     for child in tree.subtree:
-        if child is not tree and child.data_vars:
+        if child is not tree and (child.data_vars or "failed" in child.attrs):
             taken = [node.id for node in nodes]
             nodes.append(_read_node(plain_text(child.path.strip("/")), child.to_dataset(), taken))
     if not nodes:

@@ -27,11 +27,13 @@ NO_CONTROL = ("No control was run:", "changes below may be mere motion.")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One of the three sentences: what matters in bold, what it rests on, and a quiet addition."""
+    """One of the three sentences: what matters in bold, and what it rests on.
+
+    ``direction`` is where the loss went, of the sentence that says so.
+    """
 
     lead: str
     text: str
-    note: str = ""
     direction: str = ""
 
 
@@ -189,6 +191,8 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
     ).strip()
     if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
         return Sentence("No more concepts got a name than in control runs.", text)
+    if not concepts.named_controls:
+        return Sentence(f"{_named_words(concepts)}; motion alone may give as many.", text)
     return Sentence(f"{_named_words(concepts)}.", text)
 
 
@@ -247,7 +251,7 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
     runs = "the control run" if count == 1 else f"{count} control runs"
     did = list(filter(None, [_control_loss(loss), _control_names(concepts)]))
     text = f"In {runs} {', and '.join(did)}." if did else f"There {_are(count)} to compare with."
-    return Sentence(_control_lead(content, loss), text, _control_note(concepts))
+    return Sentence(_control_lead(content, loss), text)
 
 
 def _are(count: int) -> str:
@@ -258,7 +262,7 @@ def _control_lead(content: Content, loss: LossStory | None) -> str:
     row = loss.row if loss else None
     if row is not None and row.controls:
         if row.learned:
-            return "Control runs do not do this."
+            return "Control runs do not learn to predict."
         if not row.controlled:
             return "There are too few control runs to compare with."
         return "The loss did no better than in control runs."
@@ -284,13 +288,7 @@ def _control_loss(loss: LossStory | None) -> str:
 def _control_names(concepts: Concepts | None) -> str:
     if concepts is None or not concepts.named_controls:
         return ""
-    totals = {total for _, total in concepts.named_controls}
+    totals = [total for _, total in concepts.named_controls if total is not None]
     counts = number_range([count for count, _ in concepts.named_controls])
-    of = f" of {totals.pop():,}" if len(totals) == 1 and None not in totals else ""
+    of = f" of {number_range(totals)}" if totals else ""
     return f"{counts}{of} concepts got a name"
-
-
-def _control_note(concepts: Concepts | None) -> str:
-    if concepts is None or not concepts.named or concepts.named_controls:
-        return ""
-    return "How many concepts would get a name in them was not measured."

@@ -28,7 +28,8 @@ _READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, a
 class Concept:
     """One concept: where it stands in the node's arrays, and its life in training steps.
 
-    ``name`` is empty where it got none; steps are NaN where there is no such step.
+    ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
+    before. Steps are NaN where there is no such step.
     """
 
     place: tuple[int, int]
@@ -37,6 +38,7 @@ class Concept:
     short_layer: str
     group: int
     name: str
+    given: str
     kind: str
     born: float
     after: float
@@ -55,7 +57,7 @@ class Concept:
     @property
     def title(self) -> str:
         """Its name, else its number."""
-        return self.name or f"C{self.number}"
+        return self.given or self.name or f"C{self.number}"
 
     @property
     def depth(self) -> str:
@@ -97,7 +99,8 @@ class Concepts:
     @cached_property
     def lines(self) -> tuple[Concept, ...]:
         """Concepts with a life line, by birth: named ones, or the strongest where none is named."""
-        chosen = self.with_name or sorted(self.every, key=lambda c: not math.isfinite(c.born))
+        named = [each for each in self.every if each.given or each.name]
+        chosen = named or sorted(self.every, key=lambda c: not math.isfinite(c.born))
         return tuple(sorted(chosen[:LINES_SHOWN], key=_moment))
 
 
@@ -147,7 +150,7 @@ def read_concepts(content: Content) -> Concepts | None:
         _concept(node, content, (i, j), layers[i], shorts[i], readable)
         for i, j in np.argwhere((kinds != NO_CONCEPT) & (kinds != "")).tolist()
     ]
-    found.sort(key=lambda c: (not c.name, -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
+    found.sort(key=lambda c: (not (c.given or c.name), -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
     return Concepts(
         node=node,
         every=tuple(found),
@@ -223,6 +226,7 @@ def _concept(
         short_layer=short,
         group=content.groups.of(layer),
         name="" if name == "nan" else name,
+        given=plain_text(of(data, "name_given", place)) if "name_given" in data else "",
         kind=plain_text(of(data, "concept_kind", place)),
         born=_number(data, "concept_born", place),
         after=_number(data, "concept_born_after", place),

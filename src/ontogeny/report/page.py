@@ -19,6 +19,7 @@ from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
 from .example_text import read_example
+from .failures import old_reference, read_failures, section_failures
 from .first_payload import build_first
 from .first_screen import first_screen
 from .formats import p_value, plain_text, step_text
@@ -63,6 +64,9 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         cloze=cloze,
         example=example,
         verdict=verdict(content),
+        failures=read_failures(content),
+        failed_in={node.id: section_failures(content, node) for node in content.nodes},
+        old_reference=old_reference(content),
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
         chart_notices=drawings["wide"].notices,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..problems import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
 from .formats import count, plain_text, plural
 from .labels import with_short_layers
@@ -29,6 +30,8 @@ def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
     if own := node.dataset.attrs.get("mark"):
         return "untested", plain_text(own)
+    if standing_of(node.dataset).lost:
+        return "none", "failed"
     rows = judged(node.rows)
     if node.role == "motion":
         return "motion", "weight change"

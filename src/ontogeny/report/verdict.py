@@ -61,7 +61,12 @@ def verdict(content: Content) -> Verdict:
     return Verdict(
         heading,
         lead,
-        (*_basis(rows, fair), *_controls(content), *_weight_change(content.rows)),
+        (
+            *_failed(content),
+            *_basis(rows, fair),
+            *_controls(content),
+            *_weight_change(content.rows),
+        ),
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
@@ -98,13 +103,14 @@ def _headline(
         return "Nothing was tested", lead, ()
     controlled = [row for row in fair if row.controlled]
     if controlled:
-        return _against_controls(rows, controlled)
+        return _against_controls(rows, controlled, whole=not content.problems.lost)
     changed = [row for row in fair if row.changed]
     if not changed:
         return "No change above chance and noise", _nothing(fair), ()
     few = any(row.controls for row in fair)
     why = "too few control runs to compare with" if few else "no control was run"
-    heading = f"{_counted(changed, fair)} changed; {why}"
+    whole = not content.problems.lost
+    heading = f"{_counted(changed, fair, whole=whole)} changed; {why}"
     return (
         heading,
         _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed)),
@@ -113,14 +119,14 @@ def _headline(
 
 
 def _against_controls(
-    rows: Sequence[Row], controlled: Sequence[Row]
+    rows: Sequence[Row], controlled: Sequence[Row], *, whole: bool
 ) -> tuple[str, str, Sequence[Row]]:
-    """Return the headline of a study with control runs."""
+    """Return the headline of a study with control runs; `whole` if no observable failed."""
     learned = [row for row in controlled if row.learned]
     able = [row for row in controlled if row.can_learn]
     if learned:
         others = [row for row in controlled if not row.learned]
-        heading = "; ".join(filter(None, [_learned_words(learned), _further(others)]))
+        heading = "; ".join(filter(None, [_learned_words(learned), _further(others, whole=whole)]))
         shown = _first_of_each(learned)[:2]
         lead = [*map(_course, shown), _settled(learned), order_sentence(controlled)]
         return heading, _sentences(*lead), (*shown, *ordered_rows(controlled))
@@ -146,14 +152,14 @@ def _learned_words(learned: Sequence[Row]) -> str:
     return f"{sentence_start(names[0])} was learned{where}"
 
 
-def _further(others: Sequence[Row]) -> str:
+def _further(others: Sequence[Row], *, whole: bool) -> str:
     """Return how many of the other rows changed beyond their motion."""
     if not others:
         return ""
     beyond = sum(row.beyond for row in others)
     if len(others) == 1:
         return f"{beyond} of 1 further quantity changed beyond its motion"
-    many = "all" if beyond == len(others) else "none" if not beyond else f"{beyond:,}"
+    many = "all" if beyond == len(others) and whole else "none" if not beyond else f"{beyond:,}"
     return f"{many} of {len(others):,} further quantities changed beyond {_its(beyond)} motion"
 
 
@@ -207,9 +213,11 @@ def _runs(row: Row) -> str:
     return "control runs" if len(row.controls) > 1 else "the control run"
 
 
-def _counted(some: Sequence[Row], rows: Sequence[Row]) -> str:
+def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
     if len(rows) == 1:
         return sentence_start(rows[0].quantity)
+    if not whole:  # "all" would count what failed as well
+        return f"{len(some):,} of {len(rows):,} measured quantities"
     if len(some) < len(rows):
         return f"{len(some):,} of {len(rows):,} quantities"
     return "Both quantities" if len(rows) == 2 else f"All {len(rows):,} quantities"
@@ -272,6 +280,15 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row]) -> list[str]:
     if unknown:
         said.append(f"{plural(unknown, 'row')} could not be judged: the noise was not measured.")
     return said
+
+
+def _failed(content: Content) -> list[str]:
+    """Say how many observables are not counted, because nothing of them was measured."""
+    lost, all_of_them = len(content.problems.lost), len(content.problems.standings)
+    if not lost:
+        return []
+    verb = "is" if lost == 1 else "are"
+    return [f"{lost:,} of {plural(all_of_them, 'observable')} failed and {verb} not counted."]
 
 
 def _controls(content: Content) -> list[str]:

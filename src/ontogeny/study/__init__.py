@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..atlas import accessor as accessor  # registers result.concept
+from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import read_sources, read_study
 from .folder import StudyFolder, open_study
 from .plan import Plan

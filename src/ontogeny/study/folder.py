@@ -53,10 +53,13 @@ class StudyFolder:
                     raise  # else a run has just merged, and that result is opened instead
 
     def report(self, path: str | Path) -> Path:
-        """Write the page, one HTML file that opens without a network, and return its path."""
-        from .. import report
+        """Write the page, one HTML file that opens without a network, and return its path.
 
-        return report.write(self.result, Path(path))
+        Concepts bear the names that people gave them (``result.concept.label``).
+        """
+        from .. import atlas, report
+
+        return report.write(atlas.with_labels(self.result), Path(path))
 
 
 def open_study(folder: str | Path) -> StudyFolder:

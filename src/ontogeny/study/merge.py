@@ -20,6 +20,7 @@ import xarray as xr
 from .._version import __version__
 from ..errors import StoreError
 from ..observables import Observable
+from ..problems import NO_CELL
 from ..store import Cell, temporary
 from ..summary import said
 from .checksums import same_content, write_checksums
@@ -133,7 +134,7 @@ def summarised(
 ) -> xr.Dataset:
     """Return the stacked cells with their summary; ``failed`` holds why it could not be made."""
     if observable.needs() and not set(data.data_vars) - {"status"}:
-        return data.assign_attrs(failed="no cell of this observable could be computed")
+        return data.assign_attrs(failed=NO_CELL)
     try:
         return observable.summarise(data, others)
     except Exception as error:  # what was computed is kept, and the page says what failed

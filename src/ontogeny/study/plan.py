@@ -66,6 +66,8 @@ class Plan:
     retained_bytes: int = 0
     """Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder."""
     notes: list[str] = field(default_factory=list)
+    refused: str = ""
+    """Which observables cannot be computed and why: a run refuses to begin. Empty if none."""
 
     @property
     def done(self) -> int:

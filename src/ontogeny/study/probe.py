@@ -20,6 +20,7 @@ from ..inputs import Inputs
 from ..needs import Need, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
+from .dry_run import DryFailure, confirmed, dry_run
 from .readings import vocabulary_size
 from .settings import Settings
 
@@ -52,6 +53,8 @@ class Probe:
     attention: str
     """Attention implementation of the model, as transformers names it; empty elsewhere."""
     parameters: int
+    failures: tuple[DryFailure, ...] = ()
+    """Observables that failed in a dry run, see `ontogeny.study.dry_run`."""
 
     def layers_of(self, observable: Observable) -> tuple[str, ...]:
         """Return the labels of the layers that an observable reads of a checkpoint."""
@@ -65,10 +68,12 @@ def probe(
     observables: Sequence[Observable],
     settings: Settings,
     hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
+    tried: Sequence[Observable] = (),
 ) -> Probe:
     """Examine the first checkpoint, or another where that one cannot be read.
 
-    `hold` gives a context with a trajectory that is read within the bound on disk.
+    `hold` gives a context with a trajectory that is read within the bound on disk; `tried` are the
+    observables that get a dry run.
 
     Raises
     ------
@@ -87,7 +92,10 @@ def probe(
     for step in dict.fromkeys([*steps[:2], steps[-1]]):
         try:
             with hold(trajectory.select(steps=[step])) as present:
-                return _probe_at(present, inputs, observables, settings)
+                found = _probe_at(present, inputs, observables, settings, tried)
+            settings = dataclasses.replace(settings, positions=found.positions)
+            failures = confirmed(found.failures, trajectory, inputs, tried, settings)
+            return dataclasses.replace(found, failures=failures)
         except (CheckpointError, NonFiniteError) as error:
             log.debug("step %d cannot be read: %s", step, error)
             first = first or error
@@ -100,6 +108,7 @@ def _probe_at(
     inputs: Mapping[str, Inputs],
     observables: Sequence[Observable],
     settings: Settings,
+    tried: Sequence[Observable],
 ) -> Probe:
     (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
@@ -146,6 +155,7 @@ def _probe_at(
         model_class=type(model).__name__,
         attention=str(getattr(getattr(model, "config", None), "_attn_implementation", "")),
         parameters=sum(p.numel() for p in model.parameters()),
+        failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,19 +83,21 @@ def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
 class Values(Mapping[Need, Any]):
     """The values of needs at one checkpoint; asking for one that cannot be read raises why."""
 
-    def __init__(self, job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]) -> None:
+    def __init__(
+        self, needs: Sequence[Need], read: Callable[[Sequence[Need]], dict[Need, Any]]
+    ) -> None:
         self._values: dict[Need, Any] = {}
         self._errors: dict[Need, Exception] = {}
         needs = list(dict.fromkeys(needs))
         try:
-            self._values = read_needs(job, trajectory, step, needs) if needs else {}
+            self._values = read(needs) if needs else {}
         except CheckpointError as error:
             self._errors = dict.fromkeys(needs, error)
         except Exception as error:  # a need that cannot be read must not cost the others theirs
             log.debug("reading together failed (%s); reading one by one", error)
             for need in needs:
                 try:
-                    self._values |= read_needs(job, trajectory, step, [need])
+                    self._values |= read([need])
                 except Exception as own:
                     self._errors[need] = own
 

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..store import Cell, read_cell, write_cell
 from ..trajectory import Trajectory
 from .claims import claimed, holder
 from .graph import Context, StudyCell, header_of
-from .readings import Job, Values
+from .readings import Job, Values, read_needs
 from .threads import pinned
 
 log = logging.getLogger("ontogeny.study")
@@ -123,7 +124,7 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
     if task.step is None or not needs:
         return {}
     try:
-        return Values(job, task.trajectory, task.step, needs)
+        return Values(needs, partial(read_needs, job, task.trajectory, task.step))
     except CheckpointError as error:
         return Values.failed(needs, error)
 

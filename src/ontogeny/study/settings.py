@@ -87,6 +87,39 @@ def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mappin
     return int(steps[0] if reference == "first" else steps[-1])
 
 
+def old_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> str:
+    """Return that a frozen reference is no longer the first or last step; empty if it is.
+
+    Examples
+    --------
+    >>> frozen = {"reference": "last", "reference_step": 20}
+    >>> old_reference("last", [0, 10, 20, 30], frozen)
+    'the reference is step 20, which was the last when this study was begun; it is step 30 now'
+    >>> old_reference("last", [0, 10, 20], frozen)
+    ''
+    """
+    if frozen.get("reference") != reference or reference not in ("first", "last"):
+        return ""
+    kept, now = resolve_reference(reference, steps, frozen), resolve_reference(reference, steps, {})
+    if kept == now:
+        return ""
+    return (
+        f"the reference is step {kept}, which was the {reference} when this study was begun; it is "
+        f"step {now} now"
+    )
+
+
+def without_reference(frozen: Mapping[str, Any], forget: bool) -> dict[str, Any]:
+    """Return what a folder has frozen, without the reference step where that is to be chosen anew.
+
+    Examples
+    --------
+    >>> without_reference({"reference": "last", "reference_step": 20, "noise": 5}, True)
+    {'reference': 'last', 'noise': 5}
+    """
+    return {k: v for k, v in frozen.items() if not forget or k != "reference_step"}
+
+
 def noise_steps(steps: Sequence[int], count: int, frozen: Sequence[int] = ()) -> tuple[int, ...]:
     """Return about `count` steps spread evenly over the order of `steps`, first and last included.
 

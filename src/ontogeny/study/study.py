@@ -18,7 +18,7 @@ import xarray as xr
 from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..store import sweep, write_json
+from ..store import Cell, sweep, write_json
 from ..trajectory import Prefetch, Trajectory
 from .build import Graph
 from .cache import DigestCache, VerifiedCellCache
@@ -26,7 +26,7 @@ from .checks import check_observables, check_trajectory, named_inputs
 from .claims import held, sweep_claims
 from .controls import ControlRun, Controls, observed_of_controls
 from .graph import StateCell, observed_steps
-from .layout import WRITTEN, digests_path, run_folder, settings_path
+from .layout import WRITTEN, digests_path, has_cells, run_folder, settings_path
 from .memory import too_large, workers_here
 from .merge import merge, write_result
 from .plan import Plan, make_plan, price, sum_of_plans
@@ -34,12 +34,19 @@ from .probe import Probe, probe
 from .progress import Progress, Silent
 from .readings import Job, release_skeleton
 from .schedule import RunPart, compute, summarise
-from .settings import Settings, noise_steps, resolve_device, resolve_reference
+from .settings import (
+    Settings,
+    noise_steps,
+    old_reference,
+    resolve_device,
+    resolve_reference,
+    without_reference,
+)
+from .speaking import MOVE_IT, doubts, of_control, refusal, say, say_problems
 from .threads import pinned
 from .unit_counts import repeated_texts, unit_counts
 
 log = logging.getLogger("ontogeny.study")
-_SHOWN = 12
 
 
 class Study:
@@ -111,6 +118,7 @@ class Study:
             trajectory, controls, control_kind, control_steps, control_runs
         )
         self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
+        self._tried: Sequence[Observable] = ()
         self._settings({})  # refuses a wrong option now and not after the first download
 
     @property
@@ -118,15 +126,24 @@ class Study:
         """Where the models run, with ``"auto"`` resolved."""
         return str(self._options["device"])
 
-    def plan(self, folder: str | Path | None = None) -> Plan:
-        """Return what a run into `folder` would read, compute and store; nothing is written."""
+    def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
+        """Return what a run into `folder` would read, compute and store; nothing is written.
+
+        Observables that have no cell in `folder` are tried on two texts of one checkpoint. What
+        fails in that way is said in the plan's notes, and ``refused`` if it would certainly fail
+        in a run. `rereference` is an argument of `run`.
+        """
         path = None if folder is None else Path(folder)
-        frozen = _frozen(path)
+        frozen = without_reference(_frozen(path), rereference)
+        self._try_first(path)
         parts = self._parts(path, self._settings(frozen), frozen, VerifiedCellCache())
         plan = sum_of_plans([part.plan for part in parts])
         problem = too_large(plan.activation_bytes)
         plan.notes += [f"too large: {problem}"] if problem else []
         plan.notes += repeated_texts(self.inputs)
+        plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
+        plan.notes += doubts(self._probe.failures)
+        plan.refused = refusal(self._probe.failures)
         return plan
 
     def _parts(
@@ -196,6 +213,8 @@ class Study:
         progress: Progress | None = None,
         *,
         max_revisions: int | None = None,
+        rereference: bool = False,
+        keep_going: bool = False,
     ) -> xr.DataTree:
         """Compute what is missing in `folder`, merge, and return the result.
 
@@ -212,6 +231,12 @@ class Study:
             At most so many Hub revisions that this run downloads lie on disk at once: the next is
             fetched while one is used, and deleted afterwards. Matrices that are read over all
             steps are kept in the folder. None keeps every revision in the cache.
+        rereference
+            A folder keeps the step that ``reference="last"`` (or ``"first"``) was when it was
+            begun. True moves it to what is the last (or first) step now; all that is compared
+            with it is computed again.
+        keep_going
+            Whether to compute the rest where the dry run shows that an observable must fail.
 
         Returns
         -------
@@ -222,14 +247,22 @@ class Study:
         ------
         ArgumentError
             If the activations of one checkpoint in each worker of this machine need more memory
-            than it has. Workers elsewhere are not counted.
+            than it has. Workers elsewhere are not counted. Or if an observable that has no cell
+            yet refuses two checkpoints, and not `keep_going`.
         StoreError
             If the folder is not usable, or worker processes died; finished cells are kept.
+
+        Warns
+        -----
+        StudyWarning
+            Once, at the end, if anything failed; ``result.problems()`` lists it. Also if the
+            reference is no longer the last (or first) step.
         """
         path, progress = Path(folder), progress or Silent()
-        settings = self._prepare_folder(path)
+        settings = self._prepare_folder(path, rereference)
         if max_revisions is not None:
             self._hold = self._one_revision
+        self._try_first(path)
         read = VerifiedCellCache()
         parts = self._parts(path, settings, _frozen(path), read)
         main, plan = parts[0], sum_of_plans([part.plan for part in parts])
@@ -237,7 +270,15 @@ class Study:
         at_once = min(workers_here(executor), plan.checkpoints)
         if problem := too_large(plan.activation_bytes, at_once):
             raise ArgumentError(problem)
-        for line in [*repeated_texts(self.inputs), *(f"changed: {c}" for c in plan.changes())]:
+        if (refused := refusal(self._probe.failures)) and not keep_going:
+            raise ArgumentError(refused)
+        if old := old_reference(self._reference, plan.steps, _frozen(path)):
+            say(old, *MOVE_IT)
+        for line in [
+            *repeated_texts(self.inputs),
+            *doubts(self._probe.failures),
+            *(f"changed: {c}" for c in plan.changes()),
+        ]:
             progress.note(line)
         try:
             problems = compute(parts, executor, progress, max_revisions)
@@ -245,16 +286,12 @@ class Study:
             progress.finish()
             _save(parts)
             release_skeleton()
-        for line in problems[:_SHOWN]:
-            progress.note(line)
-        if len(problems) > _SHOWN:
-            progress.note(f"and {len(problems) - _SHOWN} more; all stand in the result's problems")
         for part in parts[1:]:
             summarise(part.job, part.trajectory, part.graph.summaries(), read, progress.note)
         summaries = main.graph.summaries([part.graph for part in parts[1:]])
         summarise(main.job, self.trajectory, summaries, read, progress.note)
         units = unit_counts(self.observables, self.inputs)
-        tree = merge(main.job.folder, self.observables, self._attributes(parts), read, units)
+        tree = merge(main.job.folder, self.observables, self._attributes(parts, read), read, units)
         failed = [
             f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
         ]
@@ -262,11 +299,16 @@ class Study:
         tree.encoding["source"] = str(write_result(path, tree))  # as xarray notes it
         for finding in json.loads(tree.attrs["findings"]):
             progress.note(f"audit: {finding['message']}")
+        say_problems(tree)
         return tree
 
-    def _attributes(self, parts: Sequence[RunPart]) -> dict[str, Any]:
+    def _attributes(self, parts: Sequence[RunPart], read: Callable[[Path], Cell]) -> dict[str, Any]:
         found, graph = self._probe, parts[0].graph
-        controls = [part.control.to_dict() for part in parts if part.control is not None]
+        controls = [
+            part.control.to_dict() | of_control(part, read)
+            for part in parts
+            if part.control is not None
+        ]
         settings = {
             **graph.settings.to_dict(),
             "reference": self._reference,
@@ -299,7 +341,15 @@ class Study:
     def _probe(self) -> Probe:
         settings = self._settings({})
         with pinned(settings.threads):
-            return probe(self.trajectory, self.inputs, self.observables, settings, self._hold)
+            return probe(
+                self.trajectory, self.inputs, self.observables, settings, self._hold, self._tried
+            )
+
+    def _try_first(self, folder: Path | None) -> None:
+        """Choose the observables that get a dry run: those without a cell in a folder."""
+        self._tried = [
+            o for o in self.observables if folder is None or not has_cells(folder, o.name)
+        ]
 
     @contextmanager
     def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
@@ -322,7 +372,7 @@ class Study:
             **self._options,
         )
 
-    def _prepare_folder(self, folder: Path) -> Settings:
+    def _prepare_folder(self, folder: Path, rereference: bool) -> Settings:
         # Listed before it is read: another process may be making the same folder at this moment.
         others = folder.is_dir() and any(p.name[0] != "." for p in folder.iterdir())
         if others and not _frozen(folder):
@@ -330,7 +380,7 @@ class Study:
                 f"{folder} holds files that are no study; give an empty or a new folder."
             )
         with held(folder, "settings"):  # the first of several processes freezes them for all
-            frozen = _frozen(folder)
+            frozen = without_reference(_frozen(folder), rereference)
             settings = self._settings(frozen)
             steps = [int(s) for s in self.trajectory.steps]
             controls = self._controls.runs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -11,27 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import ArgumentError, check_choice, check_number, check_whole
+from ...errors import check_choice, check_number, check_whole
 from ..checks import check_seed
 from .codes import METHODS, TRAINED, raw_codes, sparse
+from .decoding import Decoded, Tokens, decoded
 from .intervals import BirthIntervals, birth_intervals, found_again, widened
 from .lives import Lives, lives
 from .presence import Decoder, Presence
-from .snapshots import (
-    SCALES,
-    Permuted,
-    Snapshots,
-    chosen_rows,
-    deviation,
-    fitted_steps,
-    standardised,
-    text_blocks,
-    text_folds,
-    training_steps,
-)
+from .snapshots import SCALES, Permuted, Snapshots, fitted_steps, training_steps
 from .whitening import Gathered
 
-BLOCKS = 200  # texts are resampled one by one up to this number, then in blocks
 STALE = 0.9  # of what is explained at the worst fitted checkpoint
 
 
@@ -171,15 +160,19 @@ class JointDictionary(BaseEstimator):
         count = snapshots.count()
         self.steps_ = training_steps(steps, count)
         self.fit_steps_ = fitted_steps(self.fit_steps, count)
-        n, m = self._look(snapshots, groups, rng)
+        _, first = next(snapshots.read(self.fit_steps_[:1].tolist()))
+        self.n_tokens_in_, self.n_features_in_ = first.shape
+        tokens = Tokens.chosen(first, groups, self.max_tokens, self.scale, rng)
+        self.rows_, self._tokens = tokens.rows, tokens
         seeds = rng.integers(2**31 - 1, size=1 + self.reseeds).tolist()
-        gathered = Gathered(n, m, len(self.fit_steps_), stacked=self.method in TRAINED)
+        size, trained = len(self.fit_steps_), self.method in TRAINED
+        gathered = Gathered(len(tokens.rows), first.shape[1], size, stacked=trained)
         for _, values in snapshots.read(self.fit_steps_.tolist()):
-            gathered.add(self._standard(values))
+            gathered.add(tokens.standardised(values))
         raw = raw_codes(gathered, self.n_concepts, self.method, self.n_active, seeds)
-        codes = [sparse(each, self.n_active) for each in raw]
-        del raw, gathered
-        self._decode(codes, snapshots, count, rng)
+        del gathered
+        self._draw_seed = int(rng.integers(2**31))
+        self._decode([sparse(each, self.n_active) for each in raw], snapshots)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> np.ndarray:
@@ -201,8 +194,7 @@ class JointDictionary(BaseEstimator):
             of the fitted checkpoint of which they explain least: it holds what they do not know.
         """
         check_is_fitted(self, "codes_")
-        presence, _, _ = self._read(Snapshots(X))
-        return presence
+        return self._read(Snapshots(X)).presence
 
     def extend(self, X: Any, steps: Any) -> Self:
         """Join further checkpoints of the same run, and read the lives off anew.
@@ -218,14 +210,12 @@ class JointDictionary(BaseEstimator):
             Their training steps, larger than those that are known.
         """
         check_is_fitted(self, "codes_")
-        presence, components, offsets = self._read(Snapshots(X))
-        added = training_steps(steps, len(offsets))
+        later = self._read(Snapshots(X))
+        added = training_steps(steps, len(later.offsets))
         self.steps_ = training_steps([*self.steps_.tolist(), *added.tolist()], None)
-        self._write(
-            np.concatenate([self.components_, components]),
-            np.concatenate([self.offsets_, offsets]),
-        )
-        self._keep(Presence.joined([self.presence_, presence]))
+        before = self.components_, self.offsets_
+        self._write(*(np.concatenate(pair) for pair in zip(before, later[1:3], strict=True)))
+        self._keep(Presence.joined([self.presence_, later.presence]))
         return self
 
     def false_birth_rate(self, X: Any, *, groups: Any = None, n_permutations: int = 1) -> float:
@@ -269,91 +259,27 @@ class JointDictionary(BaseEstimator):
         check_whole("n_draws", self.n_draws, 0)
         check_seed(self.random_state)
 
-    def _look(self, snapshots: Snapshots, groups: Any, rng: np.random.Generator) -> tuple[int, int]:
-        """Choose rows and halves of the texts; return the number of tokens used and features."""
-        _, first = next(snapshots.read(self.fit_steps_[:1].tolist()))
-        self.n_tokens_in_, self.n_features_in_ = first.shape
-        texts = np.arange(len(first)) if groups is None else np.asarray(groups)
-        if texts.shape != (len(first),):
-            raise ArgumentError(
-                f"groups must hold one text for each of the {len(first)} tokens; "
-                f"its shape is {texts.shape}."
-            )
-        self.rows_ = chosen_rows(len(first), self.max_tokens, rng)
-        texts = texts[self.rows_]
-        self._half = text_folds(texts, rng)
-        self._block = text_blocks(texts, BLOCKS, rng)
-        self._common = deviation(first, self.rows_)
-        return len(self.rows_), first.shape[1]
-
-    def _standard(self, values: np.ndarray) -> np.ndarray:
-        if values.shape != (self.n_tokens_in_, self.n_features_in_):
-            raise ArgumentError(
-                "a checkpoint must have the tokens and features of the fit, "
-                f"({self.n_tokens_in_}, {self.n_features_in_}); its shape is {values.shape}."
-            )
-        return standardised(values, self.rows_, self.scale, self._common)
-
-    def _decode(
-        self,
-        codes: Sequence[np.ndarray],
-        snapshots: Snapshots,
-        count: int,
-        rng: np.random.Generator,
-    ) -> None:
+    def _decode(self, codes: Sequence[np.ndarray], snapshots: Snapshots) -> None:
         """Read all checkpoints once, with the codes and with those of other seeds."""
+        half, block = self._tokens.half, self._tokens.block
         self.codes_ = codes[0]
-        self._draw_seed = int(rng.integers(2**31))
-        others = [Decoder(each, self._half, self._block) for each in codes[1:]]
+        self._decoder, *others = (Decoder(each, half, block) for each in codes)
         found = [found_again(self.codes_, each) for each in codes[1:]]
-        self.found_again_ = (
-            np.min([correlation for correlation, _ in found], axis=0)
-            if found
-            else np.full(self.n_concepts, np.nan)
-        )
-        strengths: list[list[np.ndarray]] = [[] for _ in others]
-        decoder = Decoder(self.codes_, self._half, self._block)
-        parts, components, offsets = [], [], []
-        for values, X in self._standardised(snapshots, count):
-            parts.append(decoder(X))
-            for decode, kept in zip(others, strengths, strict=True):
-                kept.append(decode.strength(X, decode.decode(X))[0])
-            component, offset = self._in_units(values, X, parts[-1].decoders[0])
-            components.append(component)
-            offsets.append(offset)
-        self._decoder = decoder
-        self._write(np.stack(components), np.stack(offsets))
+        again = [correlation for correlation, _ in found]
+        self.found_again_ = np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)
+        there = decoded(snapshots, self._tokens, self._decoder, others)
+        self._write(there.components, there.offsets)
         self._again = [
-            (np.stack(kept)[:, match], correlation)
-            for kept, (correlation, match) in zip(strengths, found, strict=True)
+            (strength[:, match], correlation)
+            for strength, (correlation, match) in zip(there.others, found, strict=True)
         ]
-        self._keep(Presence.joined(parts))
+        self._keep(there.presence)
 
-    def _standardised(
-        self, snapshots: Snapshots, count: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for _, values in snapshots.read(range(count)):
-            yield values, self._standard(values)
-
-    def _in_units(
-        self, values: np.ndarray, X: np.ndarray, D: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return decoders (r, m) and offset (m,) in the units of the activations."""
-        by = deviation(values, self.rows_) if self.scale == "step" else self._common
-        component = D * np.float32(by if by > 0 else 1.0)
-        mean = values[self.rows_].mean(axis=0, dtype=np.float64)
-        return component, mean - self.codes_.mean(axis=0, dtype=np.float64) @ component
-
-    def _read(self, snapshots: Snapshots) -> tuple[Presence, np.ndarray, np.ndarray]:
-        parts, components, offsets = [], [], []
-        for values, X in self._standardised(snapshots, snapshots.count()):
-            parts.append(self._decoder(X))
-            component, offset = self._in_units(values, X, parts[-1].decoders[0])
-            components.append(component)
-            offsets.append(offset)
-        presence = Presence.joined(parts)
-        self._warn_if_stale(presence.explained)
-        return presence, np.stack(components), np.stack(offsets)
+    def _read(self, snapshots: Snapshots) -> Decoded:
+        """Read further checkpoints; warn where the codes say little of them."""
+        there = decoded(snapshots, self._tokens, self._decoder)
+        self._warn_if_stale(there.presence.explained)
+        return there
 
     def _write(self, components: np.ndarray, offsets: np.ndarray) -> None:
         self.components_ = components

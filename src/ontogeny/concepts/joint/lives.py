@@ -182,12 +182,13 @@ def _own_part(
 def _grown_out_of(
     j: int, start: np.ndarray, known: np.ndarray, alive: np.ndarray, cosine: np.ndarray
 ) -> int:
-    """Return the older latent whose decoders j shares, -1 for none."""
+    """Return the older latent whose decoders j shares, -1 for none.
+
+    The older one may fade as the younger one takes over its tokens: a concept that comes to fire on
+    more tokens is the same where the younger one is there.
+    """
     older = np.flatnonzero(known & (start < start[j]))
-    both = alive[:, older] & alive[:, [j]]
-    count = both.sum(axis=0)
-    mean = (cosine[:, j, older] * both).sum(axis=0) / np.maximum(count, 1)
-    mean = np.where(count > 0, mean, 0.0)
+    mean = cosine[alive[:, j]][:, j, older].mean(axis=0)
     return int(older[mean.argmax()]) if len(older) and mean.max() > SAME else -1
 
 

@@ -76,9 +76,7 @@ class Decoder:
         self.centred = codes - codes.mean(axis=0)
         gram = (self.centred.T @ self.centred).astype(np.float64)
         self.used = np.diag(gram) > 0
-        inverse = np.zeros_like(gram)
-        chosen = np.ix_(self.used, self.used)
-        inverse[chosen] = np.linalg.pinv(gram[chosen], rcond=1e-8, hermitian=True)
+        inverse = inverse_of(gram)
         self.solver = self.centred @ inverse.astype(np.float32)  # (n, r): D = solver^T X
         self.variance = np.diag(gram) / len(codes)
         self.error = np.diag(inverse)  # variance of a decoder, per variance of the residual
@@ -170,6 +168,15 @@ class Decoder:
             weights = scipy.linalg.solve(moment, product, assume_a="pos", overwrite_a=True)
             found[~half] = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
         return found
+
+
+def inverse_of(gram: np.ndarray) -> np.ndarray:
+    """Return the pseudoinverse (r, r) of the inner products of codes, 0 for codes that are 0."""
+    inverse = np.zeros_like(gram)
+    used = np.diag(gram) > 0
+    chosen = np.ix_(used, used)
+    inverse[chosen] = np.linalg.pinv(gram[chosen], rcond=1e-8, hermitian=True)
+    return inverse
 
 
 def sparse_readout(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -7,6 +7,8 @@ tokens, from the kernel ``K = sum_t X_t X_t^T`` (n, n), to which checkpoints are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.linalg
 from sklearn.utils.extmath import randomized_svd
@@ -18,7 +20,9 @@ VANISHING = 1e-6  # eigenvalues below this part of the largest are rounding
 
 
 class Gathered:
-    """What the fit needs of its checkpoints: they are added one by one, and not kept.
+    """What the fit needs of its checkpoints, which are added one by one.
+
+    Where the stack is larger than the kernel, only copies in half precision are kept.
 
     Parameters
     ----------
@@ -27,12 +31,13 @@ class Gathered:
     count
         How many checkpoints will be added.
     stacked
-        Whether they must be kept side by side, as trained methods need them; else only where the
+        Whether they must be laid side by side, as trained methods need them; else only where the
         stack is smaller than the kernel.
     """
 
     def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
         self.n, self.count = n, count
+        self._unit = np.float32(np.sqrt(m))  # of values that are kept in half precision
         self._kept: list[np.ndarray] = []
         self._kernel: np.ndarray | None = None
         if not stacked and count * m > n:
@@ -42,14 +47,21 @@ class Gathered:
         """Add a centred checkpoint (n, m) in float32."""
         if self._kernel is None:
             self._kept.append(X)
-        else:  # only the upper triangle is filled; no second (n, n) matrix is made
+        else:
+            self._kept.append((X * self._unit).astype(np.float16))
+            # Only the upper triangle is filled; no second (n, n) matrix is made.
             self._kernel = scipy.linalg.blas.ssyrk(
                 1.0, X, beta=1.0, c=self._kernel, overwrite_c=True
             )
 
+    def steps(self) -> Iterator[np.ndarray]:
+        """Give the checkpoints (n, m) that were added, in float32."""
+        for X in self._kept:
+            yield X if X.dtype == np.float32 else X.astype(np.float32) / self._unit
+
     def stack(self) -> np.ndarray:
         """Return all checkpoints side by side, (n, S m)."""
-        return np.concatenate(self._kept, axis=1)
+        return np.concatenate(list(self.steps()), axis=1)
 
     def whitened(self, r: int, seed: int) -> np.ndarray:
         """Return (n, k) uncorrelated columns of unit variance that span the r leading directions.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .dictionaries import Concepts
 from .dimension import IntrinsicDimension
 from .distances import ConceptDistances
+from .effects import ConceptEffects
 from .encoder import EncoderDynamics
 from .joint import JointConcepts
 from .lipschitz import Lipschitz
@@ -14,6 +15,7 @@ from .transforms import TransformDynamics
 
 __all__ = [
     "ConceptDistances",
+    "ConceptEffects",
     "ConceptPlane",
     "ConceptTracks",
     "Concepts",

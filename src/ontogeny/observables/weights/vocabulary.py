@@ -21,6 +21,7 @@ from ...needs import InputSet, Need, Weights
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import BlockReading, Observable, Run
+from ..concepts.described import tidied
 from ..concepts.joint import JointConcepts
 from ..concepts.joint_lives import FEWEST, lives_of_layers
 from .vocabulary_rows import Rows, chosen_ids
@@ -99,18 +100,13 @@ class VocabularyConcepts(Observable):
     kind: ClassVar[str] = "vocabulary-concepts"
     kept: ClassVar[tuple[str, ...]] = ("piece_text",)
     variables: ClassVar[Names] = {
-        **{name: JointConcepts.variables[name] for name in JointConcepts.variables},
-        "token_id": ("tokens with the largest codes", "1"),
-        "token_share": ("share of the squared code on a token", "1"),
-        "firing": ("share of the tokens on which a concept fires", "1"),
+        **JointConcepts.variables,
         "frequency": ("correlation of a code with the log of the token's count", "1"),
         "null_concepts": ("latents that pass for concepts in a null", "concepts"),
         "null_born": ("latents that pass for born in a null", "concepts"),
         "n_rows": ("rows that are read", "rows"),
         "masked_rows": ("rows of no token, left out", "rows"),
         "start_subtracted": ("whether the rows of step 0 are subtracted", "1"),
-        "piece_text": ("characters of a token", ""),
-        "piece": ("token id", ""),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -240,7 +236,7 @@ class VocabularyConcepts(Observable):
             {"layer": "block", **({"block": "group"} if "block" in lived.dims else {})}
         )
         lived = lived.assign(readability=data.readability, found_again=data.found_again)
-        return _with_pieces_shown(lived)
+        return tidied(lived)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
@@ -335,14 +331,3 @@ def _once(data: xr.Dataset) -> xr.Dataset:
             same |= {str(block): one} if one != str(block) else {}
     kept = data.drop_vars("digest").sel(block=[b for b in data.block.values if b not in same])
     return kept.assign_attrs(tied=json.dumps(same)) if same else kept
-
-
-def _with_pieces_shown(data: xr.Dataset) -> xr.Dataset:
-    """Return whole numbers for ids, -1 where a matrix failed, and only the pieces they need."""
-    ids = data.token_id.fillna(-1).astype(np.int64)
-    used = np.unique(ids.values[ids.values >= 0])
-    data = data.assign(token_id=ids)
-    if "piece_text" not in data:
-        return data
-    known = used[used < data.sizes["piece"]]
-    return data.sel(piece=known)

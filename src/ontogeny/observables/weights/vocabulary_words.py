@@ -50,8 +50,8 @@ def _of_block(block: str, one: xr.Dataset) -> Iterator[str]:
         )
     if "null_concepts" in one and np.isfinite(one.null_concepts.values).all():
         by_null = "; ".join(
-            f"{name}, {one.null_concepts.sel(null=name).item():.0f} and "
-            f"{one.null_born.sel(null=name).item():.0f}"
+            f"{name}, {one.null_concepts.sel(null=name).item():.3g} and "
+            f"{one.null_born.sel(null=name).item():.3g}"
             for name in one["null"].values
         )
         yield f"Of chance alone, so many latents pass for concepts, and for born: {by_null}."

@@ -25,7 +25,7 @@ function forgetCard(element) {
 function conceptCard(i) {
   const { atlas } = DATA;
   const concept = atlas.concepts[i];
-  const weak = atlas.naming !== "named" || !concept.name;
+  const weak = !concept.given && (atlas.naming !== "named" || !concept.name);
   const card = make("article", { className: weak ? "card weak" : "card", id: concept.id });
   card.dataset.concept = concept.id.replace(/^concept=/, "");
   card.append(cardHead(concept), cardFacts(concept));
@@ -45,6 +45,7 @@ function token(text, className = "token") {
 function cardHead(concept) {
   const { layers, pieces } = DATA.atlas;
   const head = make("h3", {}, make("bdi", { className: "title", textContent: concept.name || unnamedWords(concept) }));
+  if (concept.given) head.append(make("span", { className: "quiet", textContent: "named by a person" }));
   for (const [place, share] of concept.chips.slice(0, 3)) {
     const chip = token(shortened(pieces[place], 24), "token chip");
     chip.title = `${Math.round(100 * share)} % of its squared activation`;
@@ -171,9 +172,20 @@ function cardFoot(concept) {
   if (concept.sharp !== null) line(sharpWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
   if (concept.up.length) line("Writes at the last step ", ...writtenParts(concept));
-  if (concept.removed !== null) line(`Removing it changes the loss by ${formatNumber(concept.removed)}`);
+  if (concept.removed) line(removalWords(concept.removed));
   if (concept.near.length) line("Near ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
   return foot;
+}
+
+// What its removal costs, beside equally strong removals; and whether that is more than both.
+function removalWords({ step, removed, random, other, verdict }) {
+  const beside = [
+    [random, "random directions"],
+    [other, "on the tokens of other concepts"],
+  ].filter(([cost]) => cost !== null);
+  const against = beside.map(([cost, words]) => `${words} at most ${formatNumber(cost, 0.01)}`).join("; ");
+  const cost = `Its removal at step ${formatStep(step)} costs ${formatNumber(removed, 0.01)} nats a token`;
+  return `${cost}${against ? ` (${against})` : ""}: ${verdict === "matters" ? "it matters" : "not surely more than these"}`;
 }
 
 function percentWords(share) {

@@ -101,8 +101,8 @@ class CurvesPicture extends Picture {
       top: this.many ? 22 : 2,
       bottom: axisRoom(),
       between: 6,
-      gap: 18,
-      minimum: paper.printing ? 84 : 170,
+      gap: paper.printing ? 10 : 18,
+      minimum: paper.printing ? 56 : 170,
       panel: paper.printing ? (count > 1 ? 64 : 104) : count > 3 ? 150 : count > 1 ? 180 : 250,
     };
   }

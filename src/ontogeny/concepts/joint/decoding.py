@@ -1,0 +1,121 @@
+"""Checkpoints read one at a time with shared codes: which tokens are used, and what is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import ArgumentError
+from .presence import Decoder, Presence
+from .snapshots import (
+    Snapshots,
+    chosen_rows,
+    deviation,
+    standardised,
+    text_blocks,
+    text_folds,
+)
+
+BLOCKS = 200  # texts are resampled one by one up to this number, then in blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The tokens of a fit, which are the same at every checkpoint.
+
+    Attributes
+    ----------
+    shape
+        Tokens and features of a checkpoint.
+    rows
+        (n,) rows that are used.
+    half, block
+        (n,) whether a token is of the first half of the texts; the block of texts it belongs to.
+    scale
+        ``"step"``: a checkpoint is divided by its own standard deviation; ``"none"``: by `common`.
+    common
+        Standard deviation of the first checkpoint.
+    """
+
+    shape: tuple[int, ...]
+    rows: np.ndarray
+    half: np.ndarray
+    block: np.ndarray
+    scale: str
+    common: float
+
+    @classmethod
+    def chosen(
+        cls,
+        first: np.ndarray,
+        groups: Any,
+        max_tokens: int | None,
+        scale: str,
+        rng: np.random.Generator,
+    ) -> Tokens:
+        """Return the tokens of a fit whose first checkpoint is `first`, and halves of the texts."""
+        texts = np.arange(len(first)) if groups is None else np.asarray(groups)
+        if texts.shape != (len(first),):
+            raise ArgumentError(
+                f"groups must hold one text for each of the {len(first)} tokens; "
+                f"its shape is {texts.shape}."
+            )
+        rows = chosen_rows(len(first), max_tokens, rng)
+        half = text_folds(texts[rows], rng)
+        block = text_blocks(texts[rows], BLOCKS, rng)
+        return cls(first.shape, rows, half, block, scale, deviation(first, rows))
+
+    def standardised(self, values: np.ndarray) -> np.ndarray:
+        """Return the tokens of a checkpoint, centred and scaled, (n, m) float32."""
+        if values.shape != self.shape:
+            raise ArgumentError(
+                "a checkpoint must have the tokens and features of the fit, "
+                f"{self.shape}; its shape is {values.shape}."
+            )
+        return standardised(values, self.rows, self.scale, self.common)
+
+    def in_units(
+        self, values: np.ndarray, D: np.ndarray, codes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return decoders (r, m) and offset (m,) in the units of the activations."""
+        by = deviation(values, self.rows) if self.scale == "step" else self.common
+        component = D * np.float32(by if by > 0 else 1.0)
+        mean = values[self.rows].mean(axis=0, dtype=np.float64)
+        return component, mean - codes.mean(axis=0, dtype=np.float64) @ component
+
+
+class Decoded(NamedTuple):
+    """Concepts at S checkpoints, with decoders (S, r, m) and offsets (S, m) in their units.
+
+    `others` are the strengths (S, r) of the codes of other fits, one array each.
+    """
+
+    presence: Presence
+    components: np.ndarray
+    offsets: np.ndarray
+    others: list[np.ndarray]
+
+
+def decoded(
+    snapshots: Snapshots, tokens: Tokens, decoder: Decoder, others: Sequence[Decoder] = ()
+) -> Decoded:
+    """Read all checkpoints once."""
+    parts, components, offsets = [], [], []
+    strengths: list[list[np.ndarray]] = [[] for _ in others]
+    for _, values in snapshots.read(range(snapshots.count())):
+        X = tokens.standardised(values)
+        parts.append(decoder(X))
+        for other, kept in zip(others, strengths, strict=True):
+            kept.append(other.strength(X, other.decode(X))[0])
+        component, offset = tokens.in_units(values, parts[-1].decoders[0], decoder.codes)
+        components.append(component)
+        offsets.append(offset)
+    return Decoded(
+        Presence.joined(parts),
+        np.stack(components),
+        np.stack(offsets),
+        [np.stack(kept) for kept in strengths],
+    )

@@ -1,0 +1,185 @@
+"""What an effect is compared with: other directions on the same tokens, other tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t
+
+from ...concepts.joint.intervals import FOUND_AGAIN, found_again
+from ...errors import ArgumentError
+from ...summary.noise import mean_stderr
+from ...units import Units
+
+APART = 0.1  # correlation of codes above which two latents share too many tokens
+BAND = (0.025, 0.975)
+
+
+def random_directions(A: np.ndarray, count: int, seeds: Sequence[int]) -> np.ndarray:
+    """Return unit directions (count, m) with the covariance of activations (n, m).
+
+    Gaussian mixtures of the centred rows. The same seeds mix the same tokens at every checkpoint.
+
+    Examples
+    --------
+    >>> A = np.array([[3.0, 0.0], [-3.0, 0.0]])
+    >>> abs(random_directions(A, 2, [0]))
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    weights = np.random.default_rng(list(seeds)).standard_normal((count, len(A)))
+    found = weights @ (A - A.mean(axis=0))
+    length = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found / np.where(length > 0, length, 1.0))
+
+
+def others_of(codes: np.ndarray, count: int) -> np.ndarray:
+    """Return for each latent the `count` others that fire about as often, (r, count).
+
+    Nearest by the logarithm of the share of tokens. Latents whose codes go together with its own
+    come last, as their tokens are its own; latents without a code never come.
+
+    Parameters
+    ----------
+    codes
+        (n, r), with zeros where a latent does not fire.
+    count
+        How many.
+
+    Raises
+    ------
+    ArgumentError
+        If there are not as many.
+
+    Examples
+    --------
+    >>> codes = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1.0]])
+    >>> others_of(codes, 1).ravel().tolist()
+    [1, 0, 0]
+    """
+    share = (codes != 0).mean(axis=0)
+    used = share > 0
+    if used.sum() <= count:
+        raise ArgumentError(
+            f"n_draws={count} other concepts are removed beside each one, so that more latents "
+            f"than that must fire; {int(used.sum())} do."
+        )
+    logs = np.log(np.where(used, share, 1.0))
+    apart = np.abs(logs[:, None] - logs[None, :])
+    apart += np.where(_correlation(codes) > APART, 1e3, 0.0)
+    apart[:, ~used] = np.inf
+    np.fill_diagonal(apart, np.inf)
+    return np.argsort(apart, axis=1, kind="stable")[:, :count]
+
+
+def _correlation(codes: np.ndarray) -> np.ndarray:
+    centred = codes - codes.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    unit = centred / np.where(length > 0, length, 1.0)
+    return np.asarray(unit.T @ unit)
+
+
+def chosen_concepts(
+    codes: np.ndarray, again: np.ndarray, decoders: np.ndarray, count: int
+) -> np.ndarray:
+    """Return the numbers of the latents that are removed, in order.
+
+    The strongest of those that a fit from another seed finds again; where these are too few, the
+    strongest others. No loss is looked at, so that nothing is chosen for what is measured.
+
+    Parameters
+    ----------
+    codes, again
+        (n, r) codes of the two fits.
+    decoders
+        (r, m) decoders at the reference step.
+    count
+        How many.
+    """
+    strength = np.linalg.norm(decoders, axis=1) * codes.std(axis=0)
+    certain = found_again(codes, again)[0] >= FOUND_AGAIN
+    return np.sort(np.lexsort((-strength, ~certain))[:count])
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Where 95 % of the controls' first-order effects lie, (2, r) each: lower and upper end."""
+
+    random: np.ndarray
+    other: np.ndarray
+
+
+def first_order_bands(
+    codes: np.ndarray,
+    gradients: np.ndarray,
+    decoders: np.ndarray,
+    directions: np.ndarray,
+    others: np.ndarray,
+) -> Bands:
+    """Return the bands of both controls for all latents, from one matrix product.
+
+    Parameters
+    ----------
+    codes, gradients
+        (n, r) codes and (n, m) gradients of the loss.
+    decoders
+        (r, m).
+    directions
+        (draws, m) random unit directions.
+    others
+        (r, k) latents whose tokens are taken.
+    """
+    along = codes.T.astype(np.float64) @ gradients  # (r, m): minus the effect of any direction
+    length, size = np.linalg.norm(decoders, axis=1), strengths(codes)
+    random = -(along @ directions.T) * length[:, None]
+    effects = -(along @ decoders.T.astype(np.float64))  # codes by decoder
+    scale = size[None, :] / np.where(size > 0, size, 1.0)[:, None]
+    other = np.take_along_axis((effects * scale).T, others, axis=1)
+    return Bands(np.quantile(random, BAND, axis=1), np.quantile(other, BAND, axis=1))
+
+
+def strengths(codes: np.ndarray) -> np.ndarray:
+    """Return the root mean square (r,) of codes (n, r)."""
+    return np.sqrt((codes.astype(np.float64) ** 2).mean(axis=0))
+
+
+def p_above(own: np.ndarray, draws: np.ndarray, weights: np.ndarray, units: Units) -> float:
+    """Return the p-value that an effect lies above what a control gives.
+
+    Student's t of one more draw, with the noise over texts of the difference added, and Welch's
+    degrees of freedom. Valid where the effects of the control are about normal.
+
+    Parameters
+    ----------
+    own
+        (texts,) the effect on each text.
+    draws
+        (k, texts) the same of k draws of the control.
+    weights
+        (texts,) weight of each text.
+    units
+        Texts that belong together.
+
+    Examples
+    --------
+    >>> draws = np.array([[0.0, 0.1, 0.0], [0.1, 0.0, 0.0], [0.0, 0.0, 0.1]])
+    >>> units = Units(np.arange(3))
+    >>> p_above(np.full(3, 5.0), draws, np.ones(3), units) < 0.01
+    True
+    >>> p_above(np.full(3, 0.0), draws, np.ones(3), units) > 0.5
+    True
+    """
+    of_draw = draws @ weights / weights.sum()
+    apart, total = units.means(own - draws.mean(axis=0), weights)
+    error = float(mean_stderr(apart, total))
+    if np.isnan(error):  # a single text
+        return 1.0
+    parts = np.array([of_draw.var(ddof=1) * (1 + 1 / len(draws)), error**2])
+    free = np.array([len(draws) - 1, np.count_nonzero(total) - 1])
+    difference = float(own @ weights / weights.sum() - of_draw.mean())
+    if not parts.any():
+        return 0.0 if difference > 0 else 1.0
+    freedom = parts.sum() ** 2 / (parts**2 / free).sum()
+    return float(t.sf(difference / np.sqrt(parts.sum()), freedom))

@@ -1,0 +1,202 @@
+"""All problems of a result, as a small table and as one sentence."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import xarray as xr
+
+from .found import Problem, of_node
+from .standing import Standing, standing_of
+
+HEADS = ("node", "step", "layer", "why")
+_WIDEST = 100  # characters of a reason in a line of text
+_NAMED = 3  # observables that the sentence names
+_SHOWN = 20  # rows of the table in text
+
+
+@dataclass(frozen=True, repr=False)
+class Problems(Sequence[Problem]):
+    """What failed in a study: a sequence of `Problem`; ``print`` it.
+
+    Parameters
+    ----------
+    rows
+        Those of the run that is studied, then those of control runs.
+    standings
+        How much of each observable was computed, by its name.
+    """
+
+    rows: tuple[Problem, ...] = ()
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.rows)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the run that is studied."""
+        return sum(each.cells for each in self.standings.values())
+
+    @property
+    def failed(self) -> int:
+        """How many of them are missing, or failed in at least one layer."""
+        return sum(each.failed for each in self.standings.values())
+
+    @property
+    def lost(self) -> list[str]:
+        """Observables of which nothing was computed."""
+        return [name for name, each in self.standings.items() if each.lost]
+
+    @property
+    def observables(self) -> list[str]:
+        """Observables of the run that is studied in which something failed."""
+        return list(dict.fromkeys(row.node for row in self.rows if not row.run))
+
+    @property
+    def sentence(self) -> str:
+        """What failed in one line; empty where nothing did.
+
+        Examples
+        --------
+        >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
+        >>> problems_of(xr.DataTree.from_dict({"loss": data})).sentence
+        '1 of 2 cells failed: loss (1): no'
+        """
+        if not self.rows:
+            return ""
+        groups: dict[str, list[Problem]] = {}
+        for row in self.rows:
+            groups.setdefault(row.where, []).append(row)
+        said = [
+            f"{where}{self._count(each)}: {_main_reason(each)}" for where, each in groups.items()
+        ]
+        more = len(said) - _NAMED
+        if more > 0:
+            said[_NAMED:] = [f"and {more} more observable{'s' * (more > 1)}"]
+        return f"{self._head()}: {'; '.join(said)}"
+
+    def _head(self) -> str:
+        if self.failed:
+            return f"{self.failed:,} of {self.cells:,} cells failed"
+        if self.observables:
+            return f"{len(self.observables)} of {len(self.standings)} observables failed"
+        runs = len({row.run for row in self.rows})
+        return f"{runs} control run{'s' * (runs > 1)} failed in part"
+
+    def _count(self, rows: Sequence[Problem]) -> str:
+        number = 0 if rows[0].run else self.standings[rows[0].node].failed
+        return f" ({number:,})" if number else ""
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return f"no problems in {self.cells:,} cells"
+        table = [HEADS, *(_cells(row) for row in self.rows[:_SHOWN])]
+        widths = [max(len(line[i]) for line in table) for i in range(len(HEADS) - 1)]
+        lines = [
+            "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]])
+            for line in table
+        ]
+        if len(self.rows) > _SHOWN:
+            lines.append(f"and {len(self.rows) - _SHOWN} more")
+        return "\n".join([self.standing, *(line.rstrip() for line in lines)])
+
+    @property
+    def standing(self) -> str:
+        """How much failed, in one line."""
+        lost = len(self.lost)
+        if not lost:
+            return self._head()
+        has = "has" if lost == 1 else "have"
+        return f"{self._head()}; {lost} of {len(self.standings)} observables {has} no result"
+
+    def _repr_html_(self) -> str:
+        if not self.rows:
+            return f"<p>{html.escape(repr(self))}</p>"
+        lines = [_line("th", HEADS), *(_line("td", _cells(row, whole=True)) for row in self.rows)]
+        return f"<p>{html.escape(self.standing)}</p><table>{''.join(lines)}</table>"
+
+
+def problems_of(tree: xr.DataTree) -> Problems:
+    """Return what failed in a merged result, in the order of its observables.
+
+    Examples
+    --------
+    >>> good = xr.Dataset({"status": ("step", ["done", "done"])}, {"step": [0, 8]})
+    >>> problems_of(xr.DataTree.from_dict({"loss": good}))
+    no problems in 2 cells
+    >>> bad = xr.Dataset(
+    ...     {"status": (("step", "layer"), [["done", "failed: ValueError: no"], ["done", "done"]])},
+    ...     {"step": [0, 8], "layer": ["a", "b"]},
+    ... )
+    >>> problems_of(xr.DataTree.from_dict({"loss": good, "norm": bad}))
+    1 of 4 cells failed
+    node  step  layer  why
+    norm  0     b      ValueError: no
+    """
+    given = tree.root.attrs.get("nodes", "[]")
+    names = json.loads(given) if isinstance(given, str) else list(given)
+    nodes = {n.path.strip("/"): n for n in tree.root.subtree if n.path != "/"}
+    order = dict.fromkeys([*(name for name in names if name in nodes), *nodes])
+    data = {name: nodes[name].to_dataset() for name in order}
+    data = {name: each for name, each in data.items() if each.data_vars or each.attrs}
+    rows = [row for name, each in data.items() for row in of_node(name, each)]
+    rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls", "[]"))]
+    return Problems(tuple(rows), {name: standing_of(each) for name, each in data.items()})
+
+
+def _of_controls(given: Any) -> Iterator[Mapping[str, Any]]:
+    """Give what a result says of the problems of its control runs."""
+    for control in json.loads(given) if isinstance(given, str) else given:
+        if isinstance(control, Mapping):
+            yield from control.get("problems", ())
+
+
+def _main_reason(rows: Sequence[Problem]) -> str:
+    """Return the reason of most steps."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row.reason] += max(1, len(row.steps))
+    return _short(counts.most_common(1)[0][0].rstrip("."), 2 * _WIDEST)
+
+
+def _cells(row: Problem, *, whole: bool = False) -> tuple[str, str, str, str]:
+    reason = row.reason if whole else _short(row.reason, _WIDEST)
+    return row.where, steps_text(row.steps), _some(row.layers), reason
+
+
+def steps_text(steps: Sequence[int]) -> str:
+    """Return steps as a short text.
+
+    Examples
+    --------
+    >>> steps_text([8]), steps_text([0, 8, 16]), steps_text([0, 1, 2, 4, 8])
+    ('8', '0, 8, 16', '0 to 8 (5 steps)')
+    """
+    if len(steps) <= 3:
+        return ", ".join(f"{step:,}" for step in steps)
+    return f"{min(steps):,} to {max(steps):,} ({len(steps)} steps)"
+
+
+def _some(layers: Sequence[str]) -> str:
+    return ", ".join(layers) if len(layers) <= 2 else f"{layers[0]} and {len(layers) - 1} more"
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    row = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{row}</tr>"

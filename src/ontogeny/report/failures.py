@@ -1,0 +1,102 @@
+"""What failed, in words for the page: the panel that it opens with, and a note in each section."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..problems import Problem, advice, steps_text
+from .content import Content, Node
+from .formats import plain_text, plural, step_text
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason in one observable: where, why, and what to do."""
+
+    name: str
+    where: str
+    why: str
+    advice: str
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The panel: its heading, what the numbers rest on, and the reasons; ``more`` are not shown."""
+
+    heading: str
+    lead: str
+    reasons: tuple[Reason, ...]
+    more: int
+
+
+def read_failures(content: Content) -> Failures | None:
+    """Return the panel, or None where nothing failed."""
+    problems = content.problems
+    if not problems:
+        return None
+    sections = {node.path: node for node in content.nodes}
+    reasons = [_reason(problem, sections) for problem in problems]
+    kept = _one_of_each(reasons)
+    lost = len(problems.lost)
+    whole = plural(len(problems.standings), "observable")
+    if lost:
+        heading = f"{lost:,} of {whole} failed"
+        cells = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed. "
+        lead = cells if problems.failed else ""
+        lead += "What this page counts and compares is what was measured."
+    elif problems.failed:
+        heading = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed"
+        lead = "The figures have gaps there. Everything else was measured."
+    elif problems.observables:
+        heading = f"{len(problems.observables):,} of {whole} could not be summarised"
+        lead = "Their cells were measured and are in the result."
+    else:
+        heading = "Something failed in control runs"
+        lead = "The run itself was measured whole; it is compared with what is left of them."
+    return Failures(heading, lead, kept[:_SHOWN], max(0, len(kept) - _SHOWN))
+
+
+def section_failures(content: Content, node: Node) -> list[Reason]:
+    """Return what failed in the section of a node."""
+    found = [p for p in content.problems if p.node == node.path and not p.run]
+    return list(_one_of_each([_reason(problem, {node.path: node}) for problem in found]))
+
+
+def old_reference(content: Content) -> str:
+    """Return that the reference is no longer the first or last step; empty if it is."""
+    settings = content.settings if isinstance(content.settings, Mapping) else {}
+    reference, step = settings.get("reference"), settings.get("reference_step")
+    now = {"first": content.steps[0], "last": content.steps[-1]}.get(str(reference))
+    if now is None or not isinstance(step, int) or step == now:
+        return ""
+    return (
+        f"The reference is step {step_text(step)}, the {reference} step when the study was begun; "
+        f"the {reference} is step {step_text(now)} now. ontogeny run --rereference moves it."
+    )
+
+
+def _reason(problem: Problem, sections: Mapping[str, Node]) -> Reason:
+    node = sections.get(problem.node)
+    name = node.title if node is not None else problem.node
+    name = f"{name}, in control run {problem.run}" if problem.run else name
+    steps = f"step{'s' * (len(problem.steps) > 1)} {steps_text(problem.steps)}"
+    layers = problem.layers
+    shown = ", ".join(layers[:2]) + (f" and {len(layers) - 2} more" if len(layers) > 2 else "")
+    where = ", ".join(filter(None, [steps if problem.steps else "", shown]))
+    section = node.id if node is not None else ""
+    return Reason(
+        plain_text(name),
+        plain_text(where),
+        plain_text(problem.reason),
+        advice(problem.why),
+        section,
+    )
+
+
+def _one_of_each(reasons: list[Reason]) -> tuple[Reason, ...]:
+    """Return the first of the reasons that say the same of the same observable."""
+    return tuple({(r.name, r.where, r.why): r for r in reversed(reasons)}.values())[::-1]

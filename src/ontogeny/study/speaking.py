@@ -1,0 +1,76 @@
+"""What a study says aloud, whoever listens: each thing once, as a `StudyWarning`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import xarray as xr
+
+from ..errors import StudyWarning
+from ..problems import of_node, problems_of
+from ..store import Cell
+from .dry_run import DryFailure
+from .layout import summary_path
+from .merge import summary_data
+from .schedule import RunPart
+
+MOVE_IT = ("; run(rereference=True) moves it", "; --rereference moves it")
+"""How a reference that is no longer the last step is moved, in Python and by the command."""
+_HERE = str(Path(__file__).parents[1]) + os.sep
+
+
+def say(said: str, in_python: str = "", in_command: str = "") -> None:
+    """Warn in the name of the code that called this library.
+
+    Python shows the same text from one place once by default; another run must say it again.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE) and frame.f_back:
+        frame = frame.f_back
+    assert frame is not None
+    place, line = frame.f_code.co_filename, frame.f_lineno
+    warning = StudyWarning(said, in_python, in_command)
+    warnings.warn_explicit(warning, StudyWarning, place, line, registry={})
+
+
+def say_problems(tree: xr.DataTree) -> None:
+    """Warn of what failed in a result, if anything did."""
+    if problems := problems_of(tree):
+        say(problems.sentence, "; see `result.problems()`", "; the page lists them")
+
+
+def refusal(failures: Sequence[DryFailure]) -> str:
+    """Return which observables would certainly fail and why; empty if none."""
+    refused = [failure for failure in failures if failure.refused]
+    if not refused:
+        return ""
+    said = "; ".join(f"{each.node}: {each.why.rstrip('.')}" for each in refused)
+    them = "it" if len(refused) == 1 else "them"
+    return (
+        f"{len(refused)} observable{'s' * (len(refused) > 1)} would fail at every step: {said}. "
+        f"Change or remove {them}, or compute the rest with keep_going=True (--keep-going)."
+    )
+
+
+def doubts(failures: Sequence[DryFailure]) -> list[str]:
+    """Return which observables failed in the dry run and may do better at other steps."""
+    return [
+        f"may fail: {each.node}, as it did in a dry run at step {each.step}: {each.why}"
+        for each in failures
+        if not each.refused
+    ]
+
+
+def of_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
+    """Return what failed in a control run, as an entry of its description; empty if nothing."""
+    found = []
+    for observable in part.job.observables:
+        data = summary_data(read(summary_path(part.job.folder, observable.name)))
+        found += [row.to_dict() for row in of_node(observable.name, data, part.name)]
+    return {"problems": found} if found else {}
