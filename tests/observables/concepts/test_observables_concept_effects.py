@@ -137,7 +137,7 @@ def test_a_concept_that_is_read_matters_and_one_that_is_not_costs_nothing(node, 
     verdict = node.verdict.values.astype(str)
     assert node.removed_concept.values.tolist() == list(range(R))
     assert (verdict[used] == "matters").all(), verdict
-    assert (verdict[~used] == "removal costs nothing").all(), verdict
+    assert (verdict[~used] == "costs no more than chance").all(), verdict
     cost = node.judged_removed.values
     assert cost[used].min() > 20 * abs(cost[~used]).max()
     assert (node.matters_from.values[used] > 0).all()  # nothing is written at step 0
@@ -178,8 +178,8 @@ def test_what_the_page_draws_and_says(result, node):
     figures = {figure["id"] for figure in json.loads(data.attrs["figures"])}
     assert {"relative-effects", "removed", "first-order", "verdicts"} <= figures
     [sentence] = json.loads(data.attrs["statements"])
-    assert f"Of {R} concepts that were removed from layers.0 at step 3, {USED} matter" in sentence
-    assert f"The others are there, but their removal costs nothing: {R - USED}." in sentence
+    assert f"Concepts removed from layers.0 at step 3: {R}. Of these, {USED} matter" in sentence
+    assert f"There, but with no such cost: {R - USED}." in sentence
     assert node.relative_line.sizes == {"line": node.sizes["line"], "step": 4}
     og.open_study(result[0]).report(result[0] / "page.html")
 

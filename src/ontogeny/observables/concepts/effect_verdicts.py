@@ -15,7 +15,7 @@ from ...summary import Names, null_bands, with_noise
 
 LEVEL = 0.05
 UNIT = "nats per predicted token"
-MATTERS, COSTS_NOTHING, NO_CONCEPT = "matters", "removal costs nothing", "no concept"
+MATTERS, NO_MORE, NO_CONCEPT = "matters", "costs no more than chance", "no concept"
 
 LEVELS = ("first_order", "removed")
 
@@ -115,7 +115,7 @@ def _judged(data: xr.Dataset, concept: np.ndarray) -> dict[str, Any]:
     known = np.flatnonzero(np.isfinite(single).any(axis=(1, 2)))
     last = int(known[-1])
     matters = p[last] <= LEVEL
-    words = np.where(matters, MATTERS, np.where(concept, COSTS_NOTHING, NO_CONCEPT))
+    words = np.where(matters, MATTERS, np.where(concept, NO_MORE, NO_CONCEPT))
     words = np.where(np.isfinite(single[last]), words, "")
     over = ("layer", "removal")
     at = {
@@ -256,9 +256,10 @@ def _judgements(data: xr.Dataset) -> Iterator[str]:
         if not judged:
             continue
         text = (
-            f"Of {judged} concepts that were removed from {layer} at step {step}, {matter} "
-            f"{'matters' if matter == 1 else 'matter'}: without them the loss rises by more than "
-            "without equally strong random directions, or without theirs where other concepts fire."
+            f"Concepts removed from {layer} at step {step}: {judged}. Of these, {matter} "
+            f"{'matters' if matter == 1 else 'matter'}: the loss rises by more than without "
+            "equally strong random directions, and than without the same direction where other "
+            "concepts fire."
         )
         if matter:
             cost = one.judged_removed.where(one.verdict == MATTERS)
@@ -268,5 +269,5 @@ def _judgements(data: xr.Dataset) -> Iterator[str]:
                 f"{float(cost[dearest]):.2g} {UNIT}."
             )
         if matter < judged:
-            text += f" The others are there, but their removal costs nothing: {judged - matter}."
+            text += f" There, but with no such cost: {judged - matter}."
         yield text
