@@ -129,20 +129,22 @@ def nulls(seeds) -> None:
         print(f"null, {name:10s} births said {said}, by strength alone {naive}", flush=True)
 
 
+GATHERED = Gathered.__init__
+
+
 def by_kernel(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
-    self.n, self.count, self._kept = n, count, []
+    GATHERED(self, n, m, count, stacked=stacked)
     self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
 
 
 def kernel(seeds) -> None:
     """The fit by the stack and the fit by the kernel of tokens."""
-    whole = Gathered.__init__
     for seed in seeds:
         run = planted_lives(random_state=seed)
         first = joint(run, "ica", seed, reseeds=0)
         Gathered.__init__ = by_kernel
         second = joint(run, "ica", seed, reseeds=0)
-        Gathered.__init__ = whole
+        Gathered.__init__ = GATHERED
         again = found_again(first.codes_, second.codes_)[0]
         among = again[first.is_concept_]
         print(

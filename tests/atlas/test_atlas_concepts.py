@@ -331,3 +331,12 @@ def test_the_page_is_given_the_names_of_people_and_counts_them_apart(folder):
     found = og.atlas.with_labels(result)["joint-concepts"]
     assert found["name_given"].values.tolist() == [["", "", ""], ["", "closing bracket", ""]]
     np.testing.assert_array_equal(found["name"].values, result["joint-concepts"]["name"].values)
+
+
+def test_ids_without_pieces_are_apart():
+    node = described_node()
+    ids = [str(i) for i in node.piece.values]
+    tree = xr.DataTree.from_dict({"joint-concepts": node.assign(piece_text=("piece", ids))})
+    found = tree.concept(layer=3, index=0)
+    assert found.contexts[0].tokens[:3] == ("5", "7", "6") and "« 6» 8 9" in str(found)
+    assert found.name == "comma" and "5 7" in str(found.contexts[0])

@@ -204,7 +204,7 @@ def test_boundaries_are_lines_with_shades_in_figures_and_chart(page):
     assert lines == pytest.approx([at], abs=1e-9)
     hover(page, "regimes/joint", at, 0.5)
     assert "smooth to noisy at step 200 (150–320)" in page.inner_text("#tooltip")
-    assert page.locator("svg.chart-wide .boundary").count() == 1
+    assert page.locator("svg.chart-wide .on-log .boundary").count() == 1
 
 
 def test_theory_is_dashed_in_the_lines_colours(page):

@@ -169,7 +169,8 @@ def test_every_figure_has_data_pictures_code_and_definition():
     actions = [a["data-action"] for a in page.all("button") if "data-action" in a]
     assert sorted(set(actions)) == ["csv", "png", "svg"]
     assert len(actions) == 3 * (len(figures) + 1)
-    assert "tree['concepts-ica']['distance_to_last']" in page.words
+    assert "tree['concepts-ica'].to_dataset()[['distance_to_last', 'low', 'high']]" in page.words
+    assert "tree['variance-rank']['variance_rank']" in page.words
 
 
 def test_hostile_names_stay_text():
@@ -177,7 +178,7 @@ def test_hostile_names_stay_text():
     page = Page(text)
     assert [a.get("type") for a, _ in page.scripts] == ["application/json", "text/plain", None]
     assert not page.all("img")
-    assert page.all("b") == [{"id": "now-step"}]
+    assert page.all("b") == [{"id": "now-step"}, {}, {}, {}], "and the three sentences"
     assert not [k for _, attrs in page.tags for k in attrs if k.startswith("on")]
     assert examples.HOSTILE[0] in page.words and examples.HOSTILE[1] in page.words
     data = next(t for a, t in page.scripts if a.get("id") == "data")

@@ -51,6 +51,24 @@ def test_digits_follow_the_standard_deviation():
     assert [line.cells[0].spread for line in table.lines] == ["(0.012)", "(3.4)", ""]
 
 
+def test_numbers_of_like_uncertainty_share_their_decimals():
+    data = {"m": ("item", [0.006, 0.004]), "s": ("item", [0.00012, 0.0011])}
+    table = table_of(attached(data, columns=[Column("m", sd="s")], rows="item"))
+    assert column(table, 0) == ["0.00600", "0.00400"]
+    assert [line.cells[0].spread for line in table.lines] == ["(0.00012)", "(0.00110)"]
+
+
+def test_only_what_is_better_by_more_than_error_is_shaded():
+    data = {
+        "a": ("item", [1.0, 1.0]), "a_sd": ("item", [0.3, 0.3]),
+        "b": ("item", [1.4, 1.5]), "b_sd": ("item", [0.3, 0.3]),
+    }  # fmt: skip
+    columns = [Column("a", sd="a_sd"), Column("b", sd="b_sd")]
+    table = table_of(attached(data, columns=columns, rows="item", pairs=[Pair("a", "b", "lower")]))
+    shaded = [[cell.shaded for cell in line.cells] for line in table.lines]
+    assert shaded == [[False, False], [True, False]]
+
+
 def test_numbers_without_uncertainty_share_their_decimals():
     data = {"a": ("item", [12.3456, 0.51234]), "b": ("item", [1000.0, 1e-5])}
     columns = [Column("a"), Column("b")]

@@ -252,9 +252,11 @@ def test_a_state_of_all_steps_is_not_tried(trajectory):
 
 def test_what_has_cells_is_not_tried_again(trajectory, tmp_path):
     study_of(trajectory, Picky()).run(tmp_path / "s")
-    study = study_of(trajectory, Picky())
+    study = study_of(trajectory, Picky(), ActivationNorm())
     study.plan(tmp_path / "s")
-    assert study._tried == []
+    assert [each.name for each in study._tried] == ["activation-norm"]
+    changed = study_of(trajectory, Picky(rows=TEXTS + 1))
+    assert changed.plan(tmp_path / "s").refused and not study.plan(tmp_path / "s").refused
 
 
 def test_warnings_as_errors_lose_nothing(pooled, tmp_path):

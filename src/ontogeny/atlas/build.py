@@ -59,6 +59,7 @@ class Described:
         self.fit = fit_of(data, layer, self.step)
         shown = self.at["piece_text"] if "piece_text" in self.at else xr.DataArray([], dims="piece")
         self._pieces = dict(zip(shown["piece"].values.tolist(), shown.values.tolist(), strict=True))
+        self._numbers = all(str(token) == piece for token, piece in self._pieces.items())
 
     def name(self, index: int) -> tuple[str, bool]:
         """Return what a concept is called, and whether a person called it so."""
@@ -217,6 +218,7 @@ class Described:
             tuple(self.piece(int(ids[i])) for i in kept),
             tuple(float(codes[i]) for i in kept),
             [places[i] for i in kept].index(0),
+            numbers=self._numbers,
         )
 
     def _neighbours(self, index: int) -> tuple[Neighbour, ...]:

@@ -43,6 +43,8 @@ class Context:
         Code of each token, as a share of the concept's largest code; -1 where not measured.
     peak
         Which of `tokens` is the strongest one.
+    numbers
+        Whether tokens are ids, as nothing says how they are written.
     """
 
     text: int
@@ -50,9 +52,15 @@ class Context:
     tokens: tuple[str, ...]
     codes: tuple[float, ...]
     peak: int
+    numbers: bool = False
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The tokens as they are written one after the other: numbers with a space between."""
+        return tuple(f" {t}" for t in self.tokens) if self.numbers else self.tokens
 
     def __str__(self) -> str:
-        return "".join(self.tokens)
+        return "".join(self.pieces)
 
 
 @dataclass(frozen=True)

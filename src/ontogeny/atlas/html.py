@@ -106,7 +106,7 @@ def _contexts(contexts: Sequence[Context]) -> str:
 def _context(context: Context) -> str:
     """Return a context in one line, every token tinted by its code."""
     spans = []
-    for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+    for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
         known = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
         tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
         weight = ";font-weight:bold" if number == context.peak else ""

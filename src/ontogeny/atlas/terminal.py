@@ -94,7 +94,7 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
 
 def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
     """Return one line a context, with the strongest tokens under each other."""
-    before = max((len(_joined(c.tokens[: c.peak])) for c in contexts), default=0)
+    before = max((len(_joined(c.pieces[: c.peak])) for c in contexts), default=0)
     lines = [_context(context, min(before, _BEFORE_PEAK)) for context in contexts]
     return [("" if number else "strongest", line) for number, line in enumerate(lines)]
 
@@ -134,7 +134,7 @@ def _context(context: Context, before: int) -> Any:
 
     turned = _from_the_right(context.tokens)
     line, left = Text(), Text()
-    for number, (token, code) in enumerate(zip(context.tokens, context.codes, strict=True)):
+    for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
         part = left if number < context.peak else line
         if number == context.peak:
             part.append(f"«{inline(token)}»", style=f"bold {_TINT}")

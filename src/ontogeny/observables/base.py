@@ -92,6 +92,11 @@ class Run(Protocol):
         """All steps of the study."""
         ...
 
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control run made of the studied one, at fewer steps than that."""
+        ...
+
     def reading(self, step: int) -> Reading:
         """Read one checkpoint for the observable's needs."""
         ...

@@ -145,22 +145,31 @@ def problems_of(tree: xr.DataTree) -> Problems:
     node  step  layer  why
     norm  0     b      ValueError: no
     """
-    given = tree.root.attrs.get("nodes", "[]")
-    names = json.loads(given) if isinstance(given, str) else list(given)
+    names = _listed(tree.root.attrs.get("nodes"))
     nodes = {n.path.strip("/"): n for n in tree.root.subtree if n.path != "/"}
     order = dict.fromkeys([*(name for name in names if name in nodes), *nodes])
     data = {name: nodes[name].to_dataset() for name in order}
     data = {name: each for name, each in data.items() if each.data_vars or each.attrs}
     rows = [row for name, each in data.items() for row in of_node(name, each)]
-    rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls", "[]"))]
+    rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))]
     return Problems(tuple(rows), {name: standing_of(each) for name, each in data.items()})
 
 
 def _of_controls(given: Any) -> Iterator[Mapping[str, Any]]:
     """Give what a result says of the problems of its control runs."""
-    for control in json.loads(given) if isinstance(given, str) else given:
+    for control in _listed(given):
         if isinstance(control, Mapping):
             yield from control.get("problems", ())
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return an attribute that holds a list, as JSON or plain; empty where it holds none."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            given = None
+    return list(given) if isinstance(given, list | tuple) else []
 
 
 def _main_reason(rows: Sequence[Problem]) -> str:

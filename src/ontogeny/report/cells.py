@@ -123,7 +123,7 @@ def decimals_of(column: TableColumn) -> int | None:
     if spread.size:
         places = 1 - np.floor(np.log10(spread))
         shared = int(np.clip(np.ceil(np.median(places)), 0, 8))
-        return shared if np.ptp(places) <= 2 else None
+        return shared if np.ptp(places) <= 1 else None
     known = np.abs(column.values[column.known].astype(float))
     known = known[(known > 0) & np.isfinite(known)]
     if column.ends or column.sd is not None or not known.size:

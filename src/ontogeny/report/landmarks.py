@@ -102,7 +102,7 @@ def _outcome(row: Row | None, measured: int) -> str:
     if row.state == "none":
         return "still"
     if direction(row) != "falls":
-        return "rose"
+        return "rose" if direction(row) == "rises" else "unjudged"
     short = row.state == "within" or (row.state == "beyond" and row.can_learn)
     return "fell as controls" if short else "fell"
 

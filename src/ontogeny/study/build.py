@@ -13,11 +13,11 @@ from typing import Any
 
 from .. import summary
 from .._version import __version__
-from ..errors import ArgumentError, CheckpointError
+from ..errors import ArgumentError, CheckpointError, StoreError
 from ..inputs import Inputs
 from ..needs import Need, Reference
 from ..observables import Observable
-from ..store import plain
+from ..store import plain, read_header
 from ..trajectory import Checkpoint, Trajectory
 from .cache import DigestCache, combine
 from .graph import (
@@ -241,6 +241,19 @@ class Graph:
             return self.digests(checkpoint, names)
         except CheckpointError as error:
             return f"unreadable: {error}"
+
+
+def has_begun(folder: Path, observable: Observable) -> bool:
+    """Return whether a folder has a finished cell of an observable with these arguments."""
+    expected = plain(_observable(observable, _summary_only(observable))["observable"])
+    for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
+        try:
+            header = read_header(path)
+        except StoreError:  # it is damaged, and found to be so when it is checked
+            continue
+        if header["status"] == "done" and header["fingerprint"].get("observable") == expected:
+            return True
+    return False
 
 
 def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:

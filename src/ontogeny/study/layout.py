@@ -34,11 +34,6 @@ def cell_path(folder: Path, node: str, key: int | str) -> Path:
     return folder / "cells" / node / f"{_safe(str(key))}.safetensors"
 
 
-def has_cells(folder: Path, node: str) -> bool:
-    """Return whether a folder holds any cell of a node."""
-    return any((folder / "cells" / node).glob("*.safetensors"))
-
-
 def state_path(folder: Path, node: str) -> Path:
     """Return the file of an observable's state."""
     return folder / "states" / f"{_safe(node)}.safetensors"

@@ -204,6 +204,11 @@ class RunView:
         self._saw_steps = True
         return self._trajectory.steps
 
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control run made of the studied one, at fewer steps than that."""
+        return self._trajectory.controlled is not None
+
     def reading(self, step: int) -> ReadStep:
         """Read one checkpoint for the observable's needs."""
         self._read.add(int(step))

@@ -20,13 +20,13 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..store import Cell, sweep, write_json
 from ..trajectory import Prefetch, Trajectory
-from .build import Graph
+from .build import Graph, has_begun
 from .cache import DigestCache, VerifiedCellCache
 from .checks import check_observables, check_trajectory, named_inputs
 from .claims import held, sweep_claims
 from .controls import ControlRun, Controls, observed_of_controls
 from .graph import StateCell, observed_steps
-from .layout import WRITTEN, digests_path, has_cells, run_folder, settings_path
+from .layout import WRITTEN, digests_path, run_folder, settings_path
 from .memory import too_large, workers_here
 from .merge import merge, write_result
 from .plan import Plan, make_plan, price, sum_of_plans
@@ -129,9 +129,9 @@ class Study:
     def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
 
-        Observables that have no cell in `folder` are tried on two texts of one checkpoint. What
-        fails in that way is said in the plan's notes, and ``refused`` if it would certainly fail
-        in a run. `rereference` is an argument of `run`.
+        Observables that have no finished cell in `folder` are tried on two texts of one
+        checkpoint. What fails in that way is said in the plan's notes, and ``refused`` if it would
+        certainly fail in a run. `rereference` is an argument of `run`.
         """
         path = None if folder is None else Path(folder)
         frozen = without_reference(_frozen(path), rereference)
@@ -346,10 +346,8 @@ class Study:
             )
 
     def _try_first(self, folder: Path | None) -> None:
-        """Choose the observables that get a dry run: those without a cell in a folder."""
-        self._tried = [
-            o for o in self.observables if folder is None or not has_cells(folder, o.name)
-        ]
+        """Choose the observables that get a dry run: those with no finished cell yet."""
+        self._tried = [o for o in self.observables if folder is None or not has_begun(folder, o)]
 
     @contextmanager
     def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:

@@ -250,11 +250,17 @@ class JointConcepts(Observable):
         return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
 
     def _chosen(self, run: Run) -> list[int]:
-        """Return the training steps of the fit; only a number asks for the study's steps."""
-        if not isinstance(self.fit_steps, int):
-            return sorted(set(self.fit_steps))
+        """Return the training steps of the fit; only a number asks for the study's steps.
+
+        A control run is read at fewer steps, and maybe not at those that are named: it is fitted on
+        as many.
+        """
+        named = None if isinstance(self.fit_steps, int) else sorted(set(self.fit_steps))
+        if named and not run.is_control:
+            return named
         steps = np.asarray(run.steps)
-        return [int(step) for step in steps[fitted_steps(self.fit_steps, len(steps))]]
+        count = len(named) if named else self.fit_steps
+        return [int(step) for step in steps[fitted_steps(count, len(steps))]]
 
     def _codes(self, layer: Gathered) -> Mapping[str, Any]:
         seeds = np.random.default_rng([self.random_state, 1]).integers(2**31, size=2).tolist()
