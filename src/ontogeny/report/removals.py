@@ -33,7 +33,7 @@ def read_removals(content: Content, of: str) -> Removals:
             continue
         order = ("layer", "removal")
         numbers = {n: data[n].transpose(*order).values.astype(float) for n in _NUMBERS}
-        verdicts = data["verdict"].transpose(*order).values.astype(str)
+        verdicts = data["verdict"].transpose(*order).values.astype(object)
         concepts = data["removed_concept"].transpose(*order).values.astype(float)
         step = float(data["judged_step"].values.reshape(-1)[0])
         known = np.isfinite(concepts) & np.isfinite(numbers["judged_removed"]) & (verdicts != "")

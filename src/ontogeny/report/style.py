@@ -24,7 +24,8 @@ def page_style() -> str:
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    sheets = [static_text(f"{name}.css") for name in ("page", "first", "failures", "example-text")]
+    names = ("page", "first", "example-text", "failures")
+    sheets = [static_text(f"{name}.css") for name in names]
     return "\n".join([*modes, chart_style(), *sheets])
 
 

@@ -113,6 +113,7 @@ def test_what_the_page_draws_and_says(folder, node):
 def test_named_steps_never_ask_for_the_steps_of_the_study(run):
     class Run:
         reference_step = 90
+        is_control = False
         read = ()
 
         @property
@@ -128,6 +129,18 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
     state = own.prepare(asked)
     assert asked.read == (0, 30, 90)
     assert state.codes.sizes == {"layer": 1, "token": 1500, "concept": 24}
+
+
+def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
+    study = og.Study(
+        trajectory(run.activations), inputs(), [observable(fit_steps=(10, 20, 30))],
+        device="cpu", controls=1, control_steps=3,
+    )  # fmt: skip
+    tree = study.run(tmp_path / "s")
+    assert tree.attrs["problems"] == "[]"
+    (control,) = json.loads(tree.attrs["controls"])
+    assert set(control["steps"]).isdisjoint({10, 20, 30})
+    assert tree["joint-concepts"].concepts_there_control.notnull().any()
 
 
 def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
