@@ -9,6 +9,7 @@ from helpers import report_examples as examples
 from ontogeny.report.content import read_content
 from ontogeny.report.export import write_figures
 from ontogeny.report.first_screen import first_screen
+from ontogeny.report.life_lines import line_names
 from ontogeny.report.paper import draw_life_figure, style
 
 
@@ -49,7 +50,7 @@ def test_births_are_drawn_where_the_result_has_them():
     assert len(places) == sum(np.isfinite(each.born) for each in first.concepts.lines)
     assert places == sorted(places)
     labels = [text.get_text() for text in axes.get_yticklabels()]
-    assert labels == [f"{each.title} · {each.depth}" for each in first.concepts.lines]
+    assert labels == line_names(first.concepts.lines)
 
 
 def test_a_result_without_concepts_writes_neither(tmp_path):

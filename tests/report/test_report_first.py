@@ -13,6 +13,7 @@ from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny.report.content import read_content
 from ontogeny.report.first_screen import first_screen
+from ontogeny.report.life_lines import line_names
 from ontogeny.report.page import render_page
 
 CLAIMS = re.compile(
@@ -70,7 +71,7 @@ def test_births_that_are_said_are_those_of_named_concepts():
     data = made.joint_concepts()
     named = (data.name != "") & data.concept_born.notnull()
     low = int(data.concept_born_after.where(named).min())
-    high = int(data.concept_born.where(named).max())
+    high = int(data.concept_born_before.where(named).max())
     text = first(made.tree({"joint-concepts": data})).sentences[1].text
     assert f"{int(named.sum())} of them were born during the run, between steps {low} and" in text
     assert f"and {high}." in text
@@ -130,7 +131,25 @@ def test_a_run_like_its_controls_did_no_better():
     assert screen.heading == "The loss did not surely fall by more than in control runs"
     assert screen.sentences[0].lead == "It did not surely learn to predict."
     assert screen.sentences[1].lead == "No more concepts got a name than in control runs."
+    assert screen.sentences[1].text.startswith("4 of 22 concepts got a name. ")
     assert screen.sentences[2].lead == "The loss did no better than in control runs."
+
+
+@pytest.mark.parametrize(("layers", "named"), [(1, 1), (1, 3), (2, 12)])
+def test_names_are_among_others_only_where_some_are_left_out(layers, named):
+    node = made.joint_concepts(layers=layers, named=named)
+    text = first(made.tree({"joint-concepts": node})).sentences[1].text
+    assert {1: "Its name is “", 3: "The names are “"}.get(named, "Among them “") in text
+    assert (" It puts more" in text) == (named == 1)
+
+
+def test_lines_with_one_name_in_one_layer_are_told_apart():
+    node = made.joint_concepts(layers=1)
+    node["name"][0, :2] = "space"
+    lines = first(made.tree({"joint-concepts": node})).concepts.lines
+    names = line_names(lines)
+    assert len(set(names)) == len(names)
+    assert {name[-2:] for name in names if name.startswith("space · ")} >= {"C0", "C1"}
 
 
 def test_without_a_loss_nothing_is_said_of_it():

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .content import Content
 from .first_screen import FirstScreen, first_screen
-from .formats import plain_text
+from .formats import plain_text, step_text
 from .life_lines import Concepts
 
 _LIFE = (
@@ -38,8 +38,14 @@ def write_concepts(
     _rows(first.concepts).to_csv(table, index=False)
     if not kinds:
         return [table]
-    captions += [f"life-lines\n{first.heading}\n{_LIFE}\n", f"concepts\nConcepts\n{_SHEET}\n"]
+    sheet = _sheet_words(content)
+    captions += [f"life-lines\n{first.heading}\n{_LIFE}\n", f"concepts\nConcepts\n{sheet}\n"]
     return [table, *_pictures(content, first, first.concepts, folder, kinds)]
+
+
+def _sheet_words(content: Content) -> str:
+    ends = f"{step_text(content.steps[0])} to {step_text(content.steps[-1])}"
+    return f"{_SHEET} From left to right: {content.clock} {ends}, on a logarithmic scale."
 
 
 def _pictures(
@@ -52,7 +58,7 @@ def _pictures(
     with style():
         for stem, figure, title, caption in (
             ("life-lines", draw_life_figure(content, first), first.heading, _LIFE),
-            ("concepts", draw_contact_sheet(content, concepts), "Concepts", _SHEET),
+            ("concepts", draw_contact_sheet(content, concepts), "Concepts", _sheet_words(content)),
         ):
             for kind in kinds:
                 paths.append(folder / f"{stem}.{kind}")

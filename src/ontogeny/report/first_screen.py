@@ -185,12 +185,14 @@ def _appeared(content: Content, concepts: Concepts | None) -> Sentence:
             "No concept is sharper than in the untrained model.",
             f"{total} can be read, and none got a name. {_births(concepts)}".strip(),
         )
+    each = "Each" if concepts.named > 1 else "It"
     text = (
-        f"Among them {_listed(concepts)}. Each puts more of its activation on three tokens than "
+        f"{_listed(concepts)} {each} puts more of its activation on three tokens than "
         f"95 % of the untrained model’s concepts do. {_births(concepts)}"
     ).strip()
     if concepts.named_controls and max(concepts.named_controls)[0] >= concepts.named:
-        return Sentence("No more concepts got a name than in control runs.", text)
+        lead = "No more concepts got a name than in control runs."
+        return Sentence(lead, f"{_named_words(concepts)}. {text}")
     if not concepts.named_controls:
         return Sentence(f"{_named_words(concepts)}; motion alone may give as many.", text)
     return Sentence(f"{_named_words(concepts)}.", text)
@@ -201,10 +203,13 @@ def _named_words(concepts: Concepts) -> str:
 
 
 def _listed(concepts: Concepts) -> str:
-    """Return the names of the sharpest concepts, each once."""
-    names = list(dict.fromkeys(each.name for each in concepts.with_name))[:NAMES_SAID]
-    quoted = [f"“{name}”" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    """Say the names of the sharpest concepts, each once."""
+    names = list(dict.fromkeys(each.name for each in concepts.with_name))
+    quoted = [f"“{name}”" for name in names[:NAMES_SAID]]
+    said = quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    if len(names) > NAMES_SAID:
+        return f"Among them {said}."
+    return f"Its name is {said}." if concepts.named == 1 else f"The names are {said}."
 
 
 def _births(concepts: Concepts) -> str:
@@ -214,7 +219,7 @@ def _births(concepts: Concepts) -> str:
         born = tuple(each for each in concepts.with_name if math.isfinite(each.born))
     if not born:
         return ""
-    ends = [*(each.after for each in born), *(each.born for each in born)]
+    ends = [end for each in born for end in (each.after, each.born, each.before)]
     known = [end for end in ends if math.isfinite(end)]
     between = interval_text(min(known), max(known)).replace("–", " and ")
     when = f"between steps {between}" if between else f"at step {step_text(known[0])}"

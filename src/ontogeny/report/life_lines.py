@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import xarray as xr
 
 from .content import Content, Node
 from .formats import plain_text
-from .labels import short_names
+from .labels import short_names, truncate
 
 KIND = "joint-concepts"
 NO_CONCEPT = "no concept"
@@ -109,6 +109,15 @@ def _moment(concept: Concept) -> float:
     if concept.kind == "from the start":
         return -math.inf
     return concept.born if math.isfinite(concept.born) else math.inf
+
+
+def line_names(concepts: Sequence[Concept]) -> list[str]:
+    """Return name and layer of concepts, with their number where several have the same of both."""
+    names = [f"{truncate(each.title, 26)} · {each.depth}" for each in concepts]
+    return [
+        f"{name} · C{each.number}" if names.count(name) > 1 else name
+        for name, each in zip(names, concepts, strict=True)
+    ]
 
 
 def asked_for(content: Content) -> bool:

@@ -78,6 +78,12 @@ def control_half_words(row: Row) -> str:
     return interval_text(min(steps), max(steps)) or step_text(steps[0])
 
 
+def controls_went_along(row: Row) -> bool:
+    """Return whether all controls went in the row's direction, so that their steps compare."""
+    along = row.last_value - row.first_value
+    return all((each.last_value - each.first_value) * along > 0 for each in row.controls)
+
+
 def control_half_steps(row: Row) -> list[float]:
     """Return the half-change steps of the controls that have one."""
     return [each.half_step for each in row.controls if math.isfinite(each.half_step)]

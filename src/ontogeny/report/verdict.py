@@ -14,7 +14,14 @@ from typing import Any
 
 from .content import Content
 from .formats import plural, step_text
-from .row_words import control_ends, control_half_words, direction, half_words, values_words
+from .row_words import (
+    control_ends,
+    control_half_words,
+    controls_went_along,
+    direction,
+    half_words,
+    values_words,
+)
 from .rows import Row, judged
 from .sentences import CLAIMED_LEAD, claims_sentence, mid_sentence, sentence_start
 from .timing import order_sentence, ordered_rows, owner
@@ -200,11 +207,12 @@ def _course(row: Row) -> str:
     if not row.changed:
         words += ", no more than chance and noise would give"
     if controls := values_words(*control_ends(row)):
-        words += f"; in {_runs(row)} it went from {controls}"
+        average = " on average" if len(row.controls) > 1 else ""
+        words += f"; in {_runs(row)} it went from {controls}{average}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half its {of} was over by step {half}"
-        if steps := control_half_words(row):
+        if (steps := control_half_words(row)) and controls_went_along(row):
             words += f", in {_runs(row)} by step {steps}"
     return f"{words}."
 

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from ..colours import BASE
 from ..content import Content
 from ..formats import step_text
-from ..labels import truncate
-from ..life_lines import Concept, Concepts
+from ..life_lines import Concept, Concepts, line_names
 from ..pieces import Pieces
 from ..scales import StepScale
 from .frame import PAGE
@@ -24,7 +23,7 @@ MOST = 24
 
 ACROSS = 3
 _CELL = 0.82  # inches
-_TOKENS = 30  # characters of a context on each side of its strongest token
+_TOKENS = 22  # characters of a context on each side of its strongest token
 
 
 def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
@@ -35,15 +34,15 @@ def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
     grid = figure.subplots(rows, ACROSS, squeeze=False).ravel()
     pieces = Pieces.of(concepts.data)
     scale = StepScale(content.steps, "log")
-    for axes, concept in zip(grid, shown, strict=False):
-        _draw(axes, concepts, concept, scale, pieces)
+    for axes, concept, name in zip(grid, shown, line_names(shown), strict=False):
+        _draw(axes, concepts, concept, name, scale, pieces)
     for axes in grid[len(shown) :]:
         axes.remove()
     return figure
 
 
 def _draw(
-    axes: Axes, concepts: Concepts, concept: Concept, scale: StepScale, pieces: Pieces
+    axes: Axes, concepts: Concepts, concept: Concept, name: str, scale: StepScale, pieces: Pieces
 ) -> None:
     one = {"layer": concept.place[0], "concept": concept.place[1]}
     data = concepts.data
@@ -56,9 +55,7 @@ def _draw(
     axes.set_ylim(0, 1.08)
     axes.axis("off")
     born = f", born {step_text(concept.born)}" if math.isfinite(concept.born) else ""
-    axes.set_title(
-        f"{truncate(concept.title, 22)} · {concept.depth}{born}", loc="left", fontweight="bold"
-    )
+    axes.set_title(f"{name}{born}", loc="left", fontweight="bold")
     axes.text(
         0.5, -0.04, _context(data, one, pieces), transform=axes.transAxes, ha="center", va="top",
         family="monospace", fontsize=0.72 * FONT, color=base["ink-2"], parse_math=False,

@@ -17,7 +17,7 @@ from ..first_screen import FirstScreen
 from ..formats import number, with_interval
 from ..labels import truncate
 from ..landmarks import control_curve
-from ..life_lines import Concept, Concepts
+from ..life_lines import Concept, Concepts, line_names
 from ..scales import StepScale, pick_ticks
 from .frame import PAGE, TALLEST
 from .save import FONT
@@ -65,7 +65,8 @@ def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScal
         axes.axhline(level, color=_INK_2, linewidth=0.6, linestyle="--")
         ends.append((f"{words} {number(level, 0.1)}", level, _INK_2))
     axes.plot(at, track.values, color=_INK, linewidth=1.1)
-    axes.set_ylabel(truncate(f"{track.title}, {track.units}".rstrip(", "), 30))
+    axes.set_title(truncate(track.title, 60), loc="left", fontsize=FONT)
+    axes.set_ylabel(truncate(track.units, 24))
     _label_ends(axes, ends)
 
 
@@ -100,7 +101,7 @@ def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
             _birth(concept), (1, y), xycoords=("axes fraction", "data"), xytext=(4, 0),
             textcoords="offset points", va="center", color=_INK_2,
         )  # fmt: skip
-    names = [f"{truncate(each.title, 26)} · {each.depth}" for each in concepts.lines]
+    names = line_names(concepts.lines)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -171,9 +171,9 @@ function cardFoot(concept) {
   const line = (...parts) => foot.append(make("div", {}, ...parts));
   if (concept.sharp !== null) line(sharpWords(concept));
   if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
-  if (concept.up.length) line("Writes at the last step ", ...writtenParts(concept));
+  if (concept.up.length) line("Adds to the logits at the last step ", ...writtenParts(concept));
   if (concept.removed) line(removalWords(concept.removed));
-  if (concept.near.length) line("Near ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
+  if (concept.near.length) line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
   return foot;
 }
 
@@ -207,8 +207,11 @@ function writtenParts(concept) {
   const { pieces } = DATA.atlas;
   const one = ([place, value], sign) => [token(shortened(pieces[place], 20)), ` ${sign}${Math.abs(value).toFixed(2)} `];
   const parts = [...concept.up.flatMap((each) => one(each, each[1] < 0 ? "−" : "+"))];
-  if (concept.down.length) parts.push("and against ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
-  if (concept.random !== null) parts.push(`(a random direction at most ${concept.random.toFixed(2)})`);
+  if (concept.down.length) parts.push("and takes from ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
+  if (concept.random === null) return parts;
+  const most = concept.random;
+  const above = concept.up[0][1] > most ? "" : ": no more than chance";
+  parts.push(`(95 % of random directions: at most ${most.toFixed(2)})${above}`);
   return parts;
 }
 

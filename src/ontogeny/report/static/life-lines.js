@@ -4,7 +4,7 @@ function drawLines(svg, view, top) {
   const { atlas } = DATA;
   const heading = atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
   svg.append(makeSvg("text", { class: "head", x: view.from, y: top + 14 }, heading));
-  const rows = atlas.lines.map((i) => lineWords(i));
+  const rows = toldApart(atlas.lines.map((i) => lineWords(i)));
   // Names stand left of the cells where they all fit there, else over them; so do the numbers.
   const left = longest(svg, rows.map((row) => row.name)) + 14;
   const room = view.width - view.to - 10;
@@ -39,6 +39,14 @@ function lineWords(i) {
   const concept = concepts[i];
   const where = layers[concept.layer].depth;
   return { i, name: `${shortened(conceptName(concept), 22)} · ${where}`, number: bornWords(concept), brief: briefBirth(concept) };
+}
+
+// Concepts with one name in one layer get their number as well.
+function toldApart(rows) {
+  const times = new Map();
+  for (const { name } of rows) times.set(name, (times.get(name) ?? 0) + 1);
+  const number = ({ i }) => DATA.atlas.concepts[i].number;
+  return rows.map((row) => (times.get(row.name) > 1 ? { ...row, name: `${row.name} · C${number(row)}` } : row));
 }
 
 // What fits a phone; the interval stays on hover and in the cards.

@@ -62,7 +62,7 @@ function lifePicture(holder) {
   const [from, to] = axisEnds(holder).map((x) => x - left);
   const xOf = (place) => from + shareOfAxis(place) * (to - from);
   const view = { width, from, to, xOf, roomy: width - to >= 120 };
-  const svg = makeSvg("svg", { role: "group", "aria-label": "Loss and life lines of concepts" });
+  const svg = makeSvg("svg", { role: "group", "aria-label": DATA.atlas?.lines.length ? "Loss and life lines of concepts" : "Loss" });
   svg.append(hatchPattern());
   const legend = [];
   let y = DATA.first ? drawLoss(svg, view, 0, legend) : 0;
