@@ -210,7 +210,7 @@ function writtenParts(concept) {
   if (concept.down.length) parts.push("and takes from ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
   if (concept.random === null) return parts;
   const most = concept.random;
-  const above = concept.up[0][1] > most ? "" : ": no more than chance";
+  const above = Math.max(...concept.up.map((each) => each[1])) > most ? "" : ": no more than chance";
   parts.push(`(95 % of random directions: at most ${most.toFixed(2)})${above}`);
   return parts;
 }

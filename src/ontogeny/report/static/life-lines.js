@@ -3,14 +3,14 @@
 function drawLines(svg, view, top) {
   const { atlas } = DATA;
   const heading = atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
-  svg.append(makeSvg("text", { class: "head", x: view.from, y: top + 14 }, heading));
+  svg.append(makeSvg("text", { class: "head", x: view.roomy ? view.from : 0, y: top + 14 }, heading));
   const rows = toldApart(atlas.lines.map((i) => lineWords(i)));
   // Names stand left of the cells where they all fit there, else over them; so do the numbers.
   const left = longest(svg, rows.map((row) => row.name)) + 14;
   const room = view.width - view.to - 10;
   const fits = (key) => longest(svg, rows.map((row) => row[key])) <= room;
   const beside = view.from >= left;
-  const said = fits("number") || !fits("brief") ? "number" : "brief";
+  const said = fits("number") ? "number" : "brief";
   const behind = fits(said);
   const pitch = beside && behind ? 24 : LIFE.gap;
   let y = top + 22;
@@ -89,9 +89,9 @@ function lineRow(row, view, y, form) {
   const [top, height] = lifted ? [y + 4, 16] : [y + 15, 10];
   const middle = lifted ? y + 16 : y + 11;
   link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
-  const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: view.from };
+  const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: form.behind ? view.from : 0 };
   link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, row.name));
-  const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.to };
+  const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.width };
   link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
   link.append(...lineCells(row.i, view, top, height), ...birthMark(concept, view, top + height / 2));
   link.addEventListener("pointermove", (event) => tellLine(event, row.i, view));

@@ -119,7 +119,7 @@ function drawLoss(svg, view, top, legend) {
   const { track, first } = DATA;
   if (!track) return top;
   const group = makeSvg("g", { role: "img", "aria-label": lossWords() });
-  const head = makeSvg("text", { class: "head", x: view.from, y: top + 12 }, `${capital(track.title)} `);
+  const head = makeSvg("text", { class: "head", x: view.roomy ? view.from : 0, y: top + 12 }, `${capital(track.title)} `);
   head.append(makeSvg("tspan", {}, track.units));
   const [base, height] = [top + 24, LIFE.loss - 30];
   const levels = first.lines.map((line) => line.level);
