@@ -184,7 +184,7 @@ def test_pictures_have_names_and_targets_are_large_enough(visit):
 
 
 def test_no_two_labels_of_the_picture_overlap(visit):
-    for width in (390, 1440):
+    for width in (320, 390, 1440):
         page = visit("learned", made.learned, width=width)
         settled(page)
         boxes = page.evaluate(
@@ -198,6 +198,20 @@ def test_no_two_labels_of_the_picture_overlap(visit):
                 across = min(a[1], b[1]) - max(a[0], b[0])
                 down = min(a[3], b[3]) - max(a[2], b[2])
                 assert not (across > 3 and down > 4), (width, a[4], b[4])
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (320, 256), (390, 844), (1024, 768)])
+def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
+    page = visit("learned", made.learned, width=width, height=height)
+    cut = page.evaluate(
+        """() => {
+          const number = document.getElementById("now-step");
+          number.textContent = "143,000";
+          const [ink, room] = [number, number.closest(".now-text")];
+          return ink.getBoundingClientRect().right - room.getBoundingClientRect().right;
+        }"""
+    )
+    assert cut <= 0.5
 
 
 def test_the_column_of_gaps_follows_the_slider(page):
