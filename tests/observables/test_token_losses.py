@@ -143,7 +143,8 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
         og.Trajectory.from_models(models), texts(), [og.observables.Loss()], device="cpu"
     )
     node = study.run(tmp_path / "study")["loss"]
-    assert len(made) == 1
+    whole = [args for args in made if len(args[0]) == len(texts())]  # the dry run reads fewer
+    assert len(whole) == 1
     inputs, predicted = texts(), np.zeros(texts().ids.shape, dtype=bool)
     predicted[:, 1:] = inputs.ordinary[:, 1:]
     alone = word_frequencies(inputs, predicted, 64)
