@@ -156,6 +156,25 @@ def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
     assert int(node.n_concepts.sel(layer="layers.0")) > 0
 
 
+def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
+    """Codes are those of the steps before; a step that was named must be readable."""
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations[:5].astype(np.float32))}  # fmt: skip
+    worse = models | {50: PlantedModel(torch.full((1, 1500, 24), torch.nan))}
+    given, chosen = {"device": "cpu", "noise": 0}, observable(examples=0)
+    whole, broken = map(og.Trajectory.from_models, (models, worse))
+    expected = og.Study(whole, inputs(), [chosen], **given).run(tmp_path / "whole")
+    tree = og.Study(broken, inputs(), [chosen], **given).run(tmp_path / "broken")
+    (problem,) = json.loads(tree.attrs["problems"])
+    assert "step 50" in problem and "NonFiniteError" in problem
+    found, alone = (each["joint-concepts"].strength.values for each in (tree, expected))
+    np.testing.assert_allclose(found[:5], alone, atol=1e-6)
+    assert np.isnan(found[5]).all()
+    named = observable(fit_steps=(0, 20, 50))
+    tree = og.Study(broken, inputs(), [named], **given).run(tmp_path / "named")
+    assert "fit_steps cannot use step 50" in tree.attrs["problems"]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
