@@ -45,6 +45,15 @@ def test_initial_values_are_those_of_the_seed_and_the_random_state_stays():
     assert not same(untrained_like(model, 4), expected)
 
 
+def test_parameters_and_buffers_have_the_dtypes_of_the_model():
+    """Frequencies of rotary positions stay in float32 in a model that is read in bfloat16."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    model[0].to(torch.bfloat16)
+    fresh = untrained_like(model)
+    assert fresh[0].weight.dtype == torch.bfloat16
+    assert fresh[1].weight.dtype == fresh[1].running_mean.dtype == torch.float32
+
+
 class Drawn(nn.Module):
     """Draws its parameters in the ways that modules do."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import torch
@@ -47,8 +49,20 @@ def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
     with quiet(), _Drawn(random_state), torch.no_grad():
         fresh = _of_transformers(model) or _reset(model)
     if first is not None:
-        fresh = fresh.to(first.device, first.dtype)
+        fresh = fresh.to(first.device)
+    _match_dtypes(fresh, model)
     return fresh.eval().requires_grad_(False)
+
+
+def _match_dtypes(fresh: nn.Module, model: nn.Module) -> None:
+    """Give each tensor the dtype that it has in `model`: some buffers stay in float32."""
+    known = {name: tensor.dtype for name, tensor in _tensors(model)}
+    for name, tensor in _tensors(fresh):
+        tensor.data = tensor.data.to(known.get(name, tensor.dtype))
+
+
+def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    return chain(model.named_parameters(), model.named_buffers())
 
 
 class _Drawn(TorchDispatchMode):
