@@ -32,7 +32,7 @@ from .joint_described import (
     with_names,
 )
 from .joint_lives import VARIABLES, lives_of_layers, sentences
-from .joint_observed import observed, read_together, standard
+from .joint_observed import observed, read_together, stale_sentences, standard
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -234,7 +234,8 @@ class JointConcepts(Observable):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts there are in each layer, and what happened to them."""
-        return [*sentences(data), *named_sentences(data)]
+        fitted = () if isinstance(self.fit_steps, int) else self.fit_steps
+        return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
 
     @property
     def _describer(self) -> Describer:

@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 from ...arrays import to_numpy
+from ...concepts.joint.dictionary import STALE
 from ...concepts.joint.intervals import found_again
 from ...concepts.joint.presence import Decoder
 from ...concepts.joint.snapshots import deviation, standardised
@@ -100,3 +101,41 @@ def observed(X: np.ndarray, decoder: Decoder, other: Decoder, limit: float) -> d
         "spread": ("concept", there.spread[0]),
         "found_again": ("concept", found_again(decoder.codes, other.codes)[0]),
     }
+
+
+def stale_sentences(data: xr.Dataset, fitted: Sequence[int]) -> list[str]:
+    """Return one sentence for each layer whose codes know less of new checkpoints than of old ones.
+
+    Parameters
+    ----------
+    data
+        Cells along ``step``, with ``explained(step, layer)``.
+    fitted
+        Steps that the codes were fitted on.
+
+    Examples
+    --------
+    >>> explained = xr.DataArray(
+    ...     [[0.8], [0.7], [0.5]], {"step": [0, 10, 20], "layer": ["h.0"]}, ("step", "layer")
+    ... )
+    >>> stale_sentences(explained.to_dataset(name="explained"), (0, 10))[0].partition(":")[0]
+    'The codes of h.0 have gone stale'
+    """
+    if "explained" not in data or not len(fitted):
+        return []
+    explained = data.explained.transpose("step", "layer")
+    old = explained.sel(step=explained.step.isin(list(fitted)))
+    new = explained.sel(step=explained.step > max(fitted))
+    if not old.sizes["step"] or not new.notnull().any():
+        return []
+    found = []
+    for layer in data.layer.values:
+        least, later = float(old.sel(layer=layer).min()), new.sel(layer=layer).dropna("step")
+        if later.size and float(later.min()) < STALE * least:
+            worst = int(later.step[later.values.argmin()])
+            found.append(
+                f"The codes of {layer} have gone stale: they explain {float(later.min()):.2f} of "
+                f"the variance at step {worst:,}, and at least {least:.2f} at the steps that they "
+                "were fitted on. Add later steps to fit_steps."
+            )
+    return found
