@@ -392,3 +392,12 @@ def test_a_masked_model_without_a_mask_token_is_refused_when_planned():
     inputs = Inputs.from_tokens(np.random.default_rng(0).integers(4, 40, (6, 10)))
     with pytest.raises(ArgumentError, match="no mask token"):
         og.Study(trajectory, inputs, [Predictions()], device="cpu").plan()
+
+
+def test_a_gap_with_nothing_before_it_is_refused_by_its_sentence():
+    """GPT-2's tokenizer begins no text with a token of its own."""
+    inputs = Inputs.from_tokens([[5, 6, 7], [8, 9]])
+    pieces = ["?"] * 8 + [" cat", " sat"]
+    gaps = gaps_at(inputs, np.array([0, 1]), np.array([1, 0]), pieces)
+    with pytest.raises(ArgumentError, match="before that of '____ sat'; move the gap"):
+        gaps.cut()

@@ -143,7 +143,7 @@ def test_lines_of_the_loss_are_made_once_for_all_steps(tmp_path, monkeypatch):
         og.Trajectory.from_models(models), texts(), [og.observables.Loss()], device="cpu"
     )
     node = study.run(tmp_path / "study")["loss"]
-    assert len(made) == 1
+    assert [len(args[0]) for args in made] == [2, len(LENGTHS)]  # two texts in the dry run
     inputs, predicted = texts(), np.zeros(texts().ids.shape, dtype=bool)
     predicted[:, 1:] = inputs.ordinary[:, 1:]
     alone = word_frequencies(inputs, predicted, 64)
@@ -161,3 +161,12 @@ def test_other_texts_or_masks_get_lines_of_their_own():
     assert loss._guesses.cache_info().misses == len(keys)
     assert [len(each) for each in found] == [2, 2, 2, 1, 1]
     assert not found[0][0][1].flags.writeable
+
+
+def test_texts_with_nothing_to_predict_in_what_is_shown_are_not_chosen():
+    """A prompt that is marked as special fills all that is shown of the first text."""
+    special = [[1, 1, 0, 0], [1, 0, 0, 0]]
+    inputs = Inputs.from_tokens([[1, 2, 3, 4], [1, 5, 6, 7]], special=special)
+    assert _chosen(inputs, 2, 2, 0).tolist() == [1]
+    with pytest.raises(ArgumentError, match="max_tokens=2"):
+        _chosen(inputs.subset([0]), 1, 2, 0)

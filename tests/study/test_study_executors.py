@@ -227,7 +227,10 @@ def test_need_that_was_not_declared_is_refused(serial, tmp_path):
         def observe(self, reading, state):
             return reading[needs.Losses()]
 
-    tree = _study(serial[0], [Undeclared()]).run(tmp_path / "s")
+    study = _study(serial[0], [Undeclared()])
+    with pytest.raises(ArgumentError, match=r"needs\(\) does not declare"):
+        study.run(tmp_path / "s")
+    tree = study.run(tmp_path / "s", keep_going=True)
     assert "needs() does not declare" in tree["activation-norm"].status.values[0]
 
 

@@ -94,7 +94,8 @@ def _calls():
 def test_a_run_with_nothing_to_do_computes_no_summary(tmp_path):
     chosen, models = [Summed(), Follows()], developing(STEPS)
     first, progress = _run(tmp_path / "s", chosen, models)
-    assert progress.calls == {"summed": {"observe": 4, "summarise": 1}, "follows": {"summarise": 1}}
+    once = {"observe": 1 + len(STEPS), "summarise": 1}  # and a dry run
+    assert progress.calls == {"summed": once, "follows": {"summarise": 1}}
     again, progress = _run(tmp_path / "s", chosen, models)
     assert progress.calls == {"summed": {}, "follows": {}} and progress.labels == []
     for name, node in first.children.items():
@@ -284,7 +285,6 @@ class Odd(ActivationNorm):
     [
         ("sizes", "conflicting dimension sizes"),
         ("dates", "x is of type datetime64"),
-        ("mapping", "must return an xarray.Dataset; got dict"),
         ("complex summary", "x is of type complex128"),
         ("swapped", ""),
         ("noted", ""),
@@ -300,3 +300,13 @@ def test_what_cannot_be_stacked_or_stored_costs_the_others_nothing(tmp_path, wha
     og.open_study(tmp_path / "s").report(tmp_path / "page.html")
     if not reason:
         assert tree["odd"].x.attrs["edges"] == [1, 2] and study.plan(tmp_path / "s").to_do == 0
+
+
+def test_an_observable_that_returns_no_dataset_costs_the_others_nothing(tmp_path):
+    trajectory = og.Trajectory.from_models(developing((0, 1, 2)))
+    chosen = [Odd(what="mapping"), og.observables.Loss()]
+    study = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=0)
+    with pytest.raises(ArgumentError, match=r"must return an xarray\.Dataset; got dict"):
+        study.run(tmp_path / "s")
+    tree = study.run(tmp_path / "s", keep_going=True)
+    assert np.isfinite(tree["loss"].loss).all() and "got dict" in tree.attrs["problems"]

@@ -104,6 +104,8 @@ class Run(Protocol):
     def untrained(self) -> Reading:
         """Read the run's model before training: at step 0, else newly initialised.
 
+        In a fine-tuned run step 0 is the pretrained model.
+
         Raises
         ------
         ArgumentError

@@ -52,7 +52,7 @@ def fitted(layout: ChartLayout, numbers: Sequence[str]) -> ChartLayout:
     Examples
     --------
     >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
-    (142, 183)
+    (142, 192)
     """
     widths = [sum(_WIDTHS.get(c, 0.42) for c in text) for text in numbers]
     wanted = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)

@@ -245,13 +245,17 @@ class Graph:
 
 def has_begun(folder: Path, observable: Observable) -> bool:
     """Return whether a folder has a finished cell of an observable with these arguments."""
-    expected = plain(_observable(observable, _summary_only(observable))["observable"])
+    ignored = _summary_only(observable)
+    expected = plain(_observable(observable, ignored)["observable"])
     for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
         try:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        if header["status"] == "done" and header["fingerprint"].get("observable") == expected:
+        stored = dict(header["fingerprint"].get("observable", {}))
+        arguments = stored.get("arguments", {})
+        stored["arguments"] = {k: v for k, v in arguments.items() if k not in ignored}
+        if header["status"] == "done" and stored == expected:
             return True
     return False
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import ArgumentError
+from .weights.transformers_models import quiet
+
+_WITH_GENERATOR = {"default": "generator", "low": "low_generator"}  # names of overloads
 
 
 def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
@@ -21,12 +28,14 @@ def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
     model
         Left as it is.
     random_state
-        Seed of the initialisation; the random state of PyTorch comes back.
+        Seed of the initialisation. The random state of PyTorch, which threads share, is neither
+        used nor changed.
 
     Raises
     ------
     ArgumentError
-        If a parameter belongs to a module that cannot be reset.
+        If a parameter belongs to a module that cannot be reset, or the class cannot be built from
+        its configuration.
 
     Examples
     --------
@@ -36,12 +45,52 @@ def untrained_like(model: nn.Module, random_state: int = 0) -> nn.Module:
     (False, torch.Size([2, 3]))
     """
     first = next(model.parameters(), None)
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(random_state)
+    # One thread at a time: while transformers loads, initialisation is off in the whole process.
+    with quiet(), _Drawn(random_state), torch.no_grad():
         fresh = _of_transformers(model) or _reset(model)
     if first is not None:
-        fresh = fresh.to(first.device, first.dtype)
+        fresh = fresh.to(first.device)
+    _match_dtypes(fresh, model)
     return fresh.eval().requires_grad_(False)
+
+
+def _match_dtypes(fresh: nn.Module, model: nn.Module) -> None:
+    """Give each tensor the dtype that it has in `model`: some buffers stay in float32."""
+    known = {name: tensor.dtype for name, tensor in _tensors(model)}
+    for name, tensor in _tensors(fresh):
+        tensor.data = tensor.data.to(known.get(name, tensor.dtype))
+
+
+def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    return chain(model.named_parameters(), model.named_buffers())
+
+
+class _Drawn(TorchDispatchMode):
+    """Random numbers of this thread come from generators of its own, one for each device."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._seed, self._generators = seed, dict[torch.device, torch.Generator]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        with_one = _WITH_GENERATOR.get(func._overloadname, "")
+        if not _takes_generator(func) and with_one in func.overloadpacket.overloads():
+            func = getattr(func.overloadpacket, with_one)  # of torch.randn and the like
+        if _takes_generator(func) and kwargs.get("generator") is None:
+            kwargs["generator"] = self._generator(args, kwargs)
+        return func(*args, **kwargs)
+
+    def _generator(self, args: Any, kwargs: Any) -> torch.Generator:
+        given = args[0].device if args and isinstance(args[0], torch.Tensor) else None
+        device = torch.device(kwargs.get("device") or given or "cpu")
+        if device not in self._generators:
+            self._generators[device] = torch.Generator(device).manual_seed(self._seed)
+        return self._generators[device]
+
+
+def _takes_generator(func: Any) -> bool:
+    return any(argument.name == "generator" for argument in func._schema.arguments)
 
 
 def _of_transformers(model: nn.Module) -> nn.Module | None:
@@ -49,7 +98,14 @@ def _of_transformers(model: nn.Module) -> nn.Module | None:
 
     if not isinstance(model, PreTrainedModel):
         return None
-    return type(model)(copy.deepcopy(model.config))
+    try:
+        return type(model)(copy.deepcopy(model.config))
+    except Exception as error:  # whatever a class raises that takes more than a configuration
+        name, why = type(model).__name__, str(error).split("\n")[0]
+        raise ArgumentError(
+            "the run has no step 0, and an untrained model of its kind cannot be made: "
+            f"{name} cannot be built from its configuration ({why})."
+        ) from error
 
 
 def _reset(model: nn.Module) -> nn.Module:

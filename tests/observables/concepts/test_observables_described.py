@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import ontogeny as og
-from helpers.lookup_model import PLANTED, STEPS, lookup_run, lookup_texts
-from ontogeny import describe
+from helpers.lookup_model import PLANTED, STEPS, WIDTH, lookup_run, lookup_texts
+from ontogeny import describe, needs
+from ontogeny.capture import Readout
+from ontogeny.observables.concepts.described import vocabulary
 from ontogeny.store import read_cell
 from ontogeny.study.layout import state_path
 
@@ -140,6 +143,7 @@ def test_without_an_untrained_model_nothing_is_named_and_the_reason_is_given(tmp
     tree = studied(tmp_path / "s", [joint(), per_step()], run)
     data = tree["joint-concepts"].to_dataset()
     assert (data.name.values == "").all() and np.isfinite(data.concentration.values).all()
+    assert np.isnan(data.named.values).all() and "named" not in tree["concepts-ica"]
     assert "no step 0" in str(data.unnamed_because.values[0])
     (sentence,) = [w for w in json.loads(data.attrs["statements"]) if "get a name" in w]
     assert "no step 0" in sentence and "no step 0" in tree.concept("joint-concepts").reason
@@ -153,3 +157,28 @@ def test_nothing_is_described_where_nothing_is_asked_for_or_there_are_no_tokens(
         assert len(observable.needs()) <= 2
     with pytest.raises(og.errors.ArgumentError, match="examples must be a whole number"):
         joint(examples=-1)
+
+
+def test_latents_of_the_untrained_model_that_never_fire_do_not_lower_the_limit():
+    """Activations of few directions leave latents without codes, and so without tokens."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(lookup_texts().sample().text.size, 3)) @ rng.normal(size=(3, WIDTH))
+    observable = joint(n_concepts=12)
+    codes = observable._untrained_codes(torch.from_numpy(rows).float())
+    assert codes.shape[1] == 12 and codes.any(axis=0).sum() == 3
+
+    class Run:
+        def untrained(self):
+            return {observable.needs()[0]: {"out": torch.from_numpy(rows).float()},
+                    needs.InputSet(None): lookup_texts()}  # fmt: skip
+
+    found = observable._describer.untrained(Run(), observable._untrained_codes)
+    assert found.of("out").shape == (3,) and (found.of("out") > 0).all()
+    none = observable._describer.untrained(Run(), lambda A: np.zeros((len(A), 12)))
+    assert none.of("out") is None and "none of its latents fires" in none.because("out")
+
+
+def test_a_vocabulary_smaller_than_the_list_of_tokens_written_is_shown_whole():
+    readout = Readout(torch.eye(4)[:3], (), True)
+    found = vocabulary(np.eye(4)[:2], readout, 0)
+    assert found["written_up_id"].sizes["rank"] == 3

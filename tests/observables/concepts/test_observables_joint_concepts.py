@@ -131,6 +131,25 @@ def test_named_steps_never_ask_for_the_steps_of_the_study(run):
     assert state.codes.sizes == {"layer": 1, "token": 1500, "concept": 24}
 
 
+def test_codes_that_know_little_of_new_checkpoints_are_said_to_be_stale(run, tmp_path):
+    """What is born after the named steps is in no code; where all steps are named, nothing is."""
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations.astype(np.float32))}  # fmt: skip
+
+    def said(steps):
+        chosen = observable(fit_steps=steps, examples=0)
+        study = og.Study(og.Trajectory.from_models(models), inputs(), [chosen], noise=0)
+        node = study.run(tmp_path / str(len(steps)))["joint-concepts"]
+        return [w for w in json.loads(node.attrs["statements"]) if "stale" in w], node
+
+    (sentence,), node = said((0, 10))
+    explained = node.explained.values[:, 0]
+    assert explained[2:].min() < 0.9 * explained[:2].min()
+    worst = 10 * (2 + explained[2:].argmin())
+    assert f"{explained[2:].min():.2f} of the variance at step {worst}" in sentence
+    assert said(tuple(models))[0] == []
+
+
 def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     study = og.Study(
         trajectory(run.activations), inputs(), [observable(fit_steps=(10, 20, 30))],
@@ -154,6 +173,25 @@ def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
     assert node.strength.sel(layer="layers.0").notnull().all()
     assert node.strength.sel(layer="layers.1").isnull().all()
     assert int(node.n_concepts.sel(layer="layers.0")) > 0
+
+
+def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
+    """Codes are those of the steps before; a step that was named must be readable."""
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations[:5].astype(np.float32))}  # fmt: skip
+    worse = models | {50: PlantedModel(torch.full((1, 1500, 24), torch.nan))}
+    given, chosen = {"device": "cpu", "noise": 0}, observable(examples=0)
+    whole, broken = map(og.Trajectory.from_models, (models, worse))
+    expected = og.Study(whole, inputs(), [chosen], **given).run(tmp_path / "whole")
+    tree = og.Study(broken, inputs(), [chosen], **given).run(tmp_path / "broken")
+    (problem,) = json.loads(tree.attrs["problems"])
+    assert "step 50" in problem and "NonFiniteError" in problem
+    found, alone = (each["joint-concepts"].strength.values for each in (tree, expected))
+    np.testing.assert_allclose(found[:5], alone, atol=1e-6)
+    assert np.isnan(found[5]).all()
+    named = observable(fit_steps=(0, 20, 50))
+    tree = og.Study(broken, inputs(), [named], **given).run(tmp_path / "named")
+    assert "fit_steps cannot use step 50" in tree.attrs["problems"]
 
 
 @pytest.mark.parametrize(

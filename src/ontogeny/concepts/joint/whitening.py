@@ -29,19 +29,24 @@ class Gathered:
     n, m
         Tokens and features.
     count
-        How many checkpoints will be added.
+        How many checkpoints will be added, at most.
     stacked
         Whether they must be laid side by side, as trained methods need them; else only where the
         stack is smaller than the kernel.
     """
 
     def __init__(self, n: int, m: int, count: int, *, stacked: bool = False) -> None:
-        self.n, self.count = n, count
+        self.n = n
         self._unit = np.float32(np.sqrt(m))  # of values that are kept in half precision
         self._kept: list[np.ndarray] = []
         self._kernel: np.ndarray | None = None
         if not stacked and count * m > n:
             self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
+
+    @property
+    def count(self) -> int:
+        """How many checkpoints were added."""
+        return len(self._kept)
 
     def add(self, X: np.ndarray) -> None:
         """Add a centred checkpoint (n, m) in float32."""

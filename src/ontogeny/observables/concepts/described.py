@@ -14,6 +14,7 @@ from ...summary import Names
 
 EMPTY = -1  # an id where there is no token
 NEIGHBOURS = 3
+WRITTEN = 5  # tokens on either side, that a concept writes; fewer of smaller vocabularies
 
 KEPT = (
     "name",
@@ -83,7 +84,8 @@ def vocabulary(directions: np.ndarray, readout: Readout | None, seed: int) -> di
     """Return what directions (r, m) write to the vocabulary; nothing without a readout."""
     if readout is None:
         return {}
-    return arrays(written(directions, readout, random_state=seed))
+    count = min(WRITTEN, len(readout.unembedding))
+    return arrays(written(directions, readout, count, random_state=seed))
 
 
 def piece_array(pieces: list[str]) -> xr.DataArray:

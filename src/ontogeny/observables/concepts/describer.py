@@ -15,7 +15,7 @@ import xarray as xr
 
 from ...capture import Readout
 from ...describe import concentration, contexts, enrichment, names, strongest_tokens
-from ...errors import ArgumentError, CheckpointError
+from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...inputs import Inputs, TokenSample
 from ...needs import Activations, InputSet, Need, Readouts
 from ..base import Run
@@ -65,17 +65,18 @@ class Describer:
     def untrained(self, run: Run, codes: Callable[[torch.Tensor], np.ndarray]) -> Untrained:
         """Return how sharp the latents of the untrained model are, layer by layer.
 
-        `codes` fits latents to activations (n, m) and returns their codes (n, r).
+        `codes` fits latents to activations (n, m) and returns their codes (n, r). Latents that
+        never fire, as where there are fewer directions than latents, are none.
         """
         try:
             reading = run.untrained()
             values, texts = reading[self.need], self.texts(reading)
-        except (ArgumentError, CheckpointError) as error:
+        except (ArgumentError, CheckpointError, NonFiniteError) as error:
             return Untrained({}, {}, f"{NONE}: {error}".split("\n")[0].rstrip("."))
         found, failed = {}, {}
         for path, A in values.items():
             try:
-                found[path] = texts.concentration(codes(A))
+                found[path] = _of_firing(texts, codes(A))
             except (ValueError, ArithmeticError, RuntimeError) as error:
                 failed[path] = f"{NONE}: {error}".split("\n")[0].rstrip(".")
         return Untrained(found, failed, NONE)
@@ -83,6 +84,14 @@ class Describer:
     def pieces(self, run: Run) -> xr.DataArray:
         """Return how every token of the vocabulary is written."""
         return piece_array(run.pieces(self.need))
+
+
+def _of_firing(texts: Texts, codes: np.ndarray) -> np.ndarray:
+    """Return the concentrations of the latents that fire; zeros of others would lower the limit."""
+    firing = codes[:, codes.any(axis=0)]
+    if not firing.shape[1]:
+        raise ArgumentError("none of its latents fires")
+    return texts.concentration(firing)
 
 
 @dataclass(frozen=True)

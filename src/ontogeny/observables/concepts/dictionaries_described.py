@@ -75,9 +75,14 @@ def describing(reading: Reading, state: xr.Dataset | None, describer: Describer)
 
 
 def with_named(data: xr.Dataset) -> xr.Dataset:
-    """Return a node with the number of concepts that have a name, (step, layer)."""
+    """Return a node with the number of concepts that have a name, (step, layer).
+
+    NaN where none could get one; without it where that holds of all layers.
+    """
     if "name" not in data:
         return data
     data = tidied(data)
-    known = data["concentration"].notnull().any("concept")
+    known = data["concentration"].notnull().any("concept") & (data["unnamed_because"] == "")
+    if not known.any():
+        return data
     return data.assign(named=(data["name"] != "").sum("concept").where(known))

@@ -32,7 +32,7 @@ from .joint_described import (
     with_names,
 )
 from .joint_lives import VARIABLES, lives_of_layers, sentences
-from .joint_observed import observed, standard
+from .joint_observed import observed, read_together, stale_sentences, standard
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -57,10 +57,10 @@ class JointConcepts(Observable):
     n_active
         Codes that are not zero, per token on average.
     fit_steps
-        On how many checkpoints the codes are fitted, evenly chosen among those of the study; or
-        the training steps themselves. A number makes the codes depend on the study's steps, so
-        that a new checkpoint fits everything anew. Named steps do not: new checkpoints of a live
-        run are joined as they come.
+        On how many checkpoints the codes are fitted, evenly chosen among those of the study (less
+        those that cannot be read, or give NaN); or the training steps themselves. A number makes
+        the codes depend on the study's steps, so that a new checkpoint fits everything anew. Named
+        steps do not: new checkpoints of a live run are joined as they come.
     readable
         How well a code must be readable at its best checkpoint, from 0 to 1.
     on, tokens, max_tokens, random_state
@@ -170,15 +170,9 @@ class JointConcepts(Observable):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
-        steps = self._chosen(run)
-        gathered: dict[str, Gathered] = {}
-        for step in steps:
-            reading = run.reading(step)
-            for path, A in reading[self._activations()].items():
-                if path not in gathered:
-                    n, m = A.shape
-                    gathered[path] = Gathered(n, m, len(steps), stacked=self.method in TRAINED)
-                gathered[path].add(standard(A)[0])
+        steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
+        need, stacked = self._activations(), self.method in TRAINED
+        gathered, reading = read_together(run, steps, need, stacked=stacked, named=named)
         codes = by_layer(gathered, lambda _, layer: self._codes(layer))
         return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
@@ -240,7 +234,8 @@ class JointConcepts(Observable):
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how many concepts there are in each layer, and what happened to them."""
-        return [*sentences(data), *named_sentences(data)]
+        fitted = () if isinstance(self.fit_steps, int) else self.fit_steps
+        return [*sentences(data), *named_sentences(data), *stale_sentences(data, fitted)]
 
     @property
     def _describer(self) -> Describer:

@@ -80,7 +80,10 @@ def described_at_step(
 
 
 def with_names(data: xr.Dataset) -> xr.Dataset:
-    """Return a node with the names of its concepts alone, and how many there are in each layer."""
+    """Return a node with the names of its concepts alone, and how many there are in each layer.
+
+    NaN where no concept could get one.
+    """
     if "name" not in data:
         return data
     data = tidied(data)
@@ -88,7 +91,8 @@ def with_names(data: xr.Dataset) -> xr.Dataset:
         return data
     concept = ~data.concept_kind.isin(["", "no concept"])
     data = only_of(data, concept)
-    return data.assign(named=(data["name"] != "").sum("concept").astype(float))
+    named = (data["name"] != "").sum("concept")
+    return data.assign(named=named.where(data["unnamed_because"] == ""))
 
 
 def named_sentences(data: xr.Dataset) -> list[str]:
@@ -99,13 +103,13 @@ def named_sentences(data: xr.Dataset) -> list[str]:
 def _sentences(data: xr.Dataset) -> Iterator[str]:
     for layer in data.layer.values:
         one = data.sel(layer=layer)
-        count, named = float(one.n_concepts), int(one.named)
+        count, because = float(one.n_concepts), str(one.unnamed_because.item())
         if not count > 0:
             continue
-        because = str(one.unnamed_because.item())
         if because:
             yield f"No concept of {layer} can get a name: {because}."
             continue
+        named = int(one.named)
         of = f"{named} of {count:.0f}" if named else f"None of the {count:.0f}"
         yield f"{of} concepts of {layer} got a name{_controls(one)}."
 

@@ -55,6 +55,11 @@ class Gaps:
     def cut(self) -> Gaps:
         """Return the gaps with nothing behind them, as a causal model sees them.
 
+        Raises
+        ------
+        ArgumentError
+            If nothing stands before a gap, so that nothing predicts it.
+
         Examples
         --------
         >>> inputs = Inputs.from_tokens([[5, 6, 7, 8]])
@@ -62,6 +67,11 @@ class Gaps:
         >>> Gaps(inputs, one, one, np.array([6]), one, ("",), ("",)).cut().inputs.ids.tolist()
         [[5, 6]]
         """
+        if not (there := self.position > 0).all():
+            raise ArgumentError(
+                "a causal model predicts from what stands before a gap, and there is no token "
+                f"before that of '____{self.after[int(there.argmin())]}'; move the gap."
+            )
         inputs, end = self.inputs.padded("right"), self.position + 1
         rows = [
             (ids[:stop], special[:stop])

@@ -188,13 +188,16 @@ def _chosen(inputs: Inputs, n_texts: int, max_tokens: int, random_state: int) ->
     Raises
     ------
     ArgumentError
-        If no text has an ordinary token after its first one.
+        If no text has an ordinary token after its first one, within `max_tokens`.
     """
-    lengths = np.where(inputs.ordinary[:, 1:].any(axis=1), inputs.lengths, 0)
+    lengths = np.where(inputs.ordinary[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
     order = generator(random_state).permutation(len(inputs))
     order = order[np.argsort(-np.minimum(lengths[order], max_tokens), kind="stable")]
     order = order[lengths[order] > 0]
     if not len(order):
-        raise ArgumentError("no text has an ordinary token after its first one to predict.")
+        raise ArgumentError(
+            f"no text has an ordinary token to predict among its first max_tokens={max_tokens}, "
+            "after its first one."
+        )
     _, first = np.unique(inputs.groups[order], return_index=True)
     return np.sort(order[np.sort(first)[:n_texts]])
