@@ -76,13 +76,6 @@ max_tokens = {tokens}
 
 [[observables]]
 kind = "concepts"
-extractor = "pca"
-n_concepts = {concepts}
-layers = "model.layers.*.mlp"
-max_tokens = {tokens}
-
-[[observables]]
-kind = "concepts"
 extractor = "ica"
 n_concepts = {concepts}
 layers = "model.layers.*.mlp"

@@ -256,7 +256,7 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
     runs = "the control run" if count == 1 else f"{count} control runs"
     did = list(filter(None, [_control_loss(loss), _control_names(concepts)]))
     text = f"In {runs} {', and '.join(did)}." if did else f"There {_are(count)} to compare with."
-    return Sentence(_control_lead(content, loss), text)
+    return Sentence(_control_lead(content, loss), f"{text}{_control_births(concepts)}")
 
 
 def _are(count: int) -> str:
@@ -288,6 +288,14 @@ def _control_loss(loss: LossStory | None) -> str:
     low, high = (number(value, 0.1) for value in (lasts[0], lasts[-1]))
     reached = low if low == high else f"{low}–{high}"
     return f"the loss went from {number(first, 0.1)} to {reached}"
+
+
+def _control_births(concepts: Concepts | None) -> str:
+    if concepts is None or not concepts.born_controls:
+        return ""
+    count = number_range(list(concepts.born_controls))
+    run, born = len(concepts.born), "concept was born" if count == "1" else "concepts were born"
+    return f" {count} {born} in them, {run:,} in the run."
 
 
 def _control_names(concepts: Concepts | None) -> str:

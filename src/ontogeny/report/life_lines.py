@@ -71,6 +71,7 @@ class Concepts:
 
     ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
     could get one, and ``named_controls`` holds for each control run how many got one, of how many.
+    ``born_controls`` holds how many concepts were born in each.
     """
 
     node: Node
@@ -79,6 +80,7 @@ class Concepts:
     named: int | None
     unnamed: str
     named_controls: tuple[tuple[int, int | None], ...]
+    born_controls: tuple[int, ...]
     readable: float
 
     @property
@@ -167,6 +169,7 @@ def read_concepts(content: Content) -> Concepts | None:
         named=sum(bool(each.name) for each in found) if "name" in data else None,
         unnamed=_unnamed(data),
         named_controls=_named_controls(data),
+        born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
         readable=readable,
     )
 

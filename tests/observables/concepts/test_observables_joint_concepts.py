@@ -101,7 +101,7 @@ def test_what_the_page_draws_and_says(folder, node):
     assert "Born during the run" in about["layers.0"]
     assert "Born" not in about["layers.1"] and "Gone" not in about["layers.1"]
     assert [str(row) for row in node.row.values] == [
-        "layers.0 · concepts there", "layers.1 · concepts there"
+        "layers.0 · readable latents", "layers.1 · readable latents"
     ]  # fmt: skip
     changed = dict(zip(node.row_layer.values, node.changed.values, strict=True))
     assert not changed["layers.1"]

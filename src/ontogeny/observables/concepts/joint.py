@@ -90,7 +90,7 @@ class JointConcepts(Observable):
     kind: ClassVar[str] = "joint-concepts"
     version: ClassVar[int] = 2
     kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED)
-    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts")
+    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": ("correlation of the codes with a readout of this checkpoint", "1"),
@@ -105,10 +105,10 @@ class JointConcepts(Observable):
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "concepts_there",
-            "number of concepts that can be read from a checkpoint",
-            "concepts",
-            rows="{layer} · concepts there",
-            subject="The number of readable concepts of {layer}",
+            "number of latents that can be read from a checkpoint",
+            "latents",
+            rows="{layer} · readable latents",
+            subject="The number of readable latents of {layer}",
             unit="halves of the texts and seeds",
             minimum=0.0,
             caption="Latents of the joint dictionary that a sparse linear readout of this "
