@@ -152,6 +152,10 @@ def _described(rng, paths, kind, count, words, control, steps):
         counts = np.tile(np.array(control), (L, 1))
         found["named_control"] = (("layer", "run"), counts)
         found["n_concepts_control"] = (("layer", "run"), np.full_like(counts, 11))
+        found["n_born_control"] = (("layer", "run"), counts // 2)
+        read = np.full((L, counts.shape[1], wide[0]), np.nan)
+        read[..., ::3] = 0.5
+        found["explained_control"] = (("layer", "run", "step"), read)
     return found
 
 

@@ -255,8 +255,9 @@ def _control(content: Content, loss: LossStory | None, concepts: Concepts | None
     count = len(content.controls)
     runs = "the control run" if count == 1 else f"{count} control runs"
     did = list(filter(None, [_control_loss(loss), _control_names(concepts)]))
+    births = _control_births(content, concepts)
     text = f"In {runs} {', and '.join(did)}." if did else f"There {_are(count)} to compare with."
-    return Sentence(_control_lead(content, loss), f"{text}{_control_births(concepts)}")
+    return Sentence(_control_lead(content, loss), f"{text}{births}")
 
 
 def _are(count: int) -> str:
@@ -290,12 +291,15 @@ def _control_loss(loss: LossStory | None) -> str:
     return f"the loss went from {number(first, 0.1)} to {reached}"
 
 
-def _control_births(concepts: Concepts | None) -> str:
+def _control_births(content: Content, concepts: Concepts | None) -> str:
+    """Say how many concepts were born in control runs, which may be read at fewer steps."""
     if concepts is None or not concepts.born_controls:
         return ""
     count = number_range(list(concepts.born_controls))
     run, born = len(concepts.born), "concept was born" if count == "1" else "concepts were born"
-    return f" {count} {born} in them, {run:,} in the run."
+    read, steps = concepts.control_steps, len(content.steps)
+    at = f", read at {read:,} of {steps:,} checkpoints" if 0 < read < steps else ""
+    return f" {count} {born} in them{at}; {run:,} in the run."
 
 
 def _control_names(concepts: Concepts | None) -> str:

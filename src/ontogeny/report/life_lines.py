@@ -71,7 +71,8 @@ class Concepts:
 
     ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
     could get one, and ``named_controls`` holds for each control run how many got one, of how many.
-    ``born_controls`` holds how many concepts were born in each.
+    ``born_controls`` holds how many concepts were born in each, and ``control_steps`` at how many
+    steps they were read at most.
     """
 
     node: Node
@@ -81,6 +82,7 @@ class Concepts:
     unnamed: str
     named_controls: tuple[tuple[int, int | None], ...]
     born_controls: tuple[int, ...]
+    control_steps: int
     readable: float
 
     @property
@@ -170,6 +172,7 @@ def read_concepts(content: Content) -> Concepts | None:
         unnamed=_unnamed(data),
         named_controls=_named_controls(data),
         born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
+        control_steps=_control_steps(data),
         readable=readable,
     )
 
@@ -200,6 +203,16 @@ def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
         (int(count), int(total) if math.isfinite(total) else None)
         for count, total in zip(named, totals, strict=True)
         if math.isfinite(count)
+    )
+
+
+def _control_steps(data: xr.Dataset) -> int:
+    """Return at how many steps the control runs were read, at most."""
+    if "explained_control" not in data or "run" not in data["explained_control"].dims:
+        return 0
+    known = data["explained_control"].notnull()
+    return int(
+        known.any([dim for dim in known.dims if dim not in ("step", "run")]).sum("step").max()
     )
 
 
