@@ -75,7 +75,7 @@ def heading(content: Content, loss: LossStory | None, concepts: Concepts | None)
     if loss.outcome == "fell":
         return _passed_in_order(loss)
     better = _better_than(loss)
-    if loss.outcome == "still" and better:
+    if loss.outcome in ("still", "no course") and better:
         return f"Better than {better} at the last checkpoint"
     if loss.outcome == "unjudged":
         if better:
@@ -85,6 +85,7 @@ def heading(content: Content, loss: LossStory | None, concepts: Concepts | None)
         "fell as controls": "The loss did not surely fall by more than in control runs",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change above chance and noise",
+        "no course": "The loss changed, in an order of checkpoints that chance may give",
     }[loss.outcome]
 
 
@@ -161,7 +162,8 @@ def _ability(loss: LossStory | None) -> Sentence:
 
 def _ability_lead(loss: LossStory) -> str:
     words = loss.lines.get("unigram")
-    if loss.outcome in ("fell", "unjudged", "still") and (better := _better_than(loss)):
+    judged_or_not = ("fell", "unjudged", "still", "no course")
+    if loss.outcome in judged_or_not and (better := _better_than(loss)):
         return f"It predicts better than {better}."
     if loss.outcome == "fell" and words and words.passed:
         return "It knows how often words occur." if loss.own else "Its loss fell."
@@ -171,6 +173,7 @@ def _ability_lead(loss: LossStory) -> str:
         "fell as controls": "It did not surely learn to predict.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
+        "no course": "What it learned cannot be judged.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
 

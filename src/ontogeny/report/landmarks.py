@@ -75,6 +75,7 @@ class LossStory:
       enough of them
     - ``"fell as controls"``: not surely by more than in control runs
     - ``"rose"``: by more than chance and noise
+    - ``"no course"``: by more than noise, but chance may give its steps such an order
     - ``"still"``: no change above chance and noise
     - ``"unjudged"``: too few checkpoints, or an unknown noise
     """
@@ -120,16 +121,18 @@ def read_loss(content: Content) -> LossStory | None:
         lines=_lines(content, node, LINES),
         own=_lines(content, node, OWN),
         gains=_gains(data),
-        outcome=_outcome(row, len(known)),
+        outcome=_outcome(
+            row, len(known), bool(data["moved"].values[0]) if "moved" in data else False
+        ),
         row=row,
     )
 
 
-def _outcome(row: Row | None, measured: int) -> str:
+def _outcome(row: Row | None, measured: int, moved: bool) -> str:
     if row is None or measured < 2 or row.state in ("few", "unmeasured"):
         return "unjudged"
     if row.state == "none":
-        return "still"
+        return "no course" if moved else "still"
     if direction(row) != "falls":
         return "rose" if direction(row) == "rises" else "unjudged"
     short = row.state == "within" or (row.state == "beyond" and row.can_learn)
