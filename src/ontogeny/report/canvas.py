@@ -213,9 +213,11 @@ class Canvas:
         """Append text, with words that appear on hover."""
         self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
 
-    def whisker(self, low: float, y: float, at: float, high: float, dot: str = "dot") -> None:
+    def whisker(
+        self, low: float, y: float, at: float, high: float, dot: str = "dot", halo: bool = True
+    ) -> None:
         """Append a whisker with a dot, in ink with a halo of paper: legible on every shade."""
-        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4)):
+        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4))[not halo :]:
             self.lines(line, [[(low, y), (high, y)]])
             self.parts.append(Mark(point, [[(at, y)]], radius=radius, within=self.within))
 

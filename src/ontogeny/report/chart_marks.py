@@ -35,7 +35,8 @@ def draw_marks(canvas: Canvas, row: Row, top: float, height: float) -> None:
         return
     for k, run in reversed(list(enumerate(row.runs))):
         with _of_run(canvas, k):
-            _mark(canvas, run.row, y, run.firm, chosen=k == 0 or canvas.linked)
+            # No halo: the dots of other runs stay visible under the interval.
+            _mark(canvas, run.row, y, run.firm, chosen=k == 0 or canvas.linked, halo=False)
 
 
 def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
@@ -44,13 +45,15 @@ def _of_run(canvas: Canvas, k: int) -> AbstractContextManager[None]:
     return canvas.tagged("g", f'class="of-run{" chosen" * (k == 0)}" data-run="{k}"')
 
 
-def _mark(canvas: Canvas, row: Row, y: float, firm: bool, chosen: bool = True) -> None:
+def _mark(
+    canvas: Canvas, row: Row, y: float, firm: bool, chosen: bool = True, halo: bool = True
+) -> None:
     if not math.isfinite(row.half_step):
         return
     at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
     low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
     if chosen:
-        canvas.whisker(low, y, at, high, "dot" if firm else "open-dot")
+        canvas.whisker(low, y, at, high, "dot" if firm else "open-dot", halo)
     else:
         canvas.dot("run-dot" if firm else "run-open-dot", at, y)
 
