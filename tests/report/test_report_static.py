@@ -243,7 +243,7 @@ def test_chart_holds_what_the_pages_chart_holds():
         axes = draw_chart_figure(content).axes[0]
     words = [t.get_text() for t in axes.texts]
     for row in content.rows:
-        assert row.quantity[: PAPER.label_characters - 12] in " ".join(words)
+        assert row.quantity[: PAPER["cells"].label_characters - 12] in " ".join(words)
     assert words.count("layer 0") == sum(row.short_layer == "layer 0" for row in content.rows)
     assert len(axes.patches) > 5 * len(content.rows)
     left = [t.get_window_extent().x0 for t in axes.texts]

@@ -55,9 +55,12 @@ def draw_chart(
 ) -> Drawing:
     """Return the chart.
 
-    `style` is put into a standalone drawing, which has no links and shows the rows in one `view`.
+    `style` is put into a standalone drawing, which has no links and shows the rows in one `view`,
+    where they have it.
     """
-    views = (view,) if style else views_of(content)
+    views = views_of(content)
+    if style:
+        views = (view,) if view in views else views[:1]
     canvas, groups = lay_chart(content, layout, views, links=not style)
     plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
     return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
