@@ -23,15 +23,20 @@ from ontogeny.report.groups import arrange, named_in
 from ontogeny.report.row_words import half_facts
 from ontogeny.report.rows import ControlRow
 from ontogeny.report.scales import StepScale
-from ontogeny.report.style import chart_style
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def standalone(content, view="intervals", layout=WIDE):
+    """One view of the rows as SVG."""
+    canvas, _ = lay_chart(content, layout, (view,))
+    return f'<svg xmlns="http://www.w3.org/2000/svg">{canvas.svg}</svg>'
 
 
 def forest(tree, view="intervals", layout=WIDE):
     """Rows of the result and, beside each, its group of the standalone drawing."""
     content = read_content(tree)
-    root = ElementTree.fromstring(draw_chart(content, layout, chart_style(), view).svg)
+    root = ElementTree.fromstring(standalone(content, view, layout))
     groups = [g for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("row ")]
     return content, [(content.rows[int(g.get("data-row"))], g) for g in groups]
 
@@ -96,7 +101,7 @@ def test_what_lies_within_a_null_has_an_open_mark():
     for row, group in judged:
         assert not dots(group, "dot")
         assert len(dots(group, "open-dot")) == math.isfinite(row.half_step)
-    svg = draw_chart(content, style=chart_style(), view="intervals").svg.split("</style>")[1]
+    svg = standalone(content)
     assert "within noise, chance or controls" in svg
     assert not re.search("learned|developed|beyond", svg, re.IGNORECASE)
 
@@ -237,7 +242,7 @@ def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
 def test_without_controls_runs_only_changed():
     content, _ = forest(og.compare(compared_runs.seeds(2)))
     assert {row.state for row in content.rows} == {"every changed"}
-    svg = draw_chart(content, style=chart_style(), view="intervals").svg.split("</style>")[1]
+    svg = standalone(content)
     assert "Changed in every run; no control was run" in svg
     assert not re.search("learned|control runs", svg, re.IGNORECASE)
 

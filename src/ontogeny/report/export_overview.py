@@ -71,17 +71,19 @@ def _told(content: Content, view: str) -> tuple[str, str, str]:
 def _write_chart(
     content: Content, view: str, beside: Path, kinds: Sequence[str], words: tuple[str, str]
 ) -> list[Path]:
-    """Write the chart in every format; as SVG it is the page's own, which also has dark colours."""
+    """Write a view of the chart in every format.
+
+    The developmental chart as SVG is the page's own, which also has dark colours.
+    """
     # Imported here so that the package opens without the plotting library.
     from .paper import draw_chart_figure
 
     paths = [beside.with_suffix(f".{kind}") for kind in kinds]
-    drawn = [path for path in paths if path.suffix != ".svg"]
-    if drawn:
+    own = [path for path in paths if path.suffix == ".svg" and view == "cells"]
+    for path in own:
+        path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
+    if drawn := [path for path in paths if path not in own]:
         _save(lambda: draw_chart_figure(content, view), drawn, words)
-    for path in set(paths) - set(drawn):
-        drawing = draw_chart(content, style=chart_style(), view=view)
-        path.write_text(drawing.svg, encoding="utf-8")
     return paths
 
 
