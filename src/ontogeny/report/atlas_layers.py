@@ -17,7 +17,7 @@ from .formats import plain_text
 from .labels import short_names
 from .life_lines import Concept
 
-CONTROL = "mean_life_control"
+CONTROL, RUNS = "mean_life_control", ("run", "layer", "step")
 """Mean strength of the concepts of control runs, each as a share of its own peak."""
 
 
@@ -77,7 +77,7 @@ def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str,
             share = np.stack([strength[each.place] / each.peak for each in own])
             means[i, 0] = share.mean(axis=0)
     if has_controls(arrays):
-        runs = arrays.data.variables[CONTROL].transpose("run", "layer", "step").values
+        runs = arrays.whole(CONTROL, RUNS)
         known = np.isfinite(runs)
         low, high = (np.where(known, runs, end) for end in (np.inf, -np.inf))
         means[:, 1], means[:, 2] = low.min(axis=0), high.max(axis=0)
@@ -87,5 +87,5 @@ def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str,
 def has_controls(arrays: ConceptArrays) -> bool:
     """Return whether the strengths of control runs' concepts are known."""
     return arrays.dims(CONTROL) == {"layer", "run"} and bool(
-        np.isfinite(arrays.data.variables[CONTROL].values).any()
+        np.isfinite(arrays.whole(CONTROL, RUNS)).any()
     )

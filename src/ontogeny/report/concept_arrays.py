@@ -54,10 +54,13 @@ class ConceptArrays:
 
     def over_steps(self, name: str) -> np.ndarray:
         """Return a number of each concept over (layer, concept, step)."""
-        key = f"{name} over steps"
+        return self.whole(name, ("layer", "concept", "step"))
+
+    def whole(self, name: str, dims: tuple[str, ...]) -> np.ndarray:
+        """Return the numbers of a variable over all of its dimensions."""
+        key = f"{name} over {dims}"
         if key not in self._read:
-            variable = self.data.variables[name].transpose("layer", "concept", "step")
-            self._read[key] = variable.values.astype(float)
+            self._read[key] = self.data.variables[name].transpose(*dims).values.astype(float)
         return self._read[key]
 
     def of(self, name: str, place: tuple[int, int]) -> Any:

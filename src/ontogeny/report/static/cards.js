@@ -98,7 +98,7 @@ function sparkPart(i) {
   const { layer } = atlas.concepts[i];
   const svg = makeSvg("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" });
   const here = makeSvg("line", { class: "here", y1: 0, y2: height });
-  const value = make("span");
+  const value = make("span", { className: "now" });
   const yOf = (share) => height - 4 - (height - 8) * share;
   const steps = range(atlas.steps.length);
   const shares = steps.map((t) => strengthAt(atlas, i, t));

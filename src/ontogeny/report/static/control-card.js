@@ -14,13 +14,12 @@ function controlCard(layer) {
       "A concept that is no sharper gets no name.";
     card.append(make("p", { className: "spark-value", textContent: words }), sharpStrip(layer));
   }
-  if (controls.length)
-    card.append(make("p", { className: "spark-value", textContent: `Named in this layer: ${controlCounts(controls)}; in this run ${own}` }));
+  if (controls.length) {
+    const counts = controls.map(([, count]) => count).join(", ");
+    const runs = controls.length === 1 ? "the control run" : "control runs";
+    card.append(make("p", { className: "spark-value", textContent: `Named in this layer: ${own}. In ${runs}: ${counts}.` }));
+  }
   return [card];
-}
-
-function controlCounts(controls) {
-  return controls.map(([name, count]) => `${count} in control ${name}`).join(", ");
 }
 
 // Two rows of marks on one axis from 0 to 100 %: concepts of the run over those of the untrained model.
