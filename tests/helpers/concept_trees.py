@@ -157,7 +157,10 @@ def _described(rng, paths, kind, count, words, control, steps):
         read = np.full((L, counts.shape[1], wide[0]), np.nan)
         read[..., ::3] = 0.5
         found["explained_control"] = (("layer", "run", "step"), read)
-        found["mean_life_control"] = (("layer", "run", "step"), read + rng.uniform(0, 0.4, read.shape))
+        found["mean_life_control"] = (
+            ("layer", "run", "step"),
+            read + rng.uniform(0, 0.4, read.shape),
+        )
     return found
 
 

@@ -61,7 +61,9 @@ def test_concepts_of_a_step_say_how_far_they_can_be_followed():
 
 def test_addresses_of_different_fits_differ():
     atlas = atlas_of(two())
-    starts = [layer["address"] for each in (atlas.payload, *atlas.further) for layer in each["layers"]]
+    starts = [
+        layer["address"] for each in (atlas.payload, *atlas.further) for layer in each["layers"]
+    ]
     assert len(set(starts)) == len(starts)
     assert "concept=concepts-ica@512/model.layers.0.mlp/" in starts
 
@@ -97,7 +99,9 @@ def test_too_few_checkpoints_for_lives_are_said_and_names_stay():
     data = made.joint_concepts().drop_vars(lost).isel(step=[0, -1])
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": data})
     appeared = first_screen(read_content(tree)).sentences[1]
-    assert "lives take at least 3 checkpoints, and there are 2" in f"{appeared.lead} {appeared.text}"
+    assert (
+        "lives take at least 3 checkpoints, and there are 2" in f"{appeared.lead} {appeared.text}"
+    )
     atlas = atlas_of(tree)
     assert "lives take at least 3" in atlas.about and atlas.payload["step"] == 512
 

@@ -20,7 +20,7 @@ from .atlas_steps import Fitted, further_concepts
 from .concept_arrays import ConceptArrays
 from .content import Content
 from .formats import plural
-from .life_lines import FEW, MORE, Concept, Concepts, choice_words
+from .life_lines import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
 from .pieces import Pieces
 from .removals import read_removals
 from .scales import StepScale
@@ -38,9 +38,6 @@ RULE = (
     "A name is given by the tokens that carry most of a concept’s activation, and only where three "
     "tokens carry more of it than for 95 % of the untrained model’s concepts in that layer."
 )
-
-SHADES = "Darker: closer to its peak; hatched: cannot be read from that checkpoint alone."
-MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,7 @@ def further_concepts(content: Content, first: Concepts | None, most: int) -> lis
         return []
     share = most // (len(lives) + len(single))
     titles = [node.title for node in (*([first.node] if first else []), *lives, *single)]
-    found = [
-        Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives
-    ]
+    found = [Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives]
     for node in single:
         found += _of_steps(content, node, _title(node, titles), share)
     return found

@@ -95,9 +95,7 @@ def of_step(node: Node, step: int) -> Concepts:
     return _gathered(node, arrays, np.isfinite(shares).any(axis=-1), math.nan)
 
 
-def _gathered(
-    node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float
-) -> Concepts:
+def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float) -> Concepts:
     data = node.dataset
     layers = [plain_text(label) for label in data["layer"].values]
     shorts = short_names(layers)

@@ -18,6 +18,12 @@ from .labels import truncate
 FEW, MORE = 10, 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
+SHEET = 24
+"""Concepts of a contact sheet."""
+
+SHADES = "Darker: closer to its peak; hatched: cannot be read from that checkpoint alone."
+MARKS = "Dot: birth; bar: the checkpoints between which it lies."
+
 
 @dataclass(frozen=True)
 class Concept:
@@ -127,19 +133,11 @@ def moment(concept: Concept) -> float:
 
 
 def choice_words(concepts: Concepts, count: int) -> str:
-    """Say which concepts have a life line, and of how many.
-
-    Examples: "10 of 43 named concepts, of 175 in all: 10 of their 13 births, ...".
-    """
+    """Say which concepts have a life line, and of how many."""
     shown, of = len(concepts.choice(count)), len(concepts.candidates)
-    named = any(each.given or each.name for each in concepts.candidates)
-    noun = "named concept" if named else "concept"
-    kind = plural(of, noun) if of > 1 else f"only {noun}"
-    beside = "" if of == len(concepts.every) else f", of {len(concepts.every):,} in all"
-    beside += "" if named else "; none has a name"
     if shown == of:
-        return f"{'All' if of > 1 else 'The'} {kind}{beside}."
-    best = "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
+        return best_words(concepts, count)
+    best = _best(concepts)
     born = sum(math.isfinite(each.born) for each in concepts.candidates)
     how = f"the {born:,} born during the run, and the {best} of the others"
     if not born:
@@ -148,7 +146,29 @@ def choice_words(concepts: Concepts, count: int) -> str:
         how = f"{shown} of their {born:,} births, the {best} of each stretch of the run"
     elif born == shown:
         how = "those that were born during the run"
-    return f"{shown} of {kind}{beside}: {how}."
+    return f"{shown} of {_kind(concepts)}: {how}."
+
+
+def best_words(concepts: Concepts, count: int) -> str:
+    """Say which concepts are shown where they are the best `count`, and of how many."""
+    of = len(concepts.candidates)
+    if of <= count:
+        return f"{'All' if of > 1 else 'The'} {_kind(concepts)}."
+    return f"{count} of {_kind(concepts)}: the {_best(concepts)}."
+
+
+def _kind(concepts: Concepts) -> str:
+    """Say how many concepts there are to choose from, and of how many in all."""
+    of, every = len(concepts.candidates), len(concepts.every)
+    named = any(each.given or each.name for each in concepts.candidates)
+    noun = "named concept" if named else "concept"
+    kind = plural(of, noun) if of > 1 else f"only {noun}"
+    beside = "" if of == every else f", of {every:,} in all"
+    return f"{kind}{beside}{'' if named else '; none has a name'}"
+
+
+def _best(concepts: Concepts) -> str:
+    return "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
 
 
 def line_names(concepts: Sequence[Concept]) -> list[str]:

@@ -1,6 +1,6 @@
 // The life lines: a row a concept, tinted by its strength, with a mark at its birth.
 
-const PITCH = { close: 22, apart: 28 };
+const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
 
 // The heading over lines or rows, with room for the choice between them.
 function drawLifeHead(svg, view, top) {
@@ -78,8 +78,8 @@ function lineRow(row, view, y, form) {
     "aria-label": `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`,
   });
   const lifted = form.beside && form.behind;
-  const [top, height] = lifted ? [y + 3, 16] : [y + 15, 10];
-  const middle = lifted ? y + 15 : y + 11;
+  const [top, height] = lifted ? [y + 4, 16] : [y + 15, 10];
+  const middle = lifted ? y + 16 : y + 11;
   link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
   const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: form.behind ? view.from : 0 };
   const said = form.beside ? fittedName(row, view.from - 12) : row.name + row.where;

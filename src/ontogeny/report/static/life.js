@@ -1,6 +1,6 @@
 // The picture of the first screen: the loss over the life lines of concepts, on the slider's axis.
 
-const LIFE = { loss: 118, levels: 12 };
+const LIFE = { loss: 108, levels: 12 };
 const PICTURE_NAMES = 156; // pixels left of the step axis, for the names of life lines
 const lifeView = { shown: 0 };
 
