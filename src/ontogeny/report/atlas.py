@@ -197,7 +197,7 @@ def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> li
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
     if len(shown) < every:
         all_words = f"{len(shown):,} of {every:,} concepts, the sharpest of each layer"
-    words = f"{all_words}, by layer and birth; named or not. {SHADES} Dark: its birth."
+    words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
     words += f" {_means_words(content, concepts)}"
     return [*views, {"label": f"all {len(shown):,}", "lines": None, "words": words}]
 
