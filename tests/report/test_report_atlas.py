@@ -242,6 +242,19 @@ def test_names_that_were_not_measured_are_not_called_missing():
     assert "untrained" not in atlas.about and "not named" in atlas.about
 
 
+def test_layers_that_could_get_no_names_are_named_with_the_reason():
+    data = made.joint_concepts()
+    reasons = np.array(["", "there is no untrained model to compare with"], dtype=object)
+    data = data.assign(unnamed_because=("layer", reasons))
+    atlas = atlas_of(made.tree({"joint-concepts": data}))
+    assert atlas.notices == (
+        "In layer 1 no name could be given: there is no untrained model to compare with.",
+    )
+    reasons[0] = reasons[1]
+    atlas = atlas_of(made.tree({"joint-concepts": data.assign(unnamed_because=("layer", reasons))}))
+    assert not atlas.notices and "No name could be given: there is no untrained" in atlas.about
+
+
 def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
     notices = atlas_of(made.learned(tokenizer=False)).notices
     assert notices == ("The run holds no tokenizer; tokens are shown by number.",)
