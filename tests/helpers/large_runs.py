@@ -1,0 +1,67 @@
+"""Results as large, as small and as incomplete as pages must bear, made up for tests."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from helpers import concept_trees, example_texts, report_examples, report_kinds
+from helpers.report_examples import CONTROLS, layer_names, variable
+from ontogeny.figures import Curves, Section, attach
+
+PYTHIA = (0, *(2**i for i in range(10)), *range(1000, 143_001, 1000))
+"""The checkpoints of the Pythia suite: 154 of them, to step 143,000."""
+
+
+def large_tree(layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learned=True, **concepts):
+    """Return a run with every kind of section; `concepts` are options of the joint concepts."""
+    steps = list(steps)
+    names = layer_names(layers)
+    rng = np.random.default_rng(0)
+    tree = report_examples.controlled_tree(layers, steps, learned=learned, controls=controls)
+    nodes = {path: node.to_dataset() for path, node in tree.children.items()}
+    nodes["loss"] = _loss_with_lines(nodes["loss"], steps, learned, controls)
+    counts = (1, 2, 1)[: len(controls)]
+    nodes |= {
+        "joint-concepts": concept_trees.joint_concepts(
+            layers, latents, steps, control=counts, contexts="shared" if layers > 30 else "steps", **concepts
+        ),
+        "predictions": concept_trees.predictions(steps),
+        "token-losses": example_texts.losses(steps),
+        "variance-rank": report_examples.weights_node(names, rng),
+        "spectra": spectra_node(steps, names),
+        "plane": report_kinds.points_node(steps),
+        "words": report_kinds.words_node(),
+    }
+    settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
+    result = xr.DataTree.from_dict(nodes)
+    result.attrs = {**tree.attrs, "settings": json.dumps(settings), "title": "A large run"}
+    return result
+
+
+def _loss_with_lines(node, steps, learned, controls):
+    """Return the loss with what guesses cost, and where it passed them if it did."""
+    lines = {"loss_uniform": 8.32, "loss_unigram": 6.32}
+    if learned and len(steps) > 5:
+        passed = steps[int(np.argmax(node["loss"].values < lines["loss_unigram"]))]
+        lines |= {"loss_below_unigram": float(passed), "loss_below_unigram_low": float(passed)}
+        lines["loss_below_unigram_high"] = float(steps[steps.index(passed) + 1])
+    return node.assign(lines)
+
+
+def spectra_node(steps, layers, directions=40):
+    """The variance in each direction of a layer: a menu of layers, and a line for each step kept."""
+    kept = [steps[i] for i in np.unique(np.linspace(0, len(steps) - 1, 6).astype(int))]
+    flat = np.arange(1, directions + 1.0)
+    slope = 0.2 + np.linspace(0, 1, len(kept))[:, None, None] + 0.02 * np.arange(len(layers))[:, None]
+    data = xr.Dataset(
+        {"variance_share": variable(("kept_step", "layer", "direction"), flat**-slope, "share of the variance")},
+        coords={"kept_step": kept, "layer": layers, "direction": flat.astype(int)},
+    )
+    figure = Curves(
+        "spectrum", "Spectrum of the activations", value="variance_share", x="direction",
+        series="kept_step", y_scale="log",
+    )  # fmt: skip
+    return attach(data, Section("Spectra", "Share of the variance in each direction."), [figure])
