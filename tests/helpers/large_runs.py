@@ -8,14 +8,16 @@ import numpy as np
 import xarray as xr
 
 from helpers import concept_trees, example_texts, report_examples, report_kinds
-from helpers.report_examples import CONTROLS, layer_names, variable
+from helpers.report_examples import CONTROLS, STEPS, layer_names, variable
 from ontogeny.figures import Curves, Section, attach
 
 PYTHIA = (0, *(2**i for i in range(10)), *range(1000, 143_001, 1000))
 """The checkpoints of the Pythia suite: 154 of them, to step 143,000."""
 
 
-def large_tree(layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learned=True, **concepts):
+def large_tree(
+    layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learned=True, tokenizer=True, **concepts
+):
     """Return a run with every kind of section; `concepts` are options of the joint concepts."""
     steps = list(steps)
     names = layer_names(layers)
@@ -26,10 +28,16 @@ def large_tree(layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learne
     counts = (1, 2, 1)[: len(controls)]
     nodes |= {
         "joint-concepts": concept_trees.joint_concepts(
-            layers, latents, steps, control=counts, contexts="shared" if layers > 30 else "steps", **concepts
+            layers,
+            latents,
+            steps,
+            control=counts,
+            contexts="shared" if layers > 30 else "steps",
+            tokenizer=tokenizer,
+            **concepts,
         ),
         "predictions": concept_trees.predictions(steps),
-        "token-losses": example_texts.losses(steps),
+        "token-losses": example_texts.losses(steps, tokenizer=tokenizer),
         "variance-rank": report_examples.weights_node(names, rng),
         "spectra": spectra_node(steps, names),
         "plane": report_kinds.points_node(steps),
@@ -65,3 +73,37 @@ def spectra_node(steps, layers, directions=40):
         series="kept_step", y_scale="log",
     )  # fmt: skip
     return attach(data, Section("Spectra", "Share of the variance in each direction."), [figure])
+
+
+def walking_tree():
+    """Return a random walk of the weights, studied as if it were a run, beside controls of its own."""
+    return large_tree(3, STEPS, learned=False, named=1)
+
+
+def failing_tree():
+    """Return a run of which one observable failed whole and others at some steps."""
+    tree = large_tree(3, STEPS)
+    entropy = tree["attention-entropy"].to_dataset()
+    gaps = xr.where(entropy["step"] > 500, np.nan, 1.0)
+    entropy = entropy.assign(mean=entropy["mean"] * gaps, entropy=entropy["entropy"] * gaps)
+    status = np.where(entropy["step"] > 500, "failed: NonFiniteError: entropy is not finite", "done")
+    tree["attention-entropy"] = xr.DataTree(entropy.assign(status=("step", status)))
+    lost = xr.Dataset(attrs={"failed": "no cell of this observable could be computed"})
+    why = np.full(len(STEPS), "failed: LayerMatchError: no layer is called 'layers.9'")
+    lost = lost.assign(status=("step", why)).assign_coords(step=STEPS)
+    tree["similarity"] = xr.DataTree(attach(lost, Section("Similarity", "Between layers."), []))
+    return tree
+
+
+PAGES = {
+    "large": large_tree,
+    "tall": lambda: large_tree(96, PYTHIA[:11] + PYTHIA[15::16]),
+    "one layer": lambda: large_tree(1, STEPS),
+    "one checkpoint": lambda: large_tree(3, [1000]),
+    "two checkpoints": lambda: large_tree(3, [0, 1000]),
+    "without controls": lambda: large_tree(3, STEPS, controls=()),
+    "without a tokenizer": lambda: large_tree(3, STEPS, tokenizer=False),
+    "failed": failing_tree,
+    "walk": walking_tree,
+}
+"""Pages of every size and in every state, by name."""

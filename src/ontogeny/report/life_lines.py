@@ -141,7 +141,7 @@ def failure(content: Content) -> str:
     for node in content.nodes:
         ours = KIND in (node.path, _kinds(content).get(node.path))
         if ours and "status" in node.dataset:
-            told = np.unique(node.dataset["status"].values.astype(str)).tolist()
+            told = sorted({str(each) for each in node.dataset["status"].values.ravel()})
             return next((plain_text(text) for text in told if text != "done"), "")
     return ""
 
