@@ -14,6 +14,8 @@ from ontogeny.figures import Curves, Section, attach
 PYTHIA = (0, *(2**i for i in range(10)), *range(1000, 143_001, 1000))
 """The checkpoints of the Pythia suite: 154 of them, to step 143,000."""
 
+CLOUDS = ("the, of, and", "Arabic and Hebrew", "weekdays", "signs", "nothing")
+
 
 def large_tree(
     layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learned=True, tokenizer=True, **concepts
@@ -41,7 +43,7 @@ def large_tree(
         "variance-rank": report_examples.weights_node(names, rng),
         "spectra": spectra_node(steps, names),
         "plane": report_kinds.points_node(steps),
-        "words": report_kinds.words_node(),
+        "words": report_kinds.words_node(dict(zip(CLOUDS, report_kinds.SCRIPTS.values(), strict=True))),
     }
     settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
     result = xr.DataTree.from_dict(nodes)
@@ -80,6 +82,17 @@ def walking_tree():
     return large_tree(3, STEPS, learned=False, named=1)
 
 
+def short_tree(steps):
+    """Return a run of too few checkpoints to judge anything, and to say when concepts are born."""
+    tree = large_tree(3, steps, controls=(), learned=False)
+    for path, node in tree.children.items():
+        data = node.to_dataset()
+        lives = [name for name in data if str(name).startswith("concept_")]
+        unjudged = {name: data[name] & False for name in ("judgeable", "changed") if name in data}
+        tree[path] = xr.DataTree(data.drop_vars(lives).assign(unjudged))
+    return tree
+
+
 def failing_tree():
     """Return a run of which one observable failed whole and others at some steps."""
     tree = large_tree(3, STEPS)
@@ -99,8 +112,8 @@ PAGES = {
     "large": large_tree,
     "tall": lambda: large_tree(96, PYTHIA[:11] + PYTHIA[15::16]),
     "one layer": lambda: large_tree(1, STEPS),
-    "one checkpoint": lambda: large_tree(3, [1000]),
-    "two checkpoints": lambda: large_tree(3, [0, 1000]),
+    "one checkpoint": lambda: short_tree([1000]),
+    "two checkpoints": lambda: short_tree([0, 1000]),
     "without controls": lambda: large_tree(3, STEPS, controls=()),
     "without a tokenizer": lambda: large_tree(3, STEPS, tokenizer=False),
     "failed": failing_tree,

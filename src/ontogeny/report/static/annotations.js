@@ -30,10 +30,12 @@ function emptyNote(frame, box) {
   return note("not measured", x, 1 - (box.y + box.height / 2) / frame.height, { xanchor: "center" });
 }
 
-// The name of the horizontal axis, centred under the panels.
+// The name of the horizontal axis, centred under the panels as far as it is whole there.
 function axisTitle(frame, text) {
   const right = Math.max(...frame.boxes.map((box) => box.x + box.width));
-  return note(text, (frame.boxes[0].x + right) / 2 / frame.width, 0, {
+  const half = Math.min(textWidth(text) / 2 + 2, frame.width / 2);
+  const middle = Math.max(half, Math.min((frame.boxes[0].x + right) / 2, frame.width - half));
+  return note(text, middle / frame.width, 0, {
     xanchor: "center",
     yanchor: "bottom",
   });

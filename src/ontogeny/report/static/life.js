@@ -51,7 +51,7 @@ function layFirst(figure) {
   const slider = document.getElementById("slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  const room = slider.width ? slider.left - left - 40 : 392;
+  const room = slider.width ? slider.left - left - 40 : Math.min(392, 0.4 * first.clientWidth);
   first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room, 420)}px`);
 }
