@@ -127,7 +127,7 @@ class NullPicture extends RowsPicture {
       const middle = (ends[0] + ends[1]) / 2;
       const share = (middle - this.span[0]) / (this.span[1] - this.span[0]);
       const xanchor = share > 0.7 ? "right" : share < 0.3 ? "left" : "center";
-      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, 11), xanchor);
+      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, smallFont()), xanchor);
       return [
         {
           text: plotText(band.label),
@@ -139,7 +139,7 @@ class NullPicture extends RowsPicture {
           xanchor,
           yanchor: under ? "top" : "bottom",
           yshift: (under ? -1 : 1) * (1 + NAME_LINE * line),
-          font: { size: 11, color: this.palette.base["ink-3"] },
+          font: { size: smallFont(), color: this.palette.base["ink-3"] },
         },
       ];
     });

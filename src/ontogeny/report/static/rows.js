@@ -16,7 +16,7 @@ class RowsPicture extends Picture {
 
   // Height of a row in pixels; many rows stand closer.
   get pitch() {
-    return paper.printing ? 10 : this.shown.length > 60 ? 15 : 19;
+    return paper.printing ? 8.5 : this.shown.length > 60 ? 15 : 19;
   }
 
   sizes() {
