@@ -44,6 +44,7 @@ class RowsPicture extends Picture {
       range: [this.shown.length - 0.4 + this.below, -0.6],
       tickvals: range(this.shown.length),
       ticktext: this.labels.map(plotText),
+      tickfont: { size: Math.min(plotFont(), this.pitch - 1) },
     };
   }
 
