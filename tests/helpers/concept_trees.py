@@ -75,6 +75,7 @@ def joint_concepts(
     control=(1, 2),
     hostile=False,
     tokenizer=True,
+    words=None,
     seed=0,
 ):
     """Return a node of joint concepts as it is described: a life, a name and contexts of each.
@@ -86,7 +87,7 @@ def joint_concepts(
     steps = np.asarray(steps)
     T, L, r = len(steps), layers, latents
     paths = [f"model.layers.{i}.mlp" for i in range(L)]
-    words = [*HOSTILE, *WORDS] if hostile else WORDS
+    words = words or ([*HOSTILE, *WORDS] if hostile else WORDS)
     born = np.minimum(rng.integers(2, max(T - 2, 3), (L, r)), T - 1)
     kind = np.full((L, r), "born", dtype=object)
     kind[:, 0], kind[:, 1], kind[:, -1] = "from the start", "grows", "no concept"
@@ -156,6 +157,10 @@ def _described(rng, paths, kind, count, words, control, steps):
         read = np.full((L, counts.shape[1], wide[0]), np.nan)
         read[..., ::3] = 0.5
         found["explained_control"] = (("layer", "run", "step"), read)
+        found["mean_life_control"] = (
+            ("layer", "run", "step"),
+            read + rng.uniform(0, 0.4, read.shape),
+        )
     return found
 
 
@@ -169,6 +174,35 @@ def _contexts(rng, shape, words, shared):
     codes = rng.uniform(0, 0.5, wide).astype("float32")
     codes[..., 6] = 1.0
     return {f"{start}context_id": (dims, ids), f"{start}context_code": (dims, codes)}
+
+
+def concepts_of_steps(layers=2, latents=6, steps=STEPS, seed=0):
+    """Return nodes of concepts that were fitted to every step alone, and of their tracks."""
+    rng = np.random.default_rng(seed)
+    T, L, r = len(steps), layers, latents
+    paths = [f"model.layers.{i}.mlp" for i in range(L)]
+    wide = ("step", "layer", "concept")
+    name = np.full((T, L, r), "", dtype=object)
+    name[..., : r // 2] = rng.choice(NAMES, (T, L, r // 2))
+    found = {
+        "name": (wide, name),
+        "concentration": (wide, rng.uniform(0.1, 0.9, (T, L, r))),
+        "concentration_limit": (("step", "layer"), np.full((T, L), 0.28)),
+        "token_id": ((*wide, "rank"), 100 + rng.integers(0, len(WORDS), (T, L, r, 5))),
+        "token_share": ((*wide, "rank"), rng.uniform(0, 0.3, (T, L, r, 5))),
+        "firing": (wide, rng.uniform(0.01, 0.1, (T, L, r))),
+        "named": (("step", "layer"), (name != "").sum(axis=-1)),
+        **_contexts(rng, (T, L, r), len(WORDS), False),
+        "piece_text": ("piece", np.array(WORDS, dtype=object)),
+    }
+    coords = {"step": np.asarray(steps), "layer": paths, "piece": 100 + np.arange(len(WORDS))}
+    data = attach(xr.Dataset(found, coords=coords), Section("ICA concepts", ""), [])
+    track = np.tile(np.arange(r), (L, T, 1))
+    track[:, T // 2 :, 0] = r  # one concept is lost half-way, and another is born
+    tracks = xr.Dataset(
+        {"track": (("layer", "step", "concept"), track)}, {"step": coords["step"], "layer": paths}
+    )
+    return {"concepts-ica": data, "concepts-ica-tracks": tracks}
 
 
 def predictions(steps=STEPS, gaps=6, seed=0):
@@ -197,9 +231,17 @@ def predictions(steps=STEPS, gaps=6, seed=0):
     )
 
 
-def tree(nodes, *, controls=("turned 0", "turned 1", "turned 2"), steps=STEPS, **attributes):
-    """Return a merged result of these nodes."""
-    settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
+def tree(
+    nodes,
+    *,
+    controls=("turned 0", "turned 1", "turned 2"),
+    steps=STEPS,
+    observables=None,
+    **attributes,
+):
+    """Return a merged result of these nodes; `observables` are further ones of the settings."""
+    joint = {"kind": "joint-concepts", "readable": 0.6}
+    settings = {"observables": {"joint-concepts": joint, **(observables or {})}}
     result = xr.DataTree.from_dict({"/": xr.Dataset(), **nodes})
     result.attrs = {
         "title": "A made-up run",

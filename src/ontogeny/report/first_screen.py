@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .concept_nodes import asked_for, failure, read_concepts
 from .content import Content
 from .first_numbers import Figure, four_numbers, number_range
 from .formats import interval_text, number, plural, step_text
 from .landmarks import Line, LossStory, read_loss
-from .life_lines import Concepts, asked_for, failure, read_concepts
+from .life_lines import Concepts
 from .row_words import mean, values_words
 from .rows import judged
 from .sentences import sentence_start
@@ -218,7 +219,7 @@ def _births(concepts: Concepts) -> str:
     if concepts.with_name:
         born = tuple(each for each in concepts.with_name if math.isfinite(each.born))
     if not born:
-        return ""
+        return "None of them was seen to be born during the run."
     ends = [end for each in born for end in (each.after, each.born, each.before)]
     known = [end for end in ends if math.isfinite(end)]
     between = interval_text(min(known), max(known)).replace("–", " and ")

@@ -1,27 +1,28 @@
-"""Concepts of a joint dictionary as the page tells of them: name, life, and how sharp they are."""
+"""Concepts as the page tells of them, and which of them have a life line on the first screen."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from .content import Content, Node
-from .formats import plain_text
-from .labels import short_names, truncate
+from .concept_arrays import ConceptArrays
+from .content import Node
+from .formats import plural
+from .labels import truncate
 
-KIND = "joint-concepts"
-NO_CONCEPT = "no concept"
-LINES_SHOWN = 30
-"""Life lines on the first screen: those of the sharpest concepts."""
+FEW, MORE = 10, 30
+"""Life lines that the first screen shows, at first and on demand; static pictures show the few."""
 
-_READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
+SHEET = 24
+"""Concepts of a contact sheet."""
+
+SHADES = "Darker: closer to its peak; hatched: cannot be read from that checkpoint alone."
+MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,12 @@ class Concept:
     """One concept: where it stands in the node's arrays, and its life in training steps.
 
     ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
-    before. Steps are NaN where there is no such step.
+    before. Steps are NaN where there is no such step. ``kind`` is empty where lives are not known.
     """
 
     place: tuple[int, int]
-    address: str
     layer: str
     short_layer: str
-    group: int
     name: str
     given: str
     kind: str
@@ -76,6 +75,7 @@ class Concepts:
     """
 
     node: Node
+    arrays: ConceptArrays
     every: tuple[Concept, ...]
     latents: int
     named: int | None
@@ -101,18 +101,74 @@ class Concepts:
         return tuple(each for each in self.every if math.isfinite(each.born))
 
     @cached_property
+    def candidates(self) -> tuple[Concept, ...]:
+        """Concepts that may have a life line: those with a name, or all where none has one."""
+        return tuple(each for each in self.every if each.given or each.name) or self.every
+
+    @cached_property
     def lines(self) -> tuple[Concept, ...]:
-        """Concepts with a life line, by birth: named ones, or the strongest where none is named."""
-        named = [each for each in self.every if each.given or each.name]
-        chosen = named or sorted(self.every, key=lambda c: not math.isfinite(c.born))
-        return tuple(sorted(chosen[:LINES_SHOWN], key=_moment))
+        """The concepts whose life lines are shown at first, by birth."""
+        return self.choice(FEW)
+
+    def choice(self, count: int) -> tuple[Concept, ...]:
+        """Return at most `count` concepts, births spread over the run, by birth.
+
+        Births come first. Where there are more of them than places, they are cut by their order
+        into as many parts, and the sharpest of each part is chosen. Other places are for the
+        sharpest of the rest.
+        """
+        born = sorted((c for c in self.candidates if math.isfinite(c.born)), key=lambda c: c.born)
+        rest = [c for c in self.candidates if not math.isfinite(c.born)]
+        rank = {each.place: i for i, each in enumerate(self.candidates)}
+        parts = [part for part in np.array_split(np.arange(len(born)), count) if len(part)]
+        first = [min((born[i] for i in part), key=lambda c: rank[c.place]) for part in parts]
+        return tuple(sorted([*first, *rest[: count - len(first)]], key=moment))
 
 
-def _moment(concept: Concept) -> float:
+def moment(concept: Concept) -> float:
     """Concepts stand by birth, those that are there from the start first."""
     if concept.kind == "from the start":
         return -math.inf
     return concept.born if math.isfinite(concept.born) else math.inf
+
+
+def choice_words(concepts: Concepts, count: int) -> str:
+    """Say which concepts have a life line, and of how many."""
+    shown, of = len(concepts.choice(count)), len(concepts.candidates)
+    if shown == of:
+        return best_words(concepts, count)
+    best = _best(concepts)
+    born = sum(math.isfinite(each.born) for each in concepts.candidates)
+    how = f"the {born:,} born during the run, and the {best} of the others"
+    if not born:
+        how = f"the {best}; none was seen to be born during the run"
+    elif born > shown:
+        how = f"{shown} of their {born:,} births, the {best} of each stretch of the run"
+    elif born == shown:
+        how = "those that were born during the run"
+    return f"{shown} of {_kind(concepts)}: {how}."
+
+
+def best_words(concepts: Concepts, count: int) -> str:
+    """Say which concepts are shown where they are the best `count`, and of how many."""
+    of = len(concepts.candidates)
+    if of <= count:
+        return f"{'All' if of > 1 else 'The'} {_kind(concepts)}."
+    return f"{count} of {_kind(concepts)}: the {_best(concepts)}."
+
+
+def _kind(concepts: Concepts) -> str:
+    """Say how many concepts there are to choose from, and of how many in all."""
+    of, every = len(concepts.candidates), len(concepts.every)
+    named = any(each.given or each.name for each in concepts.candidates)
+    noun = "named concept" if named else "concept"
+    kind = plural(of, noun) if of > 1 else f"only {noun}"
+    beside = "" if of == every else f", of {every:,} in all"
+    return f"{kind}{beside}{'' if named else '; none has a name'}"
+
+
+def _best(concepts: Concepts) -> str:
+    return "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
 
 
 def line_names(concepts: Sequence[Concept]) -> list[str]:
@@ -122,6 +178,7 @@ def line_names(concepts: Sequence[Concept]) -> list[str]:
         f"{name} · C{each.number}" if names.count(name) > 1 else name
         for name, each in zip(names, concepts, strict=True)
     ]
+<<<<<<< HEAD
 
 
 def asked_for(content: Content) -> bool:
@@ -267,3 +324,5 @@ def _concept(
 def _safe(text: str) -> str:
     """Return a part of an address: what the address itself uses is replaced."""
     return re.sub(r"[^\w.\-]", "-", text)
+=======
+>>>>>>> atlas

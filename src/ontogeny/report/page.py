@@ -35,8 +35,9 @@ from .verdict import verdict
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
-    "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
-    "life-lines", "cards", "atlas", "cloze", "example-text", "links", "tables", "page",
+    "scatter", "figure", "words", "download", "slider", "layers", "chart", "concepts",
+    "life", "life-lines", "life-rows", "cards", "card-contexts", "card-foot", "control-card",
+    "atlas", "cloze", "example-text", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -47,12 +48,13 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
     first = first_screen(content)
-    atlas = read_atlas(content, first.concepts) if first else None
+    atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
     example = read_example(content)
     drawn = {
         "first": build_first(content, first) if first else None,
         "atlas": atlas.payload if atlas else None,
+        "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
     }

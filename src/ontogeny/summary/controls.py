@@ -51,7 +51,7 @@ def with_controls(
         What they hold. Steps that a control was not read at hold NaN; those that the run lacks
         are dropped.
     compared
-        Variables without a step that are added in the same way.
+        Further variables that are added in the same way, with or without a step.
 
     Examples
     --------

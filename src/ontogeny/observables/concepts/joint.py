@@ -88,9 +88,9 @@ class JointConcepts(Observable):
     examples: int = 4
 
     kind: ClassVar[str] = "joint-concepts"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED)
-    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born")
+    compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
         "readability": ("correlation of the codes with a readout of this checkpoint", "1"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
@@ -84,11 +83,9 @@ def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
 
 
 def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
-    data = concepts.data
-    steps = data["step"].values.astype(int)
-    edges = scale.edges(steps)
+    edges = scale.edges(concepts.data["step"].values.astype(int))
     for y, concept in enumerate(concepts.lines):
-        _draw_cells(axes, data, concept, edges, y, concepts.readable)
+        _draw_cells(axes, concepts, concept, edges, y)
         if math.isfinite(concept.born):
             ends = [
                 e if math.isfinite(e) else concept.born for e in (concept.after, concept.before)
@@ -115,12 +112,14 @@ def _birth(concept: Concept) -> str:
 
 
 def _draw_cells(
-    axes: Axes, data: xr.Dataset, concept: Concept, edges: np.ndarray, y: int, readable: float
+    axes: Axes, concepts: Concepts, concept: Concept, edges: np.ndarray, y: int
 ) -> None:
     """Draw one cell for each step: tinted by the squared share of the peak, or hatched."""
-    one = {"layer": concept.place[0], "concept": concept.place[1]}
-    share = np.clip(data["strength"].isel(one).values.astype(float) / concept.peak, 0, 1)
-    clear = np.nan_to_num(data["readability"].isel(one).values, nan=-1.0) >= readable
+    strength, course = (
+        concepts.arrays.over_steps(name)[concept.place] for name in ("strength", "readability")
+    )
+    share = np.clip(strength / concept.peak, 0, 1)
+    clear = np.nan_to_num(course, nan=-1.0) >= concepts.readable
     known = np.isfinite(share)
     boxes = np.array([
         [(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges
