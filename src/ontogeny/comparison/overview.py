@@ -42,7 +42,8 @@ def runs_node(
     rows, thinned = _rows(nodes)
     if rows is not None:
         data = data.merge(rows)
-        figures.insert(0, _chart(data, clock, thinned))
+        if isinstance(clock, LossClock):
+            figures.insert(0, _chart(data, thinned))
     section = Section(
         "Runs",
         "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
@@ -195,8 +196,8 @@ def _unique(rows: xr.Dataset) -> np.ndarray:
     return np.array(names, dtype=object)
 
 
-def _chart(data: xr.Dataset, clock: Clock, thinned: bool) -> Any:
-    chart = marks(data, clock)
+def _chart(data: xr.Dataset, thinned: bool) -> Any:
+    chart = marks(data)
     if not thinned:
         return chart
     more = f" Of more than {MOST_ROWS} rows some layers are shown here; the sections show all."

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from .atlas import read_atlas
 from .canvas import NARROW, WIDE
-from .chart import draw_chart
+from .chart import draw_chart, views_of
 from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
@@ -72,6 +72,8 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
         chart_notices=drawings["wide"].notices,
+        views=views_of(content),
+        compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
         sentences={node.id: section_sentences(node) for node in content.nodes},
         drawables=drawables,

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from ..colours import BASE, LEVELS, PROGRESS, ramp
 from ..content import Content
@@ -28,10 +28,25 @@ _INK, _INK_2, _NULL = (BASE["light"][name] for name in ("ink", "ink-2", "null"))
 
 def draw_life_figure(content: Content, first: FirstScreen) -> Figure:
     """Return the loss with its lines and controls over the life lines, on one step axis."""
+    figure = Figure(figsize=(PAGE, life_height(first, TALLEST)), layout="constrained")
+    fill_life(figure, content, first)
+    return figure
+
+
+def life_height(first: FirstScreen, most: float) -> float:
+    """Return how high the picture is in inches, at most `most`."""
+    return min(sum(_heights(first)) + 0.75, most)
+
+
+def _heights(first: FirstScreen) -> list[float]:
+    """Return the heights of the loss and of the life lines, of those that there are."""
     lines = first.concepts.lines if first.concepts else ()
-    heights = [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
-    height = min(sum(heights) + 0.75, TALLEST)
-    figure = Figure(figsize=(PAGE, height), layout="constrained")
+    return [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
+
+
+def fill_life(figure: Figure | SubFigure, content: Content, first: FirstScreen) -> None:
+    """Draw the loss and the life lines on a figure or a part of one."""
+    lines, heights = first.concepts.lines if first.concepts else (), _heights(first)
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
     axes = list(panels.ravel())
     scale = StepScale(content.steps, "log")
@@ -44,7 +59,6 @@ def draw_life_figure(content: Content, first: FirstScreen) -> Figure:
     ticks = pick_ticks(scale.ticks(), PAGE * 0.6 * 72, 0.6 * FONT)
     axes[-1].set_xticks([t.position for t in ticks], [t.label for t in ticks])
     axes[-1].set_xlabel(content.clock)
-    return figure
 
 
 def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScale) -> None:
