@@ -80,12 +80,8 @@ function layFirst(figure) {
   const slider = document.getElementById("slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-<<<<<<< HEAD
-  const room = slider.width ? slider.left - left - 40 : Math.min(392, 0.4 * first.clientWidth);
-=======
-  const room = slider.width ? slider.left + track.start - left - 32 : 392 + PICTURE_NAMES;
+  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
   const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
->>>>>>> atlas
   first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);
 }
