@@ -16,7 +16,7 @@ class RowsPicture extends Picture {
 
   // Height of a row in pixels; many rows stand closer.
   get pitch() {
-    if (paper.printing) return this.shown.length > 30 ? 6.8 : 8.5;
+    if (paper.printing) return this.shown.length > 30 ? 6.5 : 8.5;
     return this.shown.length > 60 ? 15 : 19;
   }
 
