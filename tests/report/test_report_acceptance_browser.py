@@ -3,9 +3,10 @@
 import re
 
 import pytest
+import xarray as xr
 
 from helpers import report_examples as examples
-from helpers.large_runs import PAGES
+from helpers.large_runs import PAGES, large_tree
 from helpers.page_faults import faults
 from helpers.report_browser import browser, draw_all, quiet, visit
 
@@ -135,3 +136,43 @@ def test_paper_has_few_pages_with_numbers_and_the_table(visit):
     assert page.is_visible(".table-fold table") and page.is_visible("[id='loss/loss'] .readout")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".table-fold[open]").count() == 0
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.closest('.row')?.dataset.row ?? document.activeElement.id")
+
+
+def test_tab_reaches_the_chart_s_rows_and_the_layers_are_one_stop(visit):
+    page = visit("large", PAGES["large"])
+    page.focus("#scale button:last-child")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "all"
+    step = page.inner_text("#now-step")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("#layers button:has-text('1') >> nth=0", "aria-pressed") == "true"
+    assert page.inner_text("#now-step") == step, "the keys of the layers move no step"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#layers')") is None
+    page.focus("#chart-view button:last-child")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.row')?.dataset.row") is not None
+
+
+def whole_tree():
+    tree = large_tree(6, examples.STEPS)
+    tree["concepts-ica"] = xr.DataTree(tree["concepts-ica"].to_dataset().drop_vars("status"))
+    return tree
+
+
+def test_the_first_printed_page_holds_the_first_screen_the_verdict_and_the_chart(visit):
+    page = visit("small", whole_tree, width=746, height=1003)  # letter paper, within its margins
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    ends = page.evaluate(
+        """() => ["#first", "#verdict", ".chart-wide"].map((part) =>
+          document.querySelector(part).getBoundingClientRect().bottom)"""
+    )
+    assert ends == sorted(ends) and ends[-1] <= 1003
+    assert page.evaluate("document.documentElement.scrollWidth") <= 746, "nothing is cut"
