@@ -220,6 +220,10 @@ class Attention(Need):
 class Losses(Need):
     """Loss of every text in nats per predicted token: Dataset ``loss(text)``, ``tokens(text)``.
 
+    ``own_unigram(text)`` and, of causal models, ``own_bigram(text)`` are what the model's own word
+    frequencies and bigrams cost: the means of its predictions over all places, and over those
+    after the same token.
+
     ``objective`` is ``"causal"`` (next token), ``"masked"`` (a fixed random `mask_fraction` of the
     ordinary tokens is replaced by the mask token) or ``"auto"`` (from the model's class).
     """

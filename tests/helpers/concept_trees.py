@@ -11,6 +11,7 @@ from helpers import compared_runs
 from helpers.report_examples import HOSTILE
 from ontogeny.figures import Section, attach
 
+ENDS = ("", "_low", "_high")
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 400, 512)
 WORDS = [",", "_", " the", '"', "0", " of", "\n", " ", "Return", " a", "(", ")", " s", "é", "世"]
 NAMES = ["comma", "underscore", "the, a", "double quote", "0, 1", "of", "new line", "space"]
@@ -25,9 +26,15 @@ def loss_story(
     changed=True,
     controls=(8.4, 8.7, 8.5),
     below=(32.0, 16.0, 32.0),
+    context=True,
+    halves=((8.0, 16.0), (32.0, 64.0)),
     steps=STEPS,
 ):
-    """Return the node of a loss with its lines and verdicts, as a study writes them."""
+    """Return the node of a loss with its lines and verdicts, as a study writes them.
+
+    `context` is whether it passed its own word frequencies; None leaves those out, as earlier
+    versions did. `halves` are the intervals of half the gain by frequencies and by context.
+    """
     steps = np.asarray(steps)
     losses = 8.3 - 3.3 * (1 - np.exp(-steps / 40)) if losses is None else np.asarray(losses)
     tree = compared_runs.run(steps=steps, loss=losses, layers=1)
@@ -50,6 +57,8 @@ def loss_story(
             loss_below_unigram_low=low,
             loss_below_unigram_high=high,
         )
+    if lines and context is not None:
+        data = _with_own_lines(data, below if context else (np.nan,) * 3, halves)
     if controls:
         runs = [f"turned {i}" for i in range(len(controls))]
         spread = np.linspace(0, 1, len(steps))
@@ -62,6 +71,23 @@ def loss_story(
             loss_control_high=("step", losses[0] + (max(controls) - losses[0]) * spread),
         ).assign_coords(run=runs)
     return data
+
+
+def _with_own_lines(data, below, halves):
+    """Return the node with the model's own word frequencies and what the loss gained by."""
+    told = {"loss_below_own_unigram": below}
+    kinds = ("frequencies", "context")
+    for kind, (low, high) in zip(kinds, halves, strict=True):
+        told[f"loss_half_{kind}"] = (high, low, high)
+    passed = np.isfinite(below[0])
+    own = np.minimum(data.loss + (0.7 if passed else 0.0), data.loss_uniform)
+    return data.assign(loss_own_unigram=own).assign(
+        {
+            f"{name}{end}": x
+            for name, ends in told.items()
+            for end, x in zip(ENDS, ends, strict=True)
+        }
+    )
 
 
 def joint_concepts(

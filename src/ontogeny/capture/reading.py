@@ -112,7 +112,7 @@ class ModelSource:
 
     @cached_property
     def _losses(self) -> LossCollector:
-        return LossCollector(self.model, self.inputs, self.corrupted[1])
+        return LossCollector(self.model, self.inputs, self.corrupted[1], own=True)
 
     @cached_property
     def corrupted(self) -> tuple[np.ndarray | None, np.ndarray | None]:
