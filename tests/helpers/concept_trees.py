@@ -114,7 +114,7 @@ def joint_concepts(
     T, L, r = len(steps), layers, latents
     paths = [f"model.layers.{i}.mlp" for i in range(L)]
     words = words or ([*HOSTILE, *WORDS] if hostile else WORDS)
-    born = rng.integers(2, max(T - 2, 3), (L, r))
+    born = np.minimum(rng.integers(2, max(T - 2, 3), (L, r)), T - 1)
     kind = np.full((L, r), "born", dtype=object)
     kind[:, 0], kind[:, 1], kind[:, -1] = "from the start", "grows", "no concept"
     rise = 1 / (1 + np.exp(-(np.arange(T)[:, None, None] - born) * 1.5))

@@ -49,7 +49,7 @@ def failure(content: Content) -> str:
             continue
         data = node.dataset
         if "status" in data:
-            told = np.unique(data["status"].values.astype(str)).tolist()
+            told = sorted({str(each) for each in data["status"].values.ravel()})
             failed = [plain_text(text) for text in told if text != "done"]
             if failed:
                 return failed[0]

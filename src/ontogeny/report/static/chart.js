@@ -85,11 +85,14 @@ function startRowKeys(svg, rows) {
     if (state.chart === "intervals") tellHalves(spot, row);
     else tellRow(spot, row, currentPlace());
   };
-  svg.addEventListener("focusin", (event) => {
+  // Heard around the picture: Chromium takes an svg that hears of focus for a stop of the tab key.
+  const around = svg.parentElement;
+  around.addEventListener("focusin", (event) => {
+    if (!links.includes(event.target)) return;
     for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
     if (event.target.matches(":focus-visible")) tell();
   });
-  svg.addEventListener("focusout", hideTooltip);
+  around.addEventListener("focusout", hideTooltip);
   svg.addEventListener("keydown", (event) => {
     const i = links.indexOf(event.target);
     if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;

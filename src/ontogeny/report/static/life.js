@@ -80,7 +80,7 @@ function layFirst(figure) {
   const slider = document.getElementById("slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  const room = slider.width ? slider.left + track.start - left - 32 : 392 + PICTURE_NAMES;
+  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
   const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
   first.classList.toggle("stacked", room < 300);
   first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);
