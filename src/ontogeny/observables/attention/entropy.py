@@ -123,5 +123,10 @@ class AttentionEntropy(Observable):
         return found.assign({name: maps[name] for name in maps if name in self.variables})
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the cells with how the tokens shown are written."""
+        """Return the cells with how the tokens shown are written.
+
+        What equal attention would give hardly depends on the step: it is kept once.
+        """
+        if "shown_entropy_uniform" in data:
+            data = data.assign(shown_entropy_uniform=data.shown_entropy_uniform.max("step"))
         return with_pieces(data, ["shown_token_id"]) if PIECES in data else data
