@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ import torch
 import xarray as xr
 
 from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
+from ...concepts.joint.intervals import found_again
 from ...concepts.joint.lives import SECOND
 from ...concepts.joint.presence import Decoder
+from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
@@ -31,8 +34,9 @@ from .joint_described import (
     with_descriptions,
     with_names,
 )
+from .joint_gathered import read_together, standard
 from .joint_lives import VARIABLES, lives_of_layers, sentences
-from .joint_observed import observed, read_together, stale_sentences, standard
+from .joint_observed import observed, stale_sentences
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -88,8 +92,8 @@ class JointConcepts(Observable):
     examples: int = 4
 
     kind: ClassVar[str] = "joint-concepts"
-    version: ClassVar[int] = 2
-    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED)
+    version: ClassVar[int] = 3
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, "found_again")
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
@@ -172,8 +176,9 @@ class JointConcepts(Observable):
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
         steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
         need, stacked = self._activations(), self.method in TRAINED
-        gathered, reading = read_together(run, steps, need, stacked=stacked, named=named)
-        codes = by_layer(gathered, lambda _, layer: self._codes(layer))
+        with ExitStack() as files:
+            kept, reading = read_together(run, steps, need, files, named=named)
+            codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
         return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
@@ -187,14 +192,13 @@ class JointConcepts(Observable):
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             known = layer_state(state, path)
-            codes, again = (known[name].values for name in ("codes", "codes_again"))
             X, size = standard(A)
-            decoder, other = (Decoder(each, half, block) for each in (codes, again))
-            found = observed(X, decoder, other, self.readable - SECOND)
+            decoder = Decoder(known["codes"].values, block)
+            there = CheckpointReadout(Moments(X, half), decoder)
+            found = observed(there, known["codes_again"].values, self.readable - SECOND)
             if words is None:
                 return found
-            step = described_at_step(X, size, decoder, words, readouts.get(path))
-            return {**found, **step}
+            return {**found, **described_at_step(there, size, words, readouts.get(path))}
 
         return by_layer(reading[need], one)
 
@@ -266,6 +270,7 @@ class JointConcepts(Observable):
         return {
             "codes": (("token", "concept"), first),
             "codes_again": (("token", "concept"), second),
+            "found_again": ("concept", found_again(first, second)[0]),
         }
 
     def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:
