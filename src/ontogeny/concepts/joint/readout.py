@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -42,12 +43,38 @@ class Moments:
 
         That of either half of the texts is fitted on the other half.
         """
-        X, found = self.X, np.empty_like(codes)
+        found = np.empty_like(codes)
+        for half, (weights, share) in zip(self.halves, self._readouts(codes), strict=True):
+            values = self.X[~half] @ weights
+            found[~half] = _above(values, _limits(values, share))
+        return found
+
+    def predicted_of(self, others: np.ndarray, first: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return what the same readouts say of other tokens of the checkpoint, (e, r).
+
+        Parameters
+        ----------
+        others
+            (e, m) activations, standardised like the checkpoint.
+        first
+            (e,) True for tokens of the first half of the texts.
+        codes
+            (n, r) codes that the readouts are fitted to.
+        """
+        found = np.empty((len(others), codes.shape[1]), dtype=codes.dtype)
+        for half, rows, (weights, share) in zip(
+            self.halves, (~first, first), self._readouts(codes), strict=True
+        ):
+            limit = _limits(self.X[~half] @ weights, share)
+            found[rows] = _above(others[rows] @ weights, limit)
+        return found
+
+    def _readouts(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give weights (m, r) fitted on either half, and on which share (r,) of it codes fire."""
         for half, factor in zip(self.halves, self._factors, strict=True):
             aim = codes[half]
-            weights = scipy.linalg.cho_solve(factor, X[half].T @ (aim - aim.mean(axis=0)))
-            found[~half] = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
-        return found
+            weights = scipy.linalg.cho_solve(factor, self.X[half].T @ (aim - aim.mean(axis=0)))
+            yield weights, (aim > 0).mean(axis=0)
 
     def readable(self, codes: np.ndarray, predicted: np.ndarray | None = None) -> np.ndarray:
         """Return the correlation of each code with its readout on either half of the texts, (2, r).
@@ -114,15 +141,19 @@ def _factor(moment: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, bool]:
     return scipy.linalg.cho_factor(moment, overwrite_a=True)
 
 
-def sparse_readout(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return the largest values of each column of `predicted` (n, r), a `share` (r,) of them.
+def _limits(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return above which number (r,) a `share` (r,) of each column of `predicted` (n, r) lies."""
+    n, r = predicted.shape
+    kept = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
+    return np.asarray(np.sort(predicted, axis=0)[n - 1 - kept, np.arange(r)])
+
+
+def _above(predicted: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return the values above the limit of their column, else 0.
 
     A code is mostly zero, and so is its readout: what a linear map says of tokens far below its
     largest values is interference of other concepts.
     """
-    n, r = predicted.shape
-    kept = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
-    limit = np.sort(predicted, axis=0)[n - 1 - kept, np.arange(r)]
     return np.where(predicted > limit, predicted, 0)
 
 

@@ -34,6 +34,7 @@ from .joint_described import (
     with_descriptions,
     with_names,
 )
+from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
 from .joint_gathered import read_together, standard
 from .joint_lives import VARIABLES, lives_of_layers, sentences
 from .joint_observed import observed, stale_sentences
@@ -72,6 +73,10 @@ class JointConcepts(Observable):
     examples
         Contexts that are kept of each concept, with its name, its tokens and what it writes to
         the vocabulary (see `ontogeny.describe`); 0 describes nothing.
+    shown_texts
+        Of how many texts the code of every token is kept at every step, by a readout of that
+        checkpoint, for the example text of the page: of the texts that `TokenLosses` shows by
+        default. Needs ``tokens="all"`` and `examples`.
 
     Examples
     --------
@@ -90,10 +95,11 @@ class JointConcepts(Observable):
     max_tokens: int | None = 5000
     random_state: int = 0
     examples: int = 4
+    shown_texts: int = 0
 
     kind: ClassVar[str] = "joint-concepts"
     version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, "found_again")
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
@@ -104,6 +110,7 @@ class JointConcepts(Observable):
         "found_again": ("correlation with the best match of another seed", "1"),
         **VARIABLES,
         **DESCRIBED,
+        **SHOWN_CODES,
         "named": ("concepts with a name", "concepts"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -153,6 +160,12 @@ class JointConcepts(Observable):
             )
         check_number("readable", self.readable, 0, 1)
         check_whole("examples", self.examples, 0)
+        described = self.examples > 0 and self.tokens == "all"
+        if check_whole("shown_texts", self.shown_texts, 0) and not described:
+            raise ArgumentError(
+                f"shown_texts={self.shown_texts} needs described concepts of all tokens: examples "
+                f"of at least 1 and tokens='all'; got {self.examples} and {self.tokens!r}."
+            )
         if isinstance(self.fit_steps, int):
             check_whole("fit_steps", self.fit_steps)
         elif not self.fit_steps:
@@ -165,7 +178,8 @@ class JointConcepts(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and what describes their concepts."""
-        return [self._activations(), *self._describer.needs()]
+        others = dict.fromkeys([*self._describer.needs(), *self._shown.needs()])
+        return [self._activations(), *others]
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -179,6 +193,7 @@ class JointConcepts(Observable):
         with ExitStack() as files:
             kept, reading = read_together(run, steps, need, files, named=named)
             codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
+        codes = self._shown.with_texts(codes, reading)
         return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
@@ -189,6 +204,7 @@ class JointConcepts(Observable):
         half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
+        shown = self._shown.at_step(reading, half)
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             known = layer_state(state, path)
@@ -198,13 +214,15 @@ class JointConcepts(Observable):
             found = observed(there, known["codes_again"].values, self.readable - SECOND)
             if words is None:
                 return found
-            return {**found, **described_at_step(there, size, words, readouts.get(path))}
+            step = described_at_step(there, size, words, readouts.get(path))
+            return {**found, **step, **shown(path, A, size, there)}
 
         return by_layer(reading[need], one)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives of all concepts, and how many have a name."""
-        return with_names(lives_of_layers(data, self.readable, self.random_state))
+        data = with_names(lives_of_layers(data, self.readable, self.random_state))
+        return shown_of_concepts(data)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
@@ -244,6 +262,10 @@ class JointConcepts(Observable):
     @property
     def _describer(self) -> Describer:
         return Describer(self._activations(), self.examples)
+
+    @property
+    def _shown(self) -> ShownCodes:
+        return ShownCodes(self._activations(), self.shown_texts)
 
     def _activations(self) -> Activations:
         return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
