@@ -84,6 +84,7 @@ def read_loss(own: ShownTokens, base: ShownTokens) -> Measure | None:
     )
     top = _top(values, 10)
     words = {
+        "bottom": 0,
         "top": top,
         "units": units,
         "told": f"Mean of this text {{}} {units}",
@@ -120,8 +121,9 @@ def read_entropy(own: ShownTokens, base: ShownTokens) -> Measure | None:
         values = np.concatenate([values.mean(axis=0, keepdims=True), values])
         layers = ["mean of all layers", *layers]
     parts = 100 if np.nanmax(values) <= FULL / 100 else 10
-    top = _top(values, parts)
+    bottom, top = _ends_of(values)
     words = {
+        "bottom": bottom,
         "top": top,
         "units": "nats",
         "told": "Mean of this text {} nats",
@@ -136,7 +138,7 @@ def read_entropy(own: ShownTokens, base: ShownTokens) -> Measure | None:
         what="the entropy of its attention, mean over heads",
         meaning="the more tokens it attends to",
         care=_AS_IT_STANDS,
-        low="to one token",
+        low=f"to few ({bottom} nats or less)",
         high=f"to many ({top} nats or more)",
         absent="not counted",
         known=known,
@@ -159,6 +161,8 @@ def read_codes(own: ShownTokens, base: ShownTokens, concepts: Concepts) -> Measu
     if not known.any():
         return None
     words = {
+        "option": _liveliest(values, shown),
+        "bottom": 0,
         "top": 100,
         "units": "% of its largest code",
         "told": "Correlation of readout and shared codes over all texts {}",
@@ -222,6 +226,23 @@ def _top(values: np.ndarray, parts: int) -> int:
     return max(math.ceil(float(most)), 1)
 
 
+def _ends_of(values: np.ndarray) -> tuple[float, float]:
+    """Return a scale that most values lie within, to one decimal, at all steps the same."""
+    low, high = np.nanpercentile(values, [100 - SCALE_PERCENT, SCALE_PERCENT]) * 10
+    bottom = math.floor(low)
+    return bottom / 10, max(math.ceil(high), bottom + 1) / 10
+
+
+def _liveliest(values: np.ndarray, shown: Sequence[Concept]) -> int:
+    """Return the concept that is shown first: of the named ones, the strongest in the first text.
+
+    Any is taken where none has a name; the first one where none of them fires there.
+    """
+    named = [bool(each.given or each.name) for each in shown]
+    strength = np.nansum(values[:, :, 0], axis=(1, 2)) * (named if any(named) else 1)
+    return int(strength.argmax())
+
+
 def _payload(
     node: Node,
     values: np.ndarray,
@@ -237,6 +258,7 @@ def _payload(
     values = values[:, measured]
     means = _means(values).transpose(0, 2, 1) if means is None else means[..., measured]
     return {
+        "option": 0,
         "steps": node.dataset["step"].values[measured].astype(int).tolist(),
         "parts": parts,
         "full": FULL,
@@ -282,13 +304,16 @@ def _ends(data: Any, name: str, what: str, units: str) -> str:
 
 
 def _names_given(concepts: Concepts, shown: int) -> str:
-    """Say which concepts are in the menu, and how many of control runs got a name."""
+    """Say which concepts are in the menu, and how many got a name, here and in control runs."""
     every = len(concepts.every)
     menu = f"In the menu: the {shown:,} sharpest concepts of {every:,}. " if shown < every else ""
     counts = [named for named, _ in concepts.named_controls]
-    if not counts:
+    if not counts or concepts.named is None:
         return menu.rstrip()
     low, high = min(counts), max(counts)
     number = "the control run" if len(counts) == 1 else f"{len(counts)} control runs"
     span = f"{low:,}" if low == high else f"{low:,}–{high:,}"
-    return f"{menu}In {number} other concepts are found; {span} of them got a name."
+    return (
+        f"{menu}A name got {concepts.named:,} here, and {span} in {number}, which have concepts of "
+        "their own."
+    )

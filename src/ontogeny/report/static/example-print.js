@@ -6,7 +6,7 @@ function startExamplePrint(place) {
 }
 
 function printedTexts() {
-  const { steps, print, options, option = 0 } = measureNow();
+  const { steps, print, options, option } = measureNow();
   const { text } = example;
   const [first, ...rest] = findAll("#example-text .example-line")[text].cloneNode(true).childNodes;
   const name = options[option] ? `${options[option][0].toUpperCase()}${options[option].slice(1)}. ` : "";

@@ -96,13 +96,13 @@ function exampleStep() {
 
 // The value of a token in parts of its unit; null where there is none.
 function valueOf(t, text, place) {
-  const { option = 0, values: array } = measureNow();
+  const { option, values: array } = measureNow();
   return orNull(at(array, { d0: option, d1: t, d2: text, d3: place }));
 }
 
 // What its value is read against: guesses, equal attention, or the code of all checkpoints.
 function referenceOf(text, place) {
-  const { option = 0, references } = measureNow();
+  const { option, references } = measureNow();
   if (!references) return null;
   return orNull(at(references, { d0: Math.min(option, references.shape[0] - 1), d1: text, d2: place }));
 }
@@ -116,8 +116,9 @@ function hasValue(text, place) {
 }
 
 function tintOf(value) {
-  const { top, parts } = measureNow();
-  return value === null ? "0" : (TINT * Math.min(1, value / parts / top)).toFixed(3);
+  const { bottom, top, parts } = measureNow();
+  if (value === null) return "0";
+  return (TINT * Math.max(0, Math.min(1, (value / parts - bottom) / (top - bottom)))).toFixed(3);
 }
 
 // A step changes tints and a few words, and moves nothing.
@@ -131,7 +132,7 @@ function showExample() {
 }
 
 function meanWords(t, text) {
-  const { means, costs, told, beside, option = 0 } = measureNow();
+  const { means, costs, told, beside, option } = measureNow();
   if (!example.tokens[text].some((_, place) => hasValue(text, place))) return "Not kept for this text.";
   const mean = means[option][Math.min(text, means[option].length - 1)][t];
   if (mean === null) return `Not measured at this ${CLOCK}.`;
