@@ -234,12 +234,12 @@ def _ends_of(values: np.ndarray) -> tuple[float, float]:
 
 
 def _liveliest(values: np.ndarray, shown: Sequence[Concept]) -> int:
-    """Return the concept that is shown first: of the named ones, the strongest in the first text.
+    """Return the concept that is shown first: the named one that ends strongest in the first text.
 
     Any is taken where none has a name; the first one where none of them fires there.
     """
     named = [bool(each.given or each.name) for each in shown]
-    strength = np.nansum(values[:, :, 0], axis=(1, 2)) * (named if any(named) else 1)
+    strength = np.nansum(values[:, -1, 0], axis=1) * (named if any(named) else 1)
     return int(strength.argmax())
 
 
