@@ -9,12 +9,14 @@ from .batches import Batch
 from .groups import text_groups
 from .pieces import pieces_of, pieces_of_texts
 from .sampling import TokenSample
+from .shown import ShownTexts
 from .splits import class_counts, stratified_draw, stratified_split
 from .tokens import Inputs
 
 __all__ = [
     "Batch",
     "Inputs",
+    "ShownTexts",
     "TokenSample",
     "class_counts",
     "pieces_of",
