@@ -12,7 +12,9 @@ from helpers import concept_trees as made
 from helpers import report_examples as examples
 from ontogeny import compare, report
 from ontogeny.report.content import read_content
+from ontogeny.report.export_overview import write_overview
 from ontogeny.report.first_screen import first_screen
+from ontogeny.report.landmarks import control_curve
 from ontogeny.report.paper import draw_first_screen, style
 from ontogeny.report.paper.frame import PAGE, TALLEST
 from ontogeny.report.paper.text import Words, broken
@@ -103,6 +105,21 @@ def test_a_result_without_a_first_screen_has_no_such_file(tmp_path):
         assert first_screen(read_content(tree)) is None
         written = report.write_figures(tree, tmp_path / str(i), formats=["png"])
         assert "first-screen.png" not in {path.name for path in written}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_captions_name_only_what_is_drawn(name, tmp_path):
+    content = read_content(TREES[name]())
+    first, captions = first_screen(content), []
+    write_overview(content, tmp_path, ["svg"], captions)
+    told = captions[-1]
+    assert ("concept" in told.removeprefix(f"first-screen\n{first.heading}")) == bool(
+        first.concepts
+    )
+    assert ("Grey: control runs" in told) == (
+        first.loss is not None and control_curve(content) is not None
+    )
+    assert first.loss or "guesses" not in told
 
 
 def test_the_same_result_gives_the_same_bytes_with_fonts_embedded(tmp_path):
