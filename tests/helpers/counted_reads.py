@@ -1,4 +1,4 @@
-"""A dataset whose variables count how often they are read, as those of an opened result would be."""
+"""A dataset that is read lazily, as an opened result is, and counts how often."""
 
 from __future__ import annotations
 

@@ -218,9 +218,8 @@ def test_every_variable_is_read_once():
     data = made.joint_concepts(3, 40)
     counted = reading.counted(data)
     atlas_of(made.tree({"joint-concepts": counted.dataset}))
-    whole = {name: count for name, count in counted.reads.items() if not name.startswith("context")}
-    assert whole and max(whole.values()) <= 2
-    assert counted.reads["context_id"] <= len(made.STEPS)
+    # Whole, and those over steps once more at the last of them.
+    assert counted.reads["context_id"] == 1 and max(counted.reads.values()) <= 2
 
 
 def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
@@ -241,6 +240,19 @@ def test_names_that_were_not_measured_are_not_called_missing():
     atlas = atlas_of(made.learned(names=False))
     assert atlas.payload["naming"] == "absent"
     assert "untrained" not in atlas.about and "not named" in atlas.about
+
+
+def test_layers_that_could_get_no_names_are_named_with_the_reason():
+    data = made.joint_concepts()
+    reasons = np.array(["", "there is no untrained model to compare with"], dtype=object)
+    data = data.assign(unnamed_because=("layer", reasons))
+    atlas = atlas_of(made.tree({"joint-concepts": data}))
+    assert atlas.notices == (
+        "In layer 1 no name could be given: there is no untrained model to compare with.",
+    )
+    reasons[0] = reasons[1]
+    atlas = atlas_of(made.tree({"joint-concepts": data.assign(unnamed_because=("layer", reasons))}))
+    assert not atlas.notices and "No name could be given: there is no untrained" in atlas.about
 
 
 def test_without_a_tokenizer_numbers_are_said_to_be_numbers():

@@ -31,7 +31,7 @@ def test_a_menu_leads_to_every_dictionary_the_first_screen_s_first():
     lives, *single = atlas.titles
     assert lives == "Concepts and their lives"
     assert single[0] == "ICA concepts, step 512" and single[-1] == "ICA concepts, step 0"
-    assert [each["step"] for each in (atlas.payload, *atlas.further)][0] is None
+    assert atlas.payload["step"] is None
     assert all("views" not in each and "strength" not in each for each in atlas.further)
 
 

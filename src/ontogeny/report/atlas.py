@@ -15,7 +15,7 @@ import numpy as np
 
 from .atlas_cards import card
 from .atlas_contexts import packed, packed_contexts, shares
-from .atlas_layers import has_controls, layers, mean_strengths, safe
+from .atlas_layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .atlas_steps import Fitted, further_concepts
 from .concept_arrays import ConceptArrays
 from .content import Content
@@ -110,6 +110,8 @@ def _notices(fitted: Fitted, shown: Sequence[Concept], pieces: Pieces) -> list[s
         found.append(
             f"{plural(len(shown), 'concept')} of {every:,} shown: the sharpest of each layer."
         )
+    if not fitted.concepts.unnamed:
+        found += unnamed_layers(fitted.concepts.arrays)
     if pieces.known and pieces.numbers_only:
         found.append("The run holds no tokenizer; tokens are shown by number.")
     return found
@@ -197,7 +199,7 @@ def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> li
     all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
     if len(shown) < every:
         all_words = f"{len(shown):,} of {every:,} concepts, the sharpest of each layer"
-    words = f"{all_words}, by layer and birth; named or not. {SHADES} Dark: its birth."
+    words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
     words += f" {_means_words(content, concepts)}"
     return [*views, {"label": f"all {len(shown):,}", "lines": None, "words": words}]
 

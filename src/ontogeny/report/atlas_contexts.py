@@ -65,16 +65,21 @@ def packed_contexts(
 def _gathered(
     arrays: ConceptArrays, name: str, shown: Sequence[Concept], keys: np.ndarray | None
 ) -> np.ndarray:
-    """Return a variable of the concepts, at their keyframes; steps are read one at a time."""
+    """Return a variable of the concepts, at their keyframes; steps are read as they are stored."""
     layer, number = (np.array([each.place[i] for each in shown]) for i in (0, 1))
     if keys is None:
         return arrays.at_step(name)[layer, number][:, None]
-    variable = arrays.data.variables[name].transpose("step", "layer", "concept", ...)
+    stored = arrays.data.variables[name]
+    chunks = dict(zip(stored.dims, stored.encoding.get("chunks") or (), strict=False))
+    variable = stored.transpose("step", "layer", "concept", ...)
     found = np.zeros((*keys.shape, *variable.shape[3:]), dtype=variable.dtype)
-    for step in np.unique(keys).tolist():
-        concept, key = np.nonzero(keys == step)
-        here = variable[step].values
-        found[concept, key] = here[layer[concept], number[concept]]
+    block = chunks.get("step", len(variable))
+    for start in range(0, len(variable), block):
+        concept, key = np.nonzero((keys >= start) & (keys < start + block))
+        if len(concept):
+            here = variable[start : start + block].values
+            step = keys[concept, key] - start
+            found[concept, key] = here[step, layer[concept], number[concept]]
     return found
 
 

@@ -40,6 +40,19 @@ def layers(content: Content, arrays: ConceptArrays, address: str) -> list[dict[s
     ]
 
 
+def unnamed_layers(arrays: ConceptArrays) -> list[str]:
+    """Return a sentence for each layer in which no name could be given."""
+    if arrays.dims("unnamed_because") != {"layer"}:
+        return []
+    shorts = short_names([plain_text(label) for label in arrays.data["layer"].values])
+    told = [plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")]
+    return [
+        f"In {short} no name could be given: {reason}."
+        for short, reason in zip(shorts, told, strict=True)
+        if reason
+    ]
+
+
 def safe(text: str) -> str:
     """Return a part of an address: what the address itself uses is replaced."""
     return re.sub(r"[^\w.@\-]", "-", text)

@@ -39,7 +39,7 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 30, legend_left=320)
+WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 30, legend_left=250)
 NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
 
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}

@@ -27,7 +27,7 @@ class ConceptArrays:
     Examples
     --------
     >>> names = xr.DataArray([["comma", ""]], dims=("layer", "concept"))
-    >>> ConceptArrays(xr.Dataset({"name": names})).of("name", (0, 0))
+    >>> str(ConceptArrays(xr.Dataset({"name": names})).of("name", (0, 0)))
     'comma'
     """
 

@@ -21,7 +21,7 @@ FEW, MORE = 10, 30
 SHEET = 24
 """Concepts of a contact sheet."""
 
-SHADES = "Darker: closer to its peak; hatched: cannot be read from that checkpoint alone."
+SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
 MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 
 

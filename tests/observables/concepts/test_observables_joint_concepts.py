@@ -91,6 +91,14 @@ def test_the_study_gives_the_numbers_of_the_estimator(run, node):
     np.testing.assert_allclose(strongest, np.sort(found.strength_.max(axis=0))[-5:], rtol=0.1)
 
 
+def test_the_mean_life_is_that_of_the_concepts_alone(node):
+    share = node.strength / node.strength.max("step")
+    wanted = share.where(node.concept_kind != "no concept").mean("concept")
+    np.testing.assert_allclose(
+        node.mean_life.transpose("step", "layer"), wanted.transpose("step", "layer"), rtol=1e-6
+    )
+
+
 def test_what_the_page_draws_and_says(folder, node):
     figures = {figure["id"]: figure for figure in json.loads(node.attrs["figures"])}
     assert {"concepts-there", "lives", "newborn"} <= set(figures)
@@ -159,7 +167,12 @@ def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     assert tree.attrs["problems"] == "[]"
     (control,) = json.loads(tree.attrs["controls"])
     assert set(control["steps"]).isdisjoint({10, 20, 30})
-    assert tree["joint-concepts"].concepts_there_control.notnull().any()
+    found = tree["joint-concepts"]
+    assert found.concepts_there_control.notnull().any()
+    mean = found.mean_life_control
+    assert set(mean.dims) == {"run", "layer", "step"}
+    known = mean.notnull().any(["run", "layer"]).values
+    assert set(found.step.values[known].tolist()) <= set(control["steps"])
 
 
 def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):

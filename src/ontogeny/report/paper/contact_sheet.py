@@ -57,7 +57,8 @@ def _draw(
     born = f", born {step_text(concept.born)}" if math.isfinite(concept.born) else ""
     axes.set_title(f"{name}{born}", loc="left", fontweight="bold")
     axes.text(
-        0.5, -0.04, _context(arrays, concept.place, pieces), transform=axes.transAxes, ha="center", va="top",
+        0.5, -0.04, _context(arrays, concept.place, pieces),
+        transform=axes.transAxes, ha="center", va="top",
         family="monospace", fontsize=0.72 * FONT, color=base["ink-2"], parse_math=False,
     )  # fmt: skip
 
