@@ -50,14 +50,13 @@ def views_of(content: Content) -> tuple[str, ...]:
     return VIEWS if any(map(has_marks, content.rows)) else VIEWS[:1]
 
 
-def draw_chart(
-    content: Content, layout: ChartLayout = WIDE, style: str = "", view: str = "cells"
-) -> Drawing:
-    """Return the chart.
+def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
+    """Return the chart with all its views.
 
-    `style` is put into a standalone drawing, which has no links and shows the rows in one `view`.
+    `style` is put into a standalone drawing, which has no links and only the first view.
     """
-    views = (view,) if style else views_of(content)
+    views = views_of(content)
+    views = views[:1] if style else views
     canvas, groups = lay_chart(content, layout, views, links=not style)
     plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
     return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))

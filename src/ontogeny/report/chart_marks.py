@@ -101,7 +101,8 @@ def _items(canvas: Canvas, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
         yield "dot", "half-change step, with interval"
     firm = [run.firm for row in rows for run in row.runs] or [row.firm for row in rows]
     if not all(firm):
-        yield "open-dot", "within noise, chance or controls"
+        compared = any(row.controls for row in rows)
+        yield "open-dot", f"within noise{', chance or controls' if compared else ' or chance'}"
     if any(control_half_steps(row) for row in rows):
         yield "control-dot", "control runs"
 

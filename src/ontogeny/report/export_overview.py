@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,21 @@ import pandas as pd
 
 from .chart import draw_chart, views_of
 from .content import Content
-from .first_screen import first_screen
+from .first_screen import FirstScreen, first_screen
+from .landmarks import control_curve
 from .row_words import MARKS, RECORD, mark_records, record
 from .rows import Row
 from .style import chart_style
 
 _HALF_CHANGES = (
     "A dot stands where half of the way from the first to the last value was done; the bar is its "
-    "95 % interval. Open: moved by no more than noise, chance or controls give. Small open dots: "
-    "control runs."
+    "95 % interval. Open: moved by no more than noise{} give."
 )
 _OF_RUNS = "In ink, with its interval: {}; grey: the other runs. On the right: median and range."
-_FIRST = (
-    "Dashed: what guesses cost. Grey: control runs. Each line is a concept, with its layer behind "
-    "the point. Darker: closer to its peak (squared). Hatched: cannot be read from that checkpoint "
-    "alone. Dot: birth; bar: the checkpoints between which it lies."
+_LINES = (
+    "Each line is a concept, with its layer behind the point. Darker: closer to its peak "
+    "(squared). Hatched: cannot be read from that checkpoint alone. Dot: birth; bar: the "
+    "checkpoints between which it lies."
 )
 
 
@@ -48,8 +49,9 @@ def write_overview(
         from .paper import draw_first_screen
 
         paths = [folder / f"first-screen.{kind}" for kind in kinds]
-        _save(lambda: draw_first_screen(content, first), paths, (first.heading, _FIRST))
-        captions.append(entry("first-screen", first.heading, _FIRST))
+        words = (first.heading, _of_first_screen(content, first))
+        _save(lambda: draw_first_screen(content, first), paths, words)
+        captions.append(entry("first-screen", *words))
         written += paths
     return written
 
@@ -64,24 +66,39 @@ def _told(content: Content, view: str) -> tuple[str, str, str]:
     if view == "cells":
         return "chart", f"Developmental chart: {content.title}", ""
     runs = next((row.runs for row in content.rows if row.runs), ())
-    caption = " ".join(filter(None, [_HALF_CHANGES, _OF_RUNS.format(runs[0].name) if runs else ""]))
+    controlled = any(row.controls for row in content.rows)
+    said = [_HALF_CHANGES.format(", chance or controls" if controlled else " or chance")]
+    said += ["Small open dots: control runs."] if controlled else []
+    caption = " ".join([*said, _OF_RUNS.format(runs[0].name)] if runs else said)
     return "half-change-steps", f"Half-change steps: {content.title}", caption
+
+
+def _of_first_screen(content: Content, first: FirstScreen) -> str:
+    """Return what is drawn: the lines under the loss, its controls, and the lines of concepts."""
+    loss = first.loss
+    lined = loss is not None and (bool(loss.lines) or math.isfinite(loss.uniform))
+    said = ["Dashed: what guesses cost."] if lined else []
+    said += ["Grey: control runs."] if loss and control_curve(content) is not None else []
+    said += [_LINES] if first.concepts and first.concepts.lines else []
+    return " ".join(said)
 
 
 def _write_chart(
     content: Content, view: str, beside: Path, kinds: Sequence[str], words: tuple[str, str]
 ) -> list[Path]:
-    """Write the chart in every format; as SVG it is the page's own, which also has dark colours."""
+    """Write a view of the chart in every format.
+
+    The developmental chart as SVG is the page's own, which also has dark colours.
+    """
     # Imported here so that the package opens without the plotting library.
     from .paper import draw_chart_figure
 
     paths = [beside.with_suffix(f".{kind}") for kind in kinds]
-    drawn = [path for path in paths if path.suffix != ".svg"]
-    if drawn:
+    own = [path for path in paths if path.suffix == ".svg" and view == "cells"]
+    for path in own:
+        path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
+    if drawn := [path for path in paths if path not in own]:
         _save(lambda: draw_chart_figure(content, view), drawn, words)
-    for path in set(paths) - set(drawn):
-        drawing = draw_chart(content, style=chart_style(), view=view)
-        path.write_text(drawing.svg, encoding="utf-8")
     return paths
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .formats import interval_text, number, p_value, plural, step_text, with_interval
-from .rows import NUMBERS, Row
+from .rows import NUMBERS, Row, RunRow
 
 STATES = {
     "learned": ("Learned", "learned"),
@@ -107,8 +107,14 @@ def half_facts(row: Row) -> list[str]:
     """Say when a row, or each of its runs, was half-way, and when each control run was."""
     if not row.runs:
         return [_half_fact(row), *_half_facts_of_controls(row)]
-    told = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
+    told = [f"{run.name}: {_half_fact(run.row)}, {_words_of_run(run)}" for run in row.runs]
     return [*told, *_half_facts_of_controls(row)]
+
+
+def _words_of_run(run: RunRow) -> str:
+    if run.controlled and run.row.state == "uncontrolled":
+        return "changed; not compared with control runs"
+    return state_words(run.row)
 
 
 def _half_fact(row: Row) -> str:
@@ -145,11 +151,12 @@ MARKS = (
 def mark_records(row: Row) -> list[list[Any]]:
     """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
     head = [row.name, row.quantity, row.layer]
-    runs = [(run.name, run.row, run.firm) for run in row.runs] or [("", row, row.firm)]
+    runs = [(run.name, run.row, run.firm, _words_of_run(run)) for run in row.runs]
+    runs = runs or [("", row, row.firm, state_words(row))]
     ends = ("half_step", "half_step_low", "half_step_high")
     found = [
-        [*head, "run", name, *(getattr(own, end) for end in ends), firm, state_words(own)]
-        for name, own, firm in runs
+        [*head, "run", name, *(getattr(own, end) for end in ends), firm, words]
+        for name, own, firm, words in runs
     ]
     empty = [math.nan, math.nan, "", ""]
     return found + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]

@@ -26,11 +26,15 @@ class ControlRow:
 
 @dataclass(frozen=True)
 class RunRow:
-    """The row of one of several runs; ``firm`` is whether it counts as shown in that run."""
+    """The row of one of several runs; ``firm`` is whether it counts as shown in that run.
+
+    ``controlled`` is whether the run was studied with control runs.
+    """
 
     name: str
     row: Row
     firm: bool
+    controlled: bool
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     if all(run.row.learned for run in runs):
         return "every learned"
     firm = [run.firm for run in runs]
-    controlled = [bool(run.row.controls) for run in runs]
+    controlled = [run.controlled for run in runs]
     where = "every" if all(firm) else "some" if any(firm) else "no"
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 

@@ -29,9 +29,13 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
     names = [plain_text(name) for name in dataset["run"].values]
     labels = dataset.get("row_name")
     own = [read_rows(_one_run(dataset, k), title, section, role) for k in range(len(names))]
+    marked = _marked(dataset)
+    measured = [any(row.controls for row in rows) for rows in own]
+    controlled = [bool(each) for each in marked.attrs.get("controlled", measured)]
     found = []
-    for i, firms in enumerate(_marked(dataset).tolist()):
-        runs = [RunRow(*each) for each in zip(names, [rows[i] for rows in own], firms, strict=True)]
+    for i, firms in enumerate(marked.values.tolist()):
+        rows = [rows[i] for rows in own]
+        runs = [RunRow(*each) for each in zip(names, rows, firms, controlled, strict=True)]
         quantity = runs[0].row.quantity if labels is None else plain_text(labels.values[i])
         found.append(_together(runs, quantity))
     return found
@@ -44,11 +48,10 @@ def _one_run(dataset: xr.Dataset, place: int) -> xr.Dataset:
     return one.rename(control="run") if "control" in one.dims else one
 
 
-def _marked(dataset: xr.Dataset) -> np.ndarray:
+def _marked(dataset: xr.Dataset) -> xr.DataArray:
     """Return what counts as shown, (row, run): ``marked``, or what changed."""
-    name = "marked" if "marked" in dataset else "changed"
-    values = dataset[name].transpose("row", "run").values.astype(float)
-    return np.asarray(np.nan_to_num(values) > 0)
+    marked = dataset["marked" if "marked" in dataset else "changed"].transpose("row", "run")
+    return marked.copy(data=np.nan_to_num(marked.values.astype(float)) > 0)
 
 
 def _together(runs: Sequence[RunRow], quantity: str) -> Row:

@@ -32,8 +32,8 @@ def draw_first_screen(content: Content, first: FirstScreen) -> Figure:
     words = sum(height for height, _ in parts) + 2 * _MARGIN
     drawn = life_height(first, TALLEST - words)
     figure = Figure(figsize=(PAGE, words + drawn), layout="constrained")
-    _, picture = figure.subfigures(2, 1, height_ratios=[words, drawn])
-    fill_life(picture, content, first)
+    halves = figure.subfigures(2, 1, height_ratios=[words, drawn], squeeze=False)
+    fill_life(halves[1, 0], content, first)
     top = words + drawn - _MARGIN
     for height, blocks in parts:
         for x, down, block in blocks:
