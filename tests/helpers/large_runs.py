@@ -18,7 +18,14 @@ CLOUDS = ("the, of, and", "Arabic and Hebrew", "weekdays", "signs", "nothing")
 
 
 def large_tree(
-    layers=24, steps=PYTHIA, latents=20, *, controls=CONTROLS, learned=True, tokenizer=True, **concepts
+    layers=24,
+    steps=PYTHIA,
+    latents=20,
+    *,
+    controls=CONTROLS,
+    learned=True,
+    tokenizer=True,
+    **concepts,
 ):
     """Return a run with every kind of section; `concepts` are options of the joint concepts."""
     steps = list(steps)
@@ -43,7 +50,9 @@ def large_tree(
         "variance-rank": report_examples.weights_node(names, rng),
         "spectra": spectra_node(steps, names),
         "plane": report_kinds.points_node(steps),
-        "words": report_kinds.words_node(dict(zip(CLOUDS, report_kinds.SCRIPTS.values(), strict=True))),
+        "words": report_kinds.words_node(
+            dict(zip(CLOUDS, report_kinds.SCRIPTS.values(), strict=True))
+        ),
     }
     settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
     result = xr.DataTree.from_dict(nodes)
@@ -62,12 +71,18 @@ def _loss_with_lines(node, steps, learned, controls):
 
 
 def spectra_node(steps, layers, directions=40):
-    """The variance in each direction of a layer: a menu of layers, and a line for each step kept."""
+    """The variance in each direction of a layer, with a menu of layers."""
     kept = [steps[i] for i in np.unique(np.linspace(0, len(steps) - 1, 6).astype(int))]
     flat = np.arange(1, directions + 1.0)
-    slope = 0.2 + np.linspace(0, 1, len(kept))[:, None, None] + 0.02 * np.arange(len(layers))[:, None]
+    slope = (
+        0.2 + np.linspace(0, 1, len(kept))[:, None, None] + 0.02 * np.arange(len(layers))[:, None]
+    )
     data = xr.Dataset(
-        {"variance_share": variable(("kept_step", "layer", "direction"), flat**-slope, "share of the variance")},
+        {
+            "variance_share": variable(
+                ("kept_step", "layer", "direction"), flat**-slope, "share of the variance"
+            )
+        },
         coords={"kept_step": kept, "layer": layers, "direction": flat.astype(int)},
     )
     figure = Curves(
@@ -78,7 +93,7 @@ def spectra_node(steps, layers, directions=40):
 
 
 def walking_tree():
-    """Return a random walk of the weights, studied as if it were a run, beside controls of its own."""
+    """Return a random walk of the weights, studied as a run beside controls of its own."""
     return large_tree(3, STEPS, learned=False, named=1)
 
 
@@ -99,7 +114,9 @@ def failing_tree():
     entropy = tree["attention-entropy"].to_dataset()
     gaps = xr.where(entropy["step"] > 500, np.nan, 1.0)
     entropy = entropy.assign(mean=entropy["mean"] * gaps, entropy=entropy["entropy"] * gaps)
-    status = np.where(entropy["step"] > 500, "failed: NonFiniteError: entropy is not finite", "done")
+    status = np.where(
+        entropy["step"] > 500, "failed: NonFiniteError: entropy is not finite", "done"
+    )
     tree["attention-entropy"] = xr.DataTree(entropy.assign(status=("step", status)))
     lost = xr.Dataset(attrs={"failed": "no cell of this observable could be computed"})
     why = np.full(len(STEPS), "failed: LayerMatchError: no layer is called 'layers.9'")

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """What a reader would stumble over in a page, found in a browser: each fault in words."""
 
 FAULTS = r"""() => {
