@@ -246,7 +246,7 @@ class Study:
         Raises
         ------
         ArgumentError
-            If the activations of one checkpoint in each worker of this machine need more memory
+            If the activations that each worker of this machine holds at once need more memory
             than it has. Workers elsewhere are not counted. Or if an observable that has no cell
             yet refuses two checkpoints, and not `keep_going`.
         StoreError
