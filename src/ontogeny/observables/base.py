@@ -238,6 +238,13 @@ class Observable(abc.ABC):
         """Whether `prepare` reads every step and not the reference alone; a plan prices it."""
         return False
 
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes that `prepare` holds beside one checkpoint's values; a plan prices it.
+
+        Of `rows` rows, `features` features in each layer on average, and a study of `steps` steps.
+        """
+        return 0
+
     @property
     def state_of(self) -> str:
         """Name of another node whose state `observe` is given, as its own; empty: none."""

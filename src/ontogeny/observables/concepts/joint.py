@@ -186,6 +186,12 @@ class JointConcepts(Observable):
         """Codes are fitted over several steps beforehand."""
         return True
 
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes of a fit: one layer at a time, all its checkpoints together."""
+        count = self.fit_steps if isinstance(self.fit_steps, int) else len(self.fit_steps)
+        stacked = self.method in TRAINED
+        return Gathered.size(rows, features, min(count, steps), stacked=stacked)
+
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
         steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
