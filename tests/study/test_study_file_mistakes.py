@@ -10,12 +10,12 @@ from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import registry
 from ontogeny.observables.arguments import check_kind
-from ontogeny.study import file, read_study
+from ontogeny.study import file, input_tables, read_study
 from ontogeny.tasks import train_tokenizer
 
 TABLES = {
     "trajectory": file._TRAJECTORY,
-    "inputs": file._INPUTS,
+    "inputs": input_tables._INPUTS,
     "options": file._OPTIONS,
     "trajectory.select": file._SELECT,
 }

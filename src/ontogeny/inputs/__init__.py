@@ -10,6 +10,7 @@ from .groups import text_groups
 from .pieces import pieces_of, pieces_of_texts
 from .sampling import TokenSample
 from .splits import class_counts, stratified_draw, stratified_split
+from .token_files import read_tokens
 from .tokens import Inputs
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "class_counts",
     "pieces_of",
     "pieces_of_texts",
+    "read_tokens",
     "stratified_draw",
     "stratified_split",
     "text_groups",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
+from ..own_code import digest
 from . import (
     activations,
     attention,
@@ -72,7 +76,37 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    cls = _kinds()[check_choice("kind", kind, _kinds())]
+    return _made(kind, _kinds()[check_choice("kind", kind, _kinds())], arguments)
+
+
+def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
+    """Return an observable of a class in a user's own file.
+
+    Its kind is the name of the class where it names none. Where it has no ``version`` of its own,
+    that is a digest of the file: cells are computed again if the file changes.
+
+    Parameters
+    ----------
+    kind
+        How a study file names it, such as ``"mine.py:ActivationNorm"``.
+    cls
+        The class.
+
+    Raises
+    ------
+    ArgumentError
+        If `cls` is no observable, or as `make`.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Observable)):
+        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+    if not cls.kind:
+        cls.kind = cls.__name__
+    if "version" not in vars(cls):
+        cls.version = digest(Path(inspect.getfile(cls)))
+    return _made(kind, cls, arguments)
+
+
+def _made(kind: str, cls: type[Observable], arguments: Mapping[str, Any]) -> Observable:
     known = {f.name: f for f in dataclasses.fields(cls)}
     for name in arguments:
         if name not in known:
