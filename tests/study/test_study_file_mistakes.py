@@ -22,7 +22,7 @@ TABLES = {
 KEYS = [(table, key) for table, keys in TABLES.items() for key in keys]
 FIELDS = [
     (kind, field.name)
-    for kind, cls in registry._kinds().items()
+    for kind, cls in registry.kinds().items()
     for field in dataclasses.fields(cls)
 ]
 REQUIRED = {"layers": "model.layers.*.mlp", "marker_ids": [8]}
@@ -92,7 +92,7 @@ def test_a_value_of_another_kind_is_refused_by_its_key(place, table, key):
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS)
 def test_an_option_of_an_observable_is_checked_by_name_and_kind(kind, name):
-    cls = registry._kinds()[kind]
+    cls = registry.kinds()[kind]
     hint = typing.get_type_hints(cls)[name]
     needed = {
         f.name: REQUIRED.get(f.name, "loss")

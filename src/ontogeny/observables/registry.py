@@ -39,7 +39,7 @@ _OURS = tuple(
 
 
 @cache
-def _kinds() -> dict[str, type[Observable]]:
+def kinds() -> dict[str, type[Observable]]:
     """Return all kinds; a package's entry point must not take a name that is taken."""
     kinds: dict[str, type[Observable]] = {c.kind: c for c in _OURS}
     for entry in entry_points(group=GROUP):
@@ -59,7 +59,7 @@ def names() -> tuple[str, ...]:
     >>> "concepts" in names()
     True
     """
-    return tuple(_kinds())
+    return tuple(kinds())
 
 
 def make(kind: str, **arguments: Any) -> Observable:
@@ -76,7 +76,7 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    return _made(kind, _kinds()[check_choice("kind", kind, _kinds())], arguments)
+    return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
 
 
 def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:

@@ -70,6 +70,13 @@ def make_study(content: Mapping[str, Any], base: str | Path = ".") -> Study:
     return _plain_errors(_study, content, Path(base))
 
 
+def make_sources(
+    content: Mapping[str, Any], base: str | Path = "."
+) -> tuple[Trajectory, dict[str, Inputs]]:
+    """Return checkpoints and input sets as `read_sources`, by the content of a study file."""
+    return _plain_errors(_sources, content, Path(base))
+
+
 def read_sources(path: str | Path) -> tuple[Trajectory, dict[str, Inputs]]:
     """Return the checkpoints and input sets of a study file, on a machine that cannot run it.
 

@@ -3,7 +3,7 @@
 Each way of opening gives the checkpoints by increasing step, and a `Catalogue` of what else is
 known. Folders are those that our `Recorder` and the Hugging Face Trainer write
 (``checkpoint-500/``), and those with folders named ``step500``, ``step-500`` or ``step_500``, or
-with weight files whose names hold the step, as own training loops, nanoGPT and Lightning write them.
+with weight files whose names hold the step, as nanoGPT, Lightning and own training loops write.
 """
 
 from __future__ import annotations
@@ -97,8 +97,7 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
     if incomplete:
         step, why = incomplete[0]
         return CheckpointError(
-            f"{folder} holds {len(incomplete)} checkpoints but none is whole; "
-            f"step {step}: {why}"
+            f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
     try:
         find_weights(folder)

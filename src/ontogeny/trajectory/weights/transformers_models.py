@@ -27,7 +27,7 @@ logger = logging.getLogger("ontogeny.trajectory")
 _PROCESS_WIDE = threading.RLock()
 
 PASS_MODEL = (
-    "say how it is built: --model model.py:build for a command, model = \"model.py:build\" under "
+    'say how it is built: --model model.py:build for a command, model = "model.py:build" under '
     "[trajectory] of a study file, model=build in Python"
 )
 """What helps where a model's class is not known: a function of the user's that builds a module."""
