@@ -90,7 +90,12 @@ def study(
     tokenizer: Tokenizer = "",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Its folder; studies/NAME by default."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Its folder; studies/NAME by default. The study file is DIR.toml.",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -109,7 +114,7 @@ def study(
 
     check_source(source)
     folder = output or Path("studies") / name_of(source)
-    study_file = folder / "study.toml"
+    study_file = folder.with_name(f"{folder.name}.toml")
     wished = any((preset, texts, steps, sets, model, tokenizer))
     if study_file.exists():
         _check_begun(study_file, wished)
@@ -118,12 +123,13 @@ def study(
     else:
         wishes = _wishes(source, preset, texts, steps, sets, model, tokenizer)
         _check_new(folder)
-        proposal, cost = _proposed(wishes, folder, yes, bounded=max_revisions is not None)
+        proposal, cost = _proposed(wishes, folder.parent, yes, bounded=max_revisions is not None)
         workers = workers or _workers(proposal, cost.device)
         if not quiet:
             _say(proposal, cost, workers)
         _ask(cost.limits(workers), yes)
-        _write(study_file, proposal, f"ontogeny run {study_file} --output {folder}")
+        where = "" if folder == Path("studies", folder.name) else f" --output {folder}"
+        _write(study_file, proposal, f"ontogeny run {study_file}{where}")
     _finish(study_file, folder, workers or 1, max_revisions, open_, quiet)
 
 

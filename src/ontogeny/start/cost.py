@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,8 @@ MOST_SECONDS = 1800.0
 _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
+_MERGED = 1.5  # bytes of cells with what is merged of them
+_PAGE = 10_000_000  # a page, and the smallest result
 
 
 @dataclass(frozen=True)
@@ -106,27 +107,27 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     of_controls = int(controls.get("count", 0)) * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
     try:
-        watch, kept = _one_checkpoint(study, content)
+        watch = _one_checkpoint(study, content)
     except OntogenyError as error:
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
     each = steps + of_controls + noise * (_NOISE_COST - 1)
     seconds = _SUMMARIES * (watch.before + watch.step * each)
-    return Cost(steps, fetched, kept * (steps + of_controls), seconds, watch.step, study.device)
+    cells = watch.written_before + watch.written * (steps + of_controls)
+    kept = _PAGE + round(_MERGED * cells)
+    return Cost(steps, fetched, kept, seconds, watch.step, study.device)
 
 
-def _one_checkpoint(study: Study, content: Mapping[str, Any]) -> tuple[_Watch, int]:
-    """Return how long the last checkpoint takes, and how many bytes its cells have."""
+def _one_checkpoint(study: Study, content: Mapping[str, Any]) -> _Watch:
+    """Return what the last checkpoint took, and how many bytes were written for it."""
     options = {k: v for k, v in content.get("options", {}).items() if k != "reference"}
     last = study.trajectory.select(steps=[int(study.trajectory.steps[-1])])
     one = Study(last, study.inputs, study.observables, **{**options, "noise": 0})
-    watch = _Watch()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "study"
+        watch = _Watch(Path(place) / "study")
         with contextlib.suppress(_SeenError):
-            one.run(folder, progress=watch, keep_going=True)
-        kept = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return watch, kept
+            one.run(watch.folder, progress=watch, keep_going=True)
+    return watch
 
 
 class _SeenError(Exception):
@@ -136,23 +137,25 @@ class _SeenError(Exception):
 class _Watch:
     """A progress that stops a run after its one checkpoint."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.before = self.step = 0.0
-        self._begin = time.monotonic()
+        self.written_before = self.written = 0
 
     def note(self, text: str) -> None:
         """Ignore."""
 
     def start(self, tasks: int, cells: int) -> None:
-        """Begin to count: what came before is paid once."""
-        self._begin = time.monotonic()
+        """Ignore."""
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
+        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
         if label.startswith("step "):
-            self.step = seconds
+            self.step, self.written = seconds, size - self.written_before
             raise _SeenError
         self.before += seconds
+        self.written_before = size
 
     def finish(self) -> None:
         """Ignore."""

@@ -19,6 +19,7 @@ from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..observables import Observable
 from ..store import Cell, sweep, write_json
+from ..tasks import BUNDLED
 from ..trajectory import Prefetch, Trajectory
 from .build import Graph, has_begun
 from .cache import DigestCache, VerifiedCellCache
@@ -316,7 +317,13 @@ class Study:
             "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in self.observables},
         }
         inputs = [
-            {"name": name, "fingerprint": i.fingerprint, **i.source_of_tokens, **i.counts}
+            {
+                "name": name,
+                "fingerprint": i.fingerprint,
+                **_bundled(i),
+                **i.source_of_tokens,
+                **i.counts,
+            }
             for name, i in self.inputs.items()
         ]
         return {
@@ -419,6 +426,11 @@ def _frozen_steps(frozen: Mapping[str, Any], controls: Controls) -> Sequence[int
     """Return the steps at which a folder has controls, if as many steps are still asked for."""
     made = [c for c in frozen.get("controls", ()) if c["random_state"] is not None]
     return made[0]["steps"] if made and frozen["control_steps"] == controls.steps else ()
+
+
+def _bundled(inputs: Inputs) -> dict[str, str]:
+    """Return the name of texts that come with the package: the page says that these were used."""
+    return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}
 
 
 def _save(parts: Sequence[RunPart]) -> None:
