@@ -123,6 +123,7 @@ def study(
     else:
         wishes = _wishes(source, preset, texts, steps, sets, model, tokenizer)
         _check_new(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
         proposal, cost = _proposed(wishes, folder.parent, yes, bounded=max_revisions is not None)
         workers = workers or _workers(proposal, cost.device)
         if not quiet:
@@ -190,9 +191,7 @@ def _say(proposal: Proposal, cost: Any, workers: int) -> None:
     """Say what was found, what is left out, and what it will cost."""
     typer.echo(f"model: {proposal.shown.line}")
     typer.echo(f"preset {proposal.wishes.preset}: {proposal.preset.title}")
-    for kind, why in proposal.left_out.items():
-        typer.echo(f"left out: {kind}, because {why}")
-    typer.echo("\n".join(cost.lines(workers)))
+    typer.echo("\n".join([*proposal.left_out_lines(), *cost.lines(workers)]))
 
 
 def _ask(above: list[str], yes: bool) -> None:

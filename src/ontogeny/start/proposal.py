@@ -45,6 +45,13 @@ class Proposal:
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Why observables of the preset are not in it, by kind."""
 
+    def left_out_lines(self) -> list[str]:
+        """Return for each reason which observables are left out."""
+        by_reason: dict[str, list[str]] = {}
+        for kind, why in self.left_out.items():
+            by_reason.setdefault(why, []).append(kind)
+        return [f"left out: {', '.join(kinds)}, because {why}" for why, kinds in by_reason.items()]
+
 
 def propose(
     wishes: Wishes, folder: Path, before: Callable[[Trajectory], None] = lambda _: None
@@ -83,6 +90,9 @@ def propose(
     chosen, inputs = make_sources(content, folder)
     before(chosen)
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
+    length = content["inputs"].get("max_length")
+    if shown.longest is not None and isinstance(length, int):
+        content["inputs"]["max_length"] = min(length, shown.longest)
     content["observables"], left_out = fitted(preset, shown)
     return Proposal(wishes, preset, with_sets(content, late), shown, len(run), left_out)
 

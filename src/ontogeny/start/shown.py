@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from ..capture.loss import resolve_objective
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
 from ..trajectory import Checkpoint
+from ..trajectory.weights.transformers_models import is_pretrained
 
 _MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
 _NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
@@ -79,10 +81,11 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
         If the texts do not fit it.
     """
     model = checkpoint.model(dtype=torch.float32)
-    few = inputs.subset(np.arange(min(2, len(inputs))))
+    longest = _longest(model)
+    few = _few(inputs, longest)
     family = capture.family_of(model)
     layers, every = _layers(model)
-    sizes = [each.shape for each in capture.list_layers(model, layers, few)]
+    sizes = [each.shape for each in _first_run(model, layers, few)]
     objective, named = _objective(model, few)
     return Shown(
         model_class=type(model).__name__,
@@ -97,8 +100,42 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
         no_maps=_no_maps(model, few),
         blocks=_blocks(checkpoint, every),
         embedded=_matches(checkpoint, ("embed",)),
-        longest=longest_text(getattr(model, "config", None)),
+        longest=longest,
     )
+
+
+def _longest(model: nn.Module) -> int | None:
+    """Return how many tokens a text may have, as a model's configuration says it."""
+    config = getattr(model, "config", None)
+    names = ("block_size", "context_length", "max_seq_len", "n_ctx")
+    own = (getattr(config, name, None) for name in names)
+    return longest_text(config) or next((n for n in own if isinstance(n, int)), None)
+
+
+def _few(inputs: Inputs, longest: int | None) -> Inputs:
+    """Return two of the texts, no longer than the model takes."""
+    few = inputs.subset(np.arange(min(2, len(inputs)))).padded("right")
+    return Inputs.from_tokens(
+        few.ids[:, :longest],
+        few.mask[:, :longest],
+        few.special[:, :longest],
+        mask_token_id=few.mask_token_id,
+        vocab_size=few.vocab_size,
+    )
+
+
+def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[capture.LayerInfo]:
+    """Return what layers give; a model of the user's may fail in its own ways."""
+    try:
+        return capture.list_layers(model, layers, few)
+    except OntogenyError:
+        raise
+    except Exception as error:
+        raise ArgumentError(
+            f"{type(model).__name__} does not run on a text of {few.ids.shape[1]} tokens with ids "
+            f"up to {few.ids.max()}: {type(error).__name__}: {error}. Is --set "
+            "inputs.max_length=N needed, or another forward?"
+        ) from error
 
 
 def longest_of(checkpoint: Checkpoint) -> int | None:
@@ -183,7 +220,7 @@ def _no_maps(model: nn.Module, inputs: Inputs) -> str:
     try:
         capture.attention_entropy(model, inputs)
     except LayerMatchError:
-        own = "" if hasattr(model, "config") else f": {_REMEDY}"
+        own = "" if is_pretrained(model) else f": {_REMEDY}"
         return f"no module of {type(model).__name__} returns attention maps{own}"
     except (NonFiniteError, RuntimeError) as error:
         return str(error).split("\n")[0].rstrip(".")

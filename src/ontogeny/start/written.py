@@ -52,7 +52,7 @@ def _blocks(proposal: Proposal, run_with: str) -> Iterator[list[str]]:
             for entry in content[name]:
                 yield _observable(entry)
             if proposal.left_out:
-                yield _left_out(proposal.left_out)
+                yield [row for line in proposal.left_out_lines() for row in toml.comment(line)]
         elif content.get(name):
             yield [f"[{name}]", *toml.lines(content[name], _notes(name, proposal))]
     if not content.get("options"):
@@ -70,14 +70,3 @@ def _observable(entry: Mapping[str, Any]) -> list[str]:
     known = CATALOGUE.get(str(entry.get("kind")))
     said = toml.comment(known.answers) if known else []
     return [*said, "[[observables]]", *toml.lines(entry)]
-
-
-def _left_out(left_out: Mapping[str, str]) -> list[str]:
-    by_reason: dict[str, list[str]] = {}
-    for kind, why in left_out.items():
-        by_reason.setdefault(why, []).append(kind)
-    return [
-        line
-        for why, kinds in by_reason.items()
-        for line in toml.comment(f"Left out: {', '.join(kinds)}, because {why}.")
-    ]

@@ -223,7 +223,7 @@ def _handles(handle: Any) -> dict[str, Any]:
 
 
 def _unpickle(path: Path) -> dict[str, Tensor]:
-    _announce_pickle(path)
+    _announce_pickle(path.parent)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
     except Exception as error:  # damaged pickles raise anything
@@ -274,5 +274,8 @@ def _is_zip(path: Path) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _announce_pickle(path: Path) -> None:
-    logger.warning("%s is pickled; it is read with weights_only=True, no code in it runs.", path)
+def _announce_pickle(folder: Path) -> None:
+    logger.warning(
+        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
+        folder,
+    )
