@@ -126,7 +126,9 @@ class AttentionCollector:
             raise LayerMatchError(
                 f"none of the {len(self.paths)} matching modules returned attention weights, "
                 "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
-                "transformers give them with the eager attention implementation."
+                "transformers give them with the eager attention implementation. In a model of "
+                "your own, let the attention module compute softmax(QK) itself, without a fused "
+                "kernel, and return (output, weights)."
             )
         self._batches += 1
         query, key = self._reached.numpy().nonzero()

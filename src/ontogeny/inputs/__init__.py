@@ -11,6 +11,7 @@ from .pieces import pieces_of, pieces_of_texts
 from .sampling import TokenSample
 from .shown import ShownTexts
 from .splits import class_counts, stratified_draw, stratified_split
+from .token_files import read_tokens
 from .tokens import Inputs
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "class_counts",
     "pieces_of",
     "pieces_of_texts",
+    "read_tokens",
     "stratified_draw",
     "stratified_split",
     "text_groups",

@@ -9,7 +9,9 @@ from typing import Any
 
 import xarray as xr
 
+from ..inputs import Inputs
 from ..store import Cell
+from ..tasks import BUNDLED
 from ..trajectory import Trajectory
 from .cache import DigestCache
 from .merge import merge, write_result
@@ -68,7 +70,13 @@ def _attributes(
         "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in observables},
     }
     inputs = [
-        {"name": name, "fingerprint": i.fingerprint, **i.source_of_tokens, **i.counts}
+        {
+            "name": name,
+            "fingerprint": i.fingerprint,
+            **_bundled(i),
+            **i.source_of_tokens,
+            **i.counts,
+        }
         for name, i in job.inputs.items()
     ]
     return {
@@ -89,3 +97,8 @@ def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
     """Return where the checkpoints come from, and a digest of the weights of each."""
     found = {str(c.step): digests.whole(c) for c in trajectory}
     return {**trajectory.provenance(), "digests": found}
+
+
+def _bundled(inputs: Inputs) -> dict[str, str]:
+    """Return the name of texts that come with the package: the page says that these were used."""
+    return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}

@@ -93,7 +93,7 @@ class ConceptEffects(Observable):
     """
 
     of: str = "joint-concepts"
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     objective: str = "auto"
     mask_fraction: float = MASK_FRACTION
     n_removed: int = 8

@@ -84,7 +84,7 @@ class JointConcepts(Observable):
     'joint-concepts'
     """
 
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     n_concepts: int = 200
     method: str = "ica"
     n_active: int = 8
