@@ -11,7 +11,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Curves, Figure, Heatmap, Marks, NullComparison, Table, attach
 from ..figures import Section as SectionWords
-from ..report.runs import NUMBERED, RUN
+from ..summary.controls import NUMBERED, RUN
 from ..summary.figures import figure_of_runs
 from .clock import Clock
 

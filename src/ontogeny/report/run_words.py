@@ -17,9 +17,11 @@ NO_BAND = "No band is drawn: {} no spread between runs."
 
 def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return the caption of a figure in each of its views."""
-    words = {"overlay": _overlay, SIDE: _side, DIFFERENCE: _difference}
+    words = {SIDE: _side, DIFFERENCE: _difference}
     return {
-        name: " ".join(filter(None, [_still_true(drawable, name, runs), words[name](drawable, runs)]))
+        name: " ".join(
+            filter(None, [_still_true(drawable, name, runs), words.get(name, _first)(drawable, runs)])
+        )
         for name in runs.views
     }
 
@@ -32,7 +34,7 @@ def difference_caption(drawable: Drawable, runs: Runs) -> str:
 
 def _still_true(drawable: Drawable, view: str, runs: Runs) -> str:
     """Return the caption without what it says of lines, panels and shade that the view lacks."""
-    if runs.controls and view == "overlay":
+    if runs.controls and view not in (SIDE, DIFFERENCE):
         return str(drawable.figure.caption)
     gone = r"One line|One panel|.*\bgrey\b|Line:|Shade:" if view == DIFFERENCE else "One line|One panel"
     sentences = re.split(r"(?<=\.)\s+", drawable.figure.caption)
@@ -46,7 +48,7 @@ def band_words(drawable: Drawable, runs: Runs) -> str:
     return "SD of the others" if len(runs.others) > 1 else "noise of the texts"
 
 
-def _overlay(drawable: Drawable, runs: Runs) -> str:
+def _first(drawable: Drawable, runs: Runs) -> str:
     if runs.controls:
         return ""
     many = len(runs.names) > LINES
@@ -75,7 +77,10 @@ def _difference(drawable: Drawable, runs: Runs) -> str:
             if count > 1
             else NO_BAND.format("one control run gives")
         )
-        return f"Line: the run minus {own}.{out} {band} {_steps_words(drawable, runs)}"
+        drawn = f"the run minus {own}.{out}"
+        mapped = drawable.figure.kind == "heatmap"
+        said = f"Colour: {drawn}" if mapped else f"Line: {drawn} {band}"
+        return f"{said} {_steps_words(drawable, runs)}"
     if count > 1:
         band = "Grey band: ± SD of the others (n − 1). A step that a run lacks is a gap."
         return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same step. {band}"

@@ -16,17 +16,13 @@ from scipy.stats import t
 
 from ..figures import Curves, Heatmap
 from ..quantities import CONTROL
-from ..summary.controls import NO_NULLS, kind_of
+from ..summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
 from .drawable import Drawable
 from .formats import plain_text
 
-RUN = "run"
 SIDE, DIFFERENCE = "side by side", "difference"
 CONTROL_STEP = "control step"
 """The steps that control runs were read at, along which their values are stored in the page."""
-
-NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
-"""Dimensions whose labels mean something else in every run, so that no run is compared by them."""
 
 MOST_PANELS = 12
 """More small multiples become a menu."""
@@ -73,7 +69,8 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     kinds = [kind_of(str(run)) for run in next(iter(controls.values()))[RUN].values]
     nulls = [i for i, kind in enumerate(kinds, start=1) if kind not in NO_NULLS]
     names = ["run", *(f"control: {plain_text(name)}" for name in next(iter(controls.values()))[RUN].values)]
-    views = {"overlay": drawable} | _views(drawable, len(names))
+    first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
+    views = {first: drawable} | _views(drawable, len(names))
     found = Runs(names, controls, nulls, _prediction_factor(len(nulls)), views)
     return replace(drawable, runs=found) if nulls else drawable
 

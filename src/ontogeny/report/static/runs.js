@@ -135,7 +135,7 @@ class RunsView extends View {
   }
 
   more(index, ends) {
-    if (!this.differs) return super.more(index, ends);
+    if (!this.differs) return [...super.more(index, ends), ...this.besideCell(index)];
     const { own, mean, ends: band } = this.difference(index);
     const { names } = this.runs;
     const others = this.others.length > 1 ? `mean of ${this.controlled ? "the controls" : "the others"}` : names[this.others[0]];
@@ -146,6 +146,14 @@ class RunsView extends View {
       `${others}: ${formatNumber(mean)}`,
       ...(known ? [`${words}: ${band.map((end) => formatNumber(end)).join(" to ")}`] : []),
     ];
+  }
+
+  // A cell of a map has no room for a band.
+  besideCell(index) {
+    if (this.figure.kind !== "heatmap" || index[RUN] !== undefined) return [];
+    const ends = this.band(index);
+    if (!ends.every(Number.isFinite)) return [];
+    return [`control runs: ${ends.map((end) => formatNumber(end)).join(" to ")}`];
   }
 
   // Words with the chosen run's name, and of two runs the other's.
