@@ -39,8 +39,9 @@ class Drawable:
     one label at a time. ``own`` holds arrays made for this figure, which stand in for variables of
     these names. ``table`` is a table as it is written, ``tree`` holds clouds of words in the order
     of drawing, each with its depth. ``kept`` holds the places that thinning leaves along a
-    dimension. ``runs`` holds the runs that the reader may compare in it. A
-    ``derived`` figure has a node of its own, made for it. ``notice`` says what reading the figure left out, ``problem`` why it is not drawn.
+    dimension. ``runs`` holds the runs that the reader may compare in it. A ``derived`` figure has
+    a node of its own, made for it. ``notice`` says what reading the figure left out, ``problem``
+    why it is not drawn.
     """
 
     id: str

@@ -33,8 +33,8 @@ from .thinning import BUDGET, thinned
 from .verdict import verdict
 
 SCRIPTS = (
-    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view", "runs",
-    "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
+    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "runs", "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
     "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
     "life-lines", "cards", "atlas", "cloze", "example-text", "links", "tables", "page",
 )  # fmt: skip

@@ -21,6 +21,7 @@ from .formats import plain_text
 from .latex import latex_table
 from .row_words import RECORD, facts, record, state_words
 from .rows import Row, half_steps
+from .run_differences import derived_names
 from .run_words import band_words, captions, view_code
 from .runs import LINES
 from .scales import KINDS, StepScale
@@ -182,8 +183,12 @@ def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
         "lines": LINES,
         "views": views,
         "captions": captions(drawable, runs),
-        "band": band_words(drawable, runs),
+        "band": band_words(runs),
         "code": view_code(drawable, runs),
+        "columns": {
+            name: list(derived_names(name, bool(runs.controls)).values())
+            for name in filter(None, (drawable.figure.value, drawable.figure.relative))
+        },
     }
 
 

@@ -14,13 +14,13 @@ from .drawable import Drawable
 from .run_words import band_words, difference_caption
 from .runs import CONTROL_STEP, DIFFERENCE, RUN
 
-ENDS = {
-    "of_others": ("{}_of_others", "{}, mean of the others"),
-    "difference": ("{}_difference", "difference of {}"),
-    "low": ("{}_difference_low", "lower end of the band around no difference"),
-    "high": ("{}_difference_high", "upper end of the band around no difference"),
+WORDS = {
+    "of_others": "mean of the other runs",
+    "difference": "difference",
+    "low": "lower end of the band around no difference",
+    "high": "upper end of the band around no difference",
 }
-"""Names of the variables that follow from a variable, and what they are."""
+"""What follows from a variable."""
 
 
 def difference_from(
@@ -94,8 +94,9 @@ def difference_of(drawable: Drawable) -> Drawable | None:
         return None
     name = figure.relative or figure.value
     data = _differences(drawable, name)
-    low, high = (ENDS[end][0].format(name) for end in ("low", "high"))
-    if not np.isfinite(data[ENDS["difference"][0].format(name)].values).any():
+    names = derived_names(name, bool(runs.controls))
+    low, high = names["low"], names["high"]
+    if not np.isfinite(data[names["difference"]].values).any():
         return None
     banded = bool(np.isfinite(data[low].values).any())
     arranged = runs.views[DIFFERENCE]
@@ -104,17 +105,34 @@ def difference_of(drawable: Drawable) -> Drawable | None:
         id=f"{figure.id}-{DIFFERENCE}",
         title=f"{figure.title}: difference",
         caption=difference_caption(drawable, runs),
-        value=ENDS["difference"][0].format(name),
+        value=names["difference"],
         relative=None,
         select={},
         interval=None,
-        bands=[Band(low, high, band_words(drawable, runs))] if banded else [],
+        bands=[Band(low, high, band_words(runs))] if banded else [],
         boundaries=(),
         reference=None,
         y_scale="linear",
     )
     node = replace(drawable.node, dataset=data)
     return replace(arranged, node=node, figure=drawn, derived=True)
+
+
+def derived_names(name: str, controls: bool) -> dict[str, str]:
+    """Return the names of what follows from a variable.
+
+    Examples
+    --------
+    >>> derived_names("loss", controls=True)["low"]
+    'loss_difference_control_low'
+    """
+    others, band = ("controls", "control_") if controls else ("others", "")
+    return {
+        "of_others": f"{name}_of_{others}",
+        "difference": f"{name}_difference",
+        "low": f"{name}_difference_{band}low",
+        "high": f"{name}_difference_{band}high",
+    }
 
 
 def _differences(drawable: Drawable, name: str) -> xr.Dataset:
@@ -125,16 +143,18 @@ def _differences(drawable: Drawable, name: str) -> xr.Dataset:
     assert drawable.runs is not None
     found = difference_from(values, beside, drawable.runs.factor)
     if len(beside) == 1 and not drawable.runs.controls and drawable.figure.interval:
-        ends = [[end.isel({RUN: i}).values for end in _interval(drawable, own.dims)] for i in (0, 1)]
+        ends = [
+            [end.isel({RUN: i}).values for end in _interval(drawable, own.dims)] for i in (0, 1)
+        ]
         found |= band_of_two(values, ends[0], beside[0], ends[1])
     figure = drawable.figure
     label = drawable.label(figure.value)
     shared = {"units": figure.relative_label if name == figure.relative
               else drawable.units(figure.value)}  # fmt: skip
     arrays = {name: own.assign_attrs(long_name=label, **shared)}
-    for key, (variable, words) in ENDS.items():
-        attrs = {"long_name": words.format(label), **shared}
-        arrays[variable.format(name)] = own.copy(data=found[key]).assign_attrs(attrs)
+    for key, variable in derived_names(name, bool(drawable.runs.controls)).items():
+        attrs = {"long_name": WORDS[key], **shared}
+        arrays[variable] = own.copy(data=found[key]).assign_attrs(attrs)
     return xr.Dataset(arrays)
 
 

@@ -49,9 +49,16 @@ class Runs:
     views: Mapping[str, Drawable]
 
     @property
-    def steps(self) -> int:
-        """The number of steps that control runs were read at."""
-        return next(iter(self.controls.values())).sizes[CONTROL_STEP]
+    def control_names(self) -> Sequence[str]:
+        """Names of the control runs in the result."""
+        return [str(name) for name in next(iter(self.controls.values()))[RUN].values]
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The steps that control runs were read at, of which none may be thinned out."""
+        if not self.controls:
+            return np.array([], dtype=int)
+        return np.asarray(next(iter(self.controls.values()))[CONTROL_STEP].values)
 
 
 def figure_with_runs(drawable: Drawable) -> Drawable:
@@ -66,9 +73,9 @@ def figure_with_runs(drawable: Drawable) -> Drawable:
     controls = _controls(drawable)
     if not controls:
         return drawable
-    kinds = [kind_of(str(run)) for run in next(iter(controls.values()))[RUN].values]
-    nulls = [i for i, kind in enumerate(kinds, start=1) if kind not in NO_NULLS]
-    names = ["run", *(f"control: {plain_text(name)}" for name in next(iter(controls.values()))[RUN].values)]
+    own = [plain_text(name) for name in next(iter(controls.values()))[RUN].values]
+    nulls = [i for i, name in enumerate(own, start=1) if kind_of(name) not in NO_NULLS]
+    names = ["run", *(f"control: {name}" for name in own)]
     first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
     views = {first: drawable} | _views(drawable, len(names))
     found = Runs(names, controls, nulls, _prediction_factor(len(nulls)), views)
@@ -109,7 +116,8 @@ def _read_at(data: xr.Dataset) -> np.ndarray:
     known = np.zeros(data.sizes["step"], dtype=bool)
     for name, values in data.data_vars.items():
         if str(name).endswith(f"_{CONTROL}") and {RUN, "step"} <= set(values.dims):
-            known |= np.isfinite(values).any([d for d in values.dims if d != "step"]).values
+            each = values.transpose("step", ...).values.reshape(len(known), -1)
+            known |= np.isfinite(each).any(axis=1)
     return known
 
 

@@ -23,7 +23,7 @@ from .bands import band_of_draws
 LABEL = "control runs"
 RUN = "run"
 NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
-"""Dimensions whose labels mean something else in every run, so that runs are not compared by them."""
+"""Dimensions whose labels mean something else in every run: runs are not compared along them."""
 
 NO_NULLS = ("line", "shuffled")
 """Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
@@ -57,7 +57,7 @@ def with_controls(
         What they hold. Steps that a control was not read at hold NaN; those that the run lacks
         are dropped.
     compared
-        Further variables, with or without a step, that are added in the same way.
+        Further variables that are added in the same way, with or without a step.
 
     Examples
     --------

@@ -175,14 +175,13 @@ function runsCsv({ view }) {
   const all = indices(dims, dims.map((d) => node.axes[d].values.length));
   if (view.differs) {
     const places = view.controlled ? view.controlPlaces : null;
-    const ends = ["difference_low", "difference_high"].map((end) => `${name}_${end}`);
     const rows = all
       .filter((index) => !places || places[index.step] !== undefined)
       .map((index) => {
         const { own, mean, value, ends: band } = view.difference(index);
         return [...label(index), shortest(own, main), ...[mean, value, ...band].map(number)];
       });
-    return csv([...dims, name, `${name}_of_others`, `${name}_difference`, ...ends], rows);
+    return csv([...dims, name, ...view.runs.columns[name]], rows);
   }
   const rows = view.runs.names.flatMap((run, m) =>
     all
