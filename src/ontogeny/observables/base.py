@@ -174,7 +174,7 @@ class Observable(abc.ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Further variables that `derive` gives: ``x_control`` holds them in control runs."""
+    """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None

@@ -34,6 +34,7 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "runs",
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
     "scatter", "figure", "words", "download", "slider", "layers", "chart", "concepts",
     "life", "life-lines", "life-rows", "cards", "card-contexts", "card-foot", "control-card",
