@@ -11,10 +11,11 @@ import numpy as np
 
 from ..figures import in_words, shown
 from .atlas_contexts import MISSING
+from .concept_nodes import read_concepts
 from .content import Content
 from .example_measures import Measure, read_codes, read_entropy, read_loss
 from .formats import plain_text, plural
-from .life_lines import Concepts, read_concepts
+from .life_lines import Concepts
 from .pieces import Pieces
 from .rows import half_steps
 from .shown_tokens import ShownTokens, first_with
