@@ -51,9 +51,11 @@ def _overlay(drawable: Drawable, runs: Runs) -> str:
     many = len(runs.names) > LINES
     grey = "Grey band: range of the other runs." if many else "Thin grey lines: the other runs."
     figure = drawable.figure
-    shown = ["nulls"] * bool(figure.bands) + ["shade"] * bool(figure.interval)
-    beside = f" {' and '.join(shown).capitalize()} are those of {CHOSEN}." if shown else ""
-    return f"Dark line: {CHOSEN}. {grey}{beside}"
+    if figure.bands:
+        own = f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
+    else:
+        own = f" The shade is that of {CHOSEN}." if figure.interval else ""
+    return f"Dark line: {CHOSEN}. {grey}{own}"
 
 
 def _side(drawable: Drawable, runs: Runs) -> str:
