@@ -69,7 +69,7 @@ class ShownTexts:
         row, place = np.nonzero(self.ordinary)
         return TokenSample(self.number[row], place)
 
-    def grid(self, values: np.ndarray, empty: float = np.nan) -> np.ndarray:
+    def grid(self, values: np.ndarray, empty: float | np.generic = np.nan) -> np.ndarray:
         """Return values (..., tokens of `sample`) over texts and places, `empty` elsewhere.
 
         Examples
