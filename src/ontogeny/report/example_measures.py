@@ -23,7 +23,7 @@ from .shown_tokens import ShownTokens
 SCALE_PERCENT = 95
 """The scale ends where this share of all values lies below it."""
 
-MOST_CODES = 500_000
+MOST_CODES = 420_000
 """Codes of tokens that the page holds; the sharpest concepts go first."""
 
 _SEEN = {
