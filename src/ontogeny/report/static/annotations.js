@@ -147,6 +147,10 @@ function barLabels(names, width) {
   return names.map((name) => shortened(name, width < 500 ? 10 : 22));
 }
 
+function barTitleFits(title) {
+  return textWidth(title, smallFont()) <= BAR.room - BAR.gap + 4;
+}
+
 // Room at the right for a colour bar and its names.
 function barRoom(names, width) {
   return Math.max(BAR.room, BAR.gap + BAR.thickness + 8 + widest(barLabels(names, width)));

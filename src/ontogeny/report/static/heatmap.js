@@ -69,7 +69,9 @@ class HeatmapPicture extends Picture {
   }
 
   headWords() {
-    return dimensionWords(this.yAxis, this.figure.axes.y);
+    const unit = this.view.unitWords();
+    const words = dimensionWords(this.yAxis, this.figure.axes.y);
+    return barTitleFits(unit) ? words : `${words}   ·   colour: ${unit}`;
   }
 
   panelTraces(panel) {
@@ -86,7 +88,8 @@ class HeatmapPicture extends Picture {
   // The same colours in all panels; one value alone lies in the middle of the scale.
   finish() {
     const ramp = this.palette.values;
-    const bar = { title: shortened(this.view.unitWords(), 9), nticks: 5, separatethousands: true };
+    const unit = this.view.unitWords();
+    const bar = { title: barTitleFits(unit) ? unit : "", nticks: 5, separatethousands: true };
     const [low, high] = extent(this.panels.flatMap((panel) => panel.z));
     const room = low === high ? 0.5 : 0;
     this.layout.coloraxis = {
