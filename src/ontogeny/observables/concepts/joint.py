@@ -99,7 +99,7 @@ class JointConcepts(Observable):
 
     kind: ClassVar[str] = "joint-concepts"
     version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT)
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
