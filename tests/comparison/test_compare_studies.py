@@ -108,7 +108,6 @@ def test_the_mean_is_over_runs_with_n_minus_one(compared):
     by_name = {figure["id"]: figure for figure in figures}
     assert by_name["layer-entropy"]["runs"] == "run"
     assert by_name["layer-entropy"]["series"] == "layer"
-    assert by_name["runs"]["kind"] == "marks"
 
 
 def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
@@ -122,7 +121,7 @@ def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
     og.comparison.write_comparison(compared, tmp_path / "both")  # replaces its like
     written = og.report.write_figures(opened.result, tmp_path / "figures", ["png", "svg"])
     names = {path.name for path in written}
-    assert {"runs-runs.png", "runs-runs.csv", "runs-table.tex"} <= names
+    assert {"half-change-steps.png", "half-change-steps.csv", "runs-table.tex"} <= names
     assert {"loss-loss.svg", "loss-loss-difference.svg"} <= names
 
 

@@ -287,13 +287,13 @@ NEEDED = {
 }
 ARGUMENTS = [
     (kind, field.name)
-    for kind, cls in registry._kinds().items()
+    for kind, cls in registry.kinds().items()
     for field in dataclasses.fields(cls)
 ]
 
 
 def needed(kind):
-    fields = dataclasses.fields(registry._kinds()[kind])
+    fields = dataclasses.fields(registry.kinds()[kind])
     return {
         f.name: NEEDED[f.name]
         for f in fields
@@ -334,7 +334,7 @@ def check(kind, name, value):
     assert "must" in message or " has no option " in message, message
     assert any(repr(each) in message for each in parts(value)), message
     with pytest.raises(ArgumentError):
-        registry._kinds()[kind](**arguments)
+        registry.kinds()[kind](**arguments)
 
 
 def usable(observable):

@@ -39,26 +39,24 @@ def figures_of_runs(
     for figure in figures:
         for each in _along(figure, dimension):
             found += _of_runs(each, data)
-    if data.sizes.get("row", 0) > 1:
-        found.append(marks(data, clock))
+    if data.sizes.get("row", 0) > 1 and clock.dimension == "loss_level":
+        found.append(marks(data))
     return [figure for figure in found if _fits(figure, data)]
 
 
-def marks(data: xr.Dataset, clock: Clock) -> Marks:
-    """Return the chart of rows with a mark for each run."""
-    by_loss = clock.dimension == "loss_level"
-    name = "half_loss" if by_loss else "half_step"
+def marks(data: xr.Dataset) -> Marks:
+    """Return the rows by loss with a mark for each run; those by step are the page's own chart."""
     firm = str(data["marked"].attrs.get("long_name", ""))
     return Marks(
         "runs",
-        f"Half-change {'loss' if by_loss else 'step'} of every run",
-        value=name,
-        interval=(f"{name}_low", f"{name}_high"),
+        "Half-change loss of every run",
+        value="half_loss",
+        interval=("half_loss_low", "half_loss_high"),
         filled="marked",
         open_label="not changed" if firm == "changed" else "not beyond its motion",
         rows="row",
         series="run",
-        x_scale="linear" if by_loss else "step",
+        x_scale="linear",
         caption="A mark stands where half of the way was done in one run, with its 95 % "
         f"interval. Filled: {firm}. Open: not so, or not judged. A run without a mark did not "
         "move.",

@@ -13,13 +13,14 @@ import numpy as np
 import xarray as xr
 
 from .axes import Axis
+from .chart import views_of
 from .colours import palettes
 from .content import Content
 from .drawable import Drawable
 from .fields import is_text
 from .formats import plain_text
 from .latex import latex_table
-from .row_words import RECORD, facts, record, state_words
+from .row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
 from .rows import Row, half_steps
 from .run_differences import derived_names
 from .run_words import band_words, captions, view_code
@@ -75,6 +76,8 @@ def build_payload(
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "record": list(RECORD),
+        "marks": list(MARKS),
+        "views": views_of(content),
         "charts": dict(charts),
         "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
@@ -292,6 +295,8 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "told": row.changed,
         "state": state_words(row),
         "facts": facts(row),
+        "halves": half_facts(row),
+        "marks": [[_field(value) for value in mark] for mark in mark_records(row) if row.runs],
         "record": [_field(value) for value in record(row)],
     }
 

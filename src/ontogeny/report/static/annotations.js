@@ -30,10 +30,12 @@ function emptyNote(frame, box) {
   return note("not measured", x, 1 - (box.y + box.height / 2) / frame.height, { xanchor: "center" });
 }
 
-// The name of the horizontal axis, centred under the panels.
+// The name of the horizontal axis, centred under the panels as far as it is whole there.
 function axisTitle(frame, text) {
   const right = Math.max(...frame.boxes.map((box) => box.x + box.width));
-  return note(text, (frame.boxes[0].x + right) / 2 / frame.width, 0, {
+  const half = Math.min(textWidth(text) / 2 + 2, frame.width / 2);
+  const middle = Math.max(half, Math.min((frame.boxes[0].x + right) / 2, frame.width - half));
+  return note(text, middle / frame.width, 0, {
     xanchor: "center",
     yanchor: "bottom",
   });
@@ -41,7 +43,7 @@ function axisTitle(frame, text) {
 
 // What the vertical axis counts, on the line above all panels.
 function headLine(text, palette) {
-  return note(text, 0, 1, { yanchor: "top", font: { size: 11, color: palette.base["ink-3"] } });
+  return note(text, 0, 1, { yanchor: "top", font: { size: smallFont(), color: palette.base["ink-3"] } });
 }
 
 // Right ends of lines with the heights of their labels, pushed apart so that none covers another.
@@ -104,7 +106,7 @@ function bandLabels(panel, places, toY, box, i, palette) {
         showarrow: false,
         xanchor: "center",
         yanchor: "middle",
-        font: { size: 11, color: palette.base["ink-2"] },
+        font: { size: smallFont(), color: palette.base["ink-2"] },
       },
     ];
   });
@@ -113,7 +115,7 @@ function bandLabels(panel, places, toY, box, i, palette) {
 // Places where a band's name may stand: over its upper edge and under it, all along; that of control
 // runs at its end.
 function bandSpots(band, count, toX, toY, box) {
-  const half = textWidth(band.label, 11) / 2;
+  const half = textWidth(band.label, smallFont()) / 2;
   const fits = (x) => x - half > 10 && x + half < box.width - 4;
   const known = range(count).filter((k) => Number.isFinite(band.upper[k]));
   const tried = known.filter((_, n) => n % Math.ceil(known.length / 24) === 0);
@@ -192,8 +194,8 @@ function colourBar(frame, palette, more) {
     y: 1 - box.y / frame.height,
     yanchor: "top",
     ticks: "",
-    tickfont: { size: 11, color: palette.base["ink-2"] },
-    title: { text: plotText(title), side: "top", font: { size: 11 } },
+    tickfont: { size: smallFont(), color: palette.base["ink-2"] },
+    title: { text: plotText(title), side: "top", font: { size: smallFont() } },
     ...rest,
   };
 }

@@ -128,7 +128,7 @@ class CurvesPicture extends Picture {
       between: 6,
       gap: paper.printing ? 10 : 18,
       minimum: paper.printing ? 56 : 170,
-      panel: paper.printing ? (count > 1 ? 64 : 104) : count > 3 ? 150 : count > 1 ? 180 : 250,
+      panel: paper.printing ? (count > 1 ? 54 : 72) : count > 3 ? 150 : count > 1 ? 180 : 250,
     };
   }
 

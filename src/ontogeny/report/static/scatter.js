@@ -218,7 +218,7 @@ class ScatterPicture extends Picture {
       showarrow: false,
       xanchor: k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right",
       yanchor: k === 2 ? "bottom" : box.width > 460 ? "middle" : "top",
-      font: { size: 11, color: this.palette.base["ink-3"] },
+      font: { size: smallFont(), color: this.palette.base["ink-3"] },
     }));
   }
 
@@ -240,7 +240,7 @@ class ScatterPicture extends Picture {
       xshift: dx,
       yshift: -dy,
       showarrow: false,
-      font: { size: 11, color: this.palette.base["ink-2"] },
+      font: { size: smallFont(), color: this.palette.base["ink-2"] },
     }));
   }
 
