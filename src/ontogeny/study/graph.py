@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
 import xarray as xr
 
 from .. import capture
-from ..errors import ArgumentError, StoreError
+from ..errors import ArgumentError, NonFiniteError, StoreError
 from ..needs import Need
 from ..observables import Observable
 from ..store import Cell, plain, read_cell, read_header
@@ -252,10 +253,28 @@ class BlockCell(ObservedCell):
     block: capture.WeightBlock = field(kw_only=True)
 
     def compute(self, context: Context) -> Outcome:
-        """Observe the block."""
+        """Observe the block, without checkpoints between the ends that hold NaN or infinity.
+
+        They get NaN and the reason in ``status(step)``. Much is measured from the first checkpoint
+        or to the last one: where one of these is not finite, nothing is left to say.
+        """
         job, observable = context.job, context.job.by_name[self.node]
+        state = load_state(job, observable)
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
-        return Outcome(observable.observe(reading, load_state(job, observable)))
+        try:
+            return Outcome(observable.observe(reading, state))
+        except NonFiniteError as error:
+            broken = reading.not_finite()
+            if not broken.any() or broken[0] or broken[-1]:
+                raise
+            why = f"failed: NonFiniteError: {error}".split("\n")[0]
+        rest = context.trajectory.select(steps=reading.steps[~broken].tolist())
+        reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
+        found = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
+        status = np.where(broken, why, "done").astype(object)
+        return Outcome(
+            found.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",)))
+        )
 
 
 @dataclass(frozen=True)

@@ -145,20 +145,22 @@ def summarised(
 
 def _status(
     dim: str, outcomes: Mapping[int | str, tuple[str, xr.DataArray | None]], data: xr.Dataset
-) -> tuple[tuple[str, ...], np.ndarray]:
+) -> xr.DataArray:
+    """Return the status of each cell, or of each layer (or step of a block) in each cell."""
     keys = list(data[dim].values)
-    if (
-        dim == "layer"
-        or "layer" not in data.dims
-        or all(layers is None for _, layers in outcomes.values())
-    ):
-        return (dim,), _strings([outcomes[k][0] for k in keys])
-    rows = []
-    for key in keys:
-        status, layers = outcomes[key]
-        known = {} if layers is None else dict(zip(layers.layer.values, layers.values, strict=True))
-        rows.append([known.get(layer, status) for layer in data.layer.values])
-    return (dim, "layer"), _strings(rows)
+    within = "step" if dim == "block" else "layer"
+    own = {
+        key: dict(zip(each[within].values.tolist(), each.values, strict=True))
+        for key, (_, each) in outcomes.items()
+        if each is not None and within in each.dims and within != dim
+    }
+    if not own:
+        return xr.DataArray(_strings([outcomes[k][0] for k in keys]), dims=dim)
+    labels = (
+        data[within].values.tolist() if within in data.coords else list(next(iter(own.values())))
+    )
+    rows = [[own.get(key, {}).get(label, outcomes[key][0]) for label in labels] for key in keys]
+    return xr.DataArray(_strings(rows), {within: labels}, (dim, within))
 
 
 def _strings(values: Sequence[Any]) -> np.ndarray:

@@ -281,6 +281,13 @@ class ReadBlock:
                     [self._block.rows(r, start, stop).double().numpy().ravel() for r in readers]
                 )
 
+    def not_finite(self) -> np.ndarray:
+        """Return (steps,) whether the matrix holds NaN or infinity at a step."""
+        found = np.zeros(len(self.steps), dtype=bool)
+        for chunk in self.chunks():
+            found |= ~np.isfinite(chunk).all(axis=1)
+        return found
+
 
 def vocabulary_size(trajectory: Trajectory) -> int | None:
     """Return the number of tokens that the run's tokenizer knows, where it has one."""
@@ -303,7 +310,7 @@ class ReadSeries:
             if "status" not in data or str(data.status.item()) == "done":
                 pieces.append(_variables(data, source).expand_dims(step=[step]))
         if not pieces:
-            raise ArgumentError(f"{source.node} has no finished cell of {layer}")
+            raise ArgumentError(f"{source.node} has no finished cell of this layer")
         self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
 
     def _of_layer(self, data: xr.Dataset, node: str) -> xr.Dataset:

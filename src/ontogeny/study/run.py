@@ -161,8 +161,11 @@ def _write(job: Job, cell: StudyCell, stored: Cell) -> None:
 def _report(cell: StudyCell, stored: Cell, report: Done) -> None:
     if stored.status != "done":
         report.problems.append(f"{cell.label}: {stored.status}")
-    layers = stored.data.get("status")
-    if cell.observed and layers is not None and "layer" in layers.dims:
-        for layer, status in zip(layers.layer.values, layers.values, strict=True):
-            if status != "done":
-                report.problems.append(f"{cell.label}, {layer}: {status}")
+    statuses = stored.data.get("status")
+    if not cell.observed or statuses is None or statuses.ndim != 1:
+        return
+    (dim,) = statuses.dims
+    where = "" if dim == "layer" else f"{dim} "
+    for label, status in zip(statuses[dim].values, statuses.values, strict=True):
+        if status != "done":
+            report.problems.append(f"{cell.label}, {where}{label}: {status}")

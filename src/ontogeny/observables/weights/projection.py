@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from ... import capture, geometry, updates
-from ...errors import ArgumentError, check_whole
+from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_whole
 from ...figures import Section
 from ...quantities import Quantity
 from ...summary import Names
@@ -117,35 +117,51 @@ class Projection(Commutators):
         return True
 
     def prepare(self, run: Run) -> xr.Dataset:
-        """Return the snapshots of every block over all steps, and their Gram matrices."""
-        snapshots: dict[str, list[np.ndarray]] = {}
-        for step in run.steps:
-            model = run.reading(int(step))[self.needs()[0]].model
-            parameters = dict(model.named_parameters())
-            blocks = capture.parameter_blocks(model, self.blocks)
-            entries = sum(int(np.prod(block.shape)) for block in blocks.values())
-            if entries * len(run.steps) > _LARGEST:
-                raise ArgumentError(
-                    f"{len(run.steps)} snapshots of {len(blocks)} blocks with {entries} entries "
-                    f"are more than the {_LARGEST} numbers that are kept; choose fewer blocks= or "
-                    "steps."
-                )
-            for name, block in blocks.items():
-                values = capture.block_values(block, parameters).float().cpu().numpy()
-                snapshots.setdefault(name, []).append(values.copy())
+        """Return the snapshots of every block over all steps, and their Gram matrices.
+
+        Checkpoints that cannot be read or hold NaN are left out: their own cells say so.
+        """
+        snapshots: dict[int, dict[str, np.ndarray]] = {}
+        unread: Exception = ArgumentError("there is no checkpoint to read.")
+        for step in map(int, run.steps):
+            try:
+                snapshots[step] = self._snapshot(run.reading(step), len(run.steps))
+            except (CheckpointError, NonFiniteError) as error:
+                unread = error
+        if not snapshots:
+            raise unread
         data: dict[str, Any] = {}
-        for i, (name, rows) in enumerate(snapshots.items()):
-            path = np.stack(rows)
+        for i, name in enumerate(next(iter(snapshots.values()))):
+            path = np.stack([blocks[name] for blocks in snapshots.values()])
             data[name] = (("step", f"coordinate{i}"), path)
             data[_gram(name)] = (("step", "step_"), geometry.gram(path))
-        return xr.Dataset(data, coords={"step": run.steps})
+        return xr.Dataset(data, coords={"step": list(snapshots)})
+
+    def _snapshot(self, reading: Any, count: int) -> dict[str, np.ndarray]:
+        """Return the values of every block at one checkpoint, one of `count` that are kept."""
+        model = reading[self.needs()[0]].model
+        parameters = dict(model.named_parameters())
+        blocks = capture.parameter_blocks(model, self.blocks)
+        entries = sum(int(np.prod(block.shape)) for block in blocks.values())
+        if entries * count > _LARGEST:
+            raise ArgumentError(
+                f"{count} snapshots of {len(blocks)} blocks with {entries} entries are more than "
+                f"the {_LARGEST} numbers that are kept; choose fewer blocks= or steps."
+            )
+        found = {}
+        for name, block in blocks.items():
+            values = capture.block_values(block, parameters).float().cpu().numpy()
+            if not np.isfinite(values).all():
+                raise NonFiniteError(f"{name} holds NaN or infinite values.")
+            found[name] = values.copy()
+        return found
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return what lies inside, with its controls, of every pair and kind of vector."""
         assert state is not None
         model = reading[self.needs()[0]].model
         blocks = capture.parameter_blocks(model, self.blocks)
-        end = int(np.flatnonzero(state.step.values == reading.step)[0]) + 1
+        end = int((state.step.values <= reading.step).sum())
         tally = _Tally(blocks, self._bases(state, list(blocks), end))
         pairs = []
         for found in self.each_pair(reading):
