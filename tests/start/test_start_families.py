@@ -59,7 +59,9 @@ def test_every_preset_and_every_default_fits_every_family(name):
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
     by_name = {o.name: o for o in observables} | {kind: make(kind) for kind in DEFAULTS}
     for kind in ("concepts-ica", "concepts-svd"):  # with the default layers as well
-        by_name[f"{kind}-d"] = og.observables.Concepts(kind[-3:], 8, max_tokens=200, label=f"{kind}-d")
+        by_name[f"{kind}-d"] = og.observables.Concepts(
+            kind[-3:], 8, max_tokens=200, label=f"{kind}-d"
+        )
     plan = planned(trajectory, inputs, list(by_name.values()))
     assert plan.refused == ""
     assert [note for note in plan.notes if "fail" in note] == []

@@ -126,4 +126,4 @@ class _Finder:
         return spec
 
 
-sys.meta_path.append(_Finder)  # type: ignore[arg-type]
+sys.meta_path.append(_Finder)
