@@ -1,11 +1,11 @@
 """The page of a comparison in a browser: runs over one another, and a mark for each."""
 
+import numpy as np
 import pytest
 
 import ontogeny as og
 from helpers.compared_runs import STEPS, run, seeds
 from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
-from ontogeny.report.scales import StepScale
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.browser
 CHART = "runs/runs"
 
 
-def three():
+def three(align="step"):
     """Three seeds; in one of them the entropy of a layer is no more than its motion."""
     runs = seeds(3, controls=True)
     node = runs["seed 1"]["attention-entropy"].to_dataset()
     node["beyond"].values[1] = False
     runs["seed 1"]["attention-entropy"].dataset = node
-    return og.compare(runs)
+    return og.compare(runs, align=align)
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +30,25 @@ def page(visit):
     return opened
 
 
+@pytest.fixture(scope="module")
+def by_loss(visit):
+    opened = visit("three by loss", lambda: three("loss"))
+    draw_all(opened)
+    return opened
+
+
 def test_the_first_screen_says_in_how_many_runs_it_was_learned(page):
     assert page.inner_text("#verdict h2") == "Loss: learned in 3 of 3 runs"
     assert page.locator("section.node h2").first.inner_text() == "Runs"
 
 
-def test_every_run_has_a_mark_at_its_half_change_step(page):
-    tree = three()
-    found = traces(page, CHART, "marks")
+def test_every_run_has_a_mark_at_its_half_change_loss(by_loss):
+    tree = three("loss")
+    found = traces(by_loss, CHART, "marks")
     assert [trace["meta"]["run"] for trace in found] == ["seed 0", "seed 1", "seed 2"]
-    scale = StepScale(STEPS)
-    half = tree["runs"].half_step
+    half = tree["runs"].half_loss
     for trace in found:
-        own = scale.positions(half.sel(run=trace["meta"]["run"]).values)
+        own = half.sel(run=trace["meta"]["run"]).values
         assert trace["x"] == pytest.approx(own.tolist(), abs=1e-4)
         assert trace["steps"] == half.row.values.tolist()
     # Marks of one row do not lie on one another.
@@ -50,8 +56,8 @@ def test_every_run_has_a_mark_at_its_half_change_step(page):
     assert all(len(set(row)) == 3 for row in rows)
 
 
-def test_a_mark_is_open_where_the_change_is_no_more_than_motion(page):
-    filled = page.evaluate(
+def test_a_mark_is_open_where_the_change_is_no_more_than_motion(by_loss):
+    filled = by_loss.evaluate(
         """(id) => document.querySelector(`[id="${id}"] .plot`).data
           .filter((t) => t.meta.part === "marks").map((t) => t.marker.color)""",
         CHART,
@@ -61,16 +67,22 @@ def test_a_mark_is_open_where_the_change_is_no_more_than_motion(page):
     assert [len(set(own)) for own in filled] == [1, 2, 1]
 
 
-def test_hovering_a_row_names_all_its_runs(page):
-    hover(page, CHART, 0.5, 0.1)
-    text = page.inner_text("#tooltip")
+def test_hovering_a_row_names_all_its_runs(by_loss):
+    hover(by_loss, CHART, 6.0, 0.1)
+    text = by_loss.inner_text("#tooltip")
     assert all(f"seed {i}" in text for i in range(3)) and "loss" in text
 
 
-def test_runs_overlap_in_panels_of_layers_and_have_a_mean(page):
-    lines = traces(page, "attention-entropy/entropy", "line")
+def test_runs_overlap_in_panels_of_layers_and_differ_from_their_mean(page):
+    figure = "attention-entropy/entropy"
+    lines = traces(page, figure, "line")
     assert len(lines) == 9  # three runs in each of three layers
-    assert len(traces(page, "attention-entropy/entropy-mean", "line")) == 3
+    page.click(f"[id='{figure}'] .segments button:text-is('difference')")
+    entropy = three()["attention-entropy"].entropy
+    others = entropy.isel(run=[1, 2]).mean("run")
+    for i, line in enumerate(traces(page, figure, "line")):
+        expected = (entropy.isel(run=0) - others).isel(layer=i)
+        np.testing.assert_allclose(line["y"], expected, atol=1e-14)
 
 
 def test_runs_aligned_by_loss_are_drawn_from_high_to_low(visit):

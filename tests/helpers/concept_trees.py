@@ -11,6 +11,7 @@ from helpers import compared_runs
 from helpers.report_examples import HOSTILE
 from ontogeny.figures import Section, attach
 
+ENDS = ("", "_low", "_high")
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 400, 512)
 WORDS = [",", "_", " the", '"', "0", " of", "\n", " ", "Return", " a", "(", ")", " s", "é", "世"]
 NAMES = ["comma", "underscore", "the, a", "double quote", "0, 1", "of", "new line", "space"]
@@ -25,9 +26,15 @@ def loss_story(
     changed=True,
     controls=(8.4, 8.7, 8.5),
     below=(32.0, 16.0, 32.0),
+    context=True,
+    halves=((8.0, 16.0), (32.0, 64.0)),
     steps=STEPS,
 ):
-    """Return the node of a loss with its lines and verdicts, as a study writes them."""
+    """Return the node of a loss with its lines and verdicts, as a study writes them.
+
+    `context` is whether it passed its own word frequencies; None leaves those out, as earlier
+    versions did. `halves` are the intervals of half the gain by frequencies and by context.
+    """
     steps = np.asarray(steps)
     losses = 8.3 - 3.3 * (1 - np.exp(-steps / 40)) if losses is None else np.asarray(losses)
     tree = compared_runs.run(steps=steps, loss=losses, layers=1)
@@ -50,6 +57,8 @@ def loss_story(
             loss_below_unigram_low=low,
             loss_below_unigram_high=high,
         )
+    if lines and context is not None:
+        data = _with_own_lines(data, below if context else (np.nan,) * 3, halves)
     if controls:
         runs = [f"turned {i}" for i in range(len(controls))]
         spread = np.linspace(0, 1, len(steps))
@@ -64,6 +73,23 @@ def loss_story(
     return data
 
 
+def _with_own_lines(data, below, halves):
+    """Return the node with the model's own word frequencies and what the loss gained by."""
+    told = {"loss_below_own_unigram": below}
+    kinds = ("frequencies", "context")
+    for kind, (low, high) in zip(kinds, halves, strict=True):
+        told[f"loss_half_{kind}"] = (high, low, high)
+    passed = np.isfinite(below[0])
+    own = np.minimum(data.loss + (0.7 if passed else 0.0), data.loss_uniform)
+    return data.assign(loss_own_unigram=own).assign(
+        {
+            f"{name}{end}": x
+            for name, ends in told.items()
+            for end, x in zip(ENDS, ends, strict=True)
+        }
+    )
+
+
 def joint_concepts(
     layers=2,
     latents=12,
@@ -75,6 +101,7 @@ def joint_concepts(
     control=(1, 2),
     hostile=False,
     tokenizer=True,
+    words=None,
     seed=0,
 ):
     """Return a node of joint concepts as it is described: a life, a name and contexts of each.
@@ -86,8 +113,8 @@ def joint_concepts(
     steps = np.asarray(steps)
     T, L, r = len(steps), layers, latents
     paths = [f"model.layers.{i}.mlp" for i in range(L)]
-    words = [*HOSTILE, *WORDS] if hostile else WORDS
-    born = rng.integers(2, max(T - 2, 3), (L, r))
+    words = words or ([*HOSTILE, *WORDS] if hostile else WORDS)
+    born = np.minimum(rng.integers(2, max(T - 2, 3), (L, r)), T - 1)
     kind = np.full((L, r), "born", dtype=object)
     kind[:, 0], kind[:, 1], kind[:, -1] = "from the start", "grows", "no concept"
     rise = 1 / (1 + np.exp(-(np.arange(T)[:, None, None] - born) * 1.5))
@@ -156,6 +183,10 @@ def _described(rng, paths, kind, count, words, control, steps):
         read = np.full((L, counts.shape[1], wide[0]), np.nan)
         read[..., ::3] = 0.5
         found["explained_control"] = (("layer", "run", "step"), read)
+        found["mean_life_control"] = (
+            ("layer", "run", "step"),
+            read + rng.uniform(0, 0.4, read.shape),
+        )
     return found
 
 
@@ -169,6 +200,35 @@ def _contexts(rng, shape, words, shared):
     codes = rng.uniform(0, 0.5, wide).astype("float32")
     codes[..., 6] = 1.0
     return {f"{start}context_id": (dims, ids), f"{start}context_code": (dims, codes)}
+
+
+def concepts_of_steps(layers=2, latents=6, steps=STEPS, seed=0):
+    """Return nodes of concepts that were fitted to every step alone, and of their tracks."""
+    rng = np.random.default_rng(seed)
+    T, L, r = len(steps), layers, latents
+    paths = [f"model.layers.{i}.mlp" for i in range(L)]
+    wide = ("step", "layer", "concept")
+    name = np.full((T, L, r), "", dtype=object)
+    name[..., : r // 2] = rng.choice(NAMES, (T, L, r // 2))
+    found = {
+        "name": (wide, name),
+        "concentration": (wide, rng.uniform(0.1, 0.9, (T, L, r))),
+        "concentration_limit": (("step", "layer"), np.full((T, L), 0.28)),
+        "token_id": ((*wide, "rank"), 100 + rng.integers(0, len(WORDS), (T, L, r, 5))),
+        "token_share": ((*wide, "rank"), rng.uniform(0, 0.3, (T, L, r, 5))),
+        "firing": (wide, rng.uniform(0.01, 0.1, (T, L, r))),
+        "named": (("step", "layer"), (name != "").sum(axis=-1)),
+        **_contexts(rng, (T, L, r), len(WORDS), False),
+        "piece_text": ("piece", np.array(WORDS, dtype=object)),
+    }
+    coords = {"step": np.asarray(steps), "layer": paths, "piece": 100 + np.arange(len(WORDS))}
+    data = attach(xr.Dataset(found, coords=coords), Section("ICA concepts", ""), [])
+    track = np.tile(np.arange(r), (L, T, 1))
+    track[:, T // 2 :, 0] = r  # one concept is lost half-way, and another is born
+    tracks = xr.Dataset(
+        {"track": (("layer", "step", "concept"), track)}, {"step": coords["step"], "layer": paths}
+    )
+    return {"concepts-ica": data, "concepts-ica-tracks": tracks}
 
 
 def predictions(steps=STEPS, gaps=6, seed=0):
@@ -197,9 +257,17 @@ def predictions(steps=STEPS, gaps=6, seed=0):
     )
 
 
-def tree(nodes, *, controls=("turned 0", "turned 1", "turned 2"), steps=STEPS, **attributes):
-    """Return a merged result of these nodes."""
-    settings = {"observables": {"joint-concepts": {"kind": "joint-concepts", "readable": 0.6}}}
+def tree(
+    nodes,
+    *,
+    controls=("turned 0", "turned 1", "turned 2"),
+    steps=STEPS,
+    observables=None,
+    **attributes,
+):
+    """Return a merged result of these nodes; `observables` are further ones of the settings."""
+    joint = {"kind": "joint-concepts", "readable": 0.6}
+    settings = {"observables": {"joint-concepts": joint, **(observables or {})}}
     result = xr.DataTree.from_dict({"/": xr.Dataset(), **nodes})
     result.attrs = {
         "title": "A made-up run",

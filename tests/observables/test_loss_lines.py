@@ -130,8 +130,9 @@ def summarised(levels, uniform=8.3, unigram=6.3, **lines):
     )
     noise = of_text[0] - of_text[0].mean()
     for line, level in {"unigram": unigram, **lines}.items():
-        data[f"loss_{line}"] = ("step", np.full(len(levels), level))
-        data[f"loss_{line}_of_text"] = (("step", "text"), np.broadcast_to(level + noise, shape))
+        level = np.broadcast_to(level, len(levels))
+        data[f"loss_{line}"] = ("step", level)
+        data[f"loss_{line}_of_text"] = (("step", "text"), level[:, None] + noise)
     return og.observables.Loss().summarise(data, {})
 
 
@@ -168,7 +169,27 @@ def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
     node = tree["loss"]
     assert node.loss_unigram.ndim == node.loss_uniform.ndim == 0
     labels = [band["label"] for band in json.loads(node.attrs["figures"])[0]["bands"]]
-    expected = ["blind guess", "word frequencies", *["bigrams"] * (objective == "causal")]
-    assert labels == expected
+    causal = objective == "causal"
+    expected = ["blind guess", "word frequencies", *["bigrams"] * causal]
+    own = ["its own word frequencies", *["its own bigrams"] * causal]
+    assert labels == expected + own
+    assert node.loss_own_unigram.dims == ("step",)
     assert float(node.loss_unigram) < float(node.loss_uniform) + 0.5
     assert node.loss_unigram.attrs["units"] == "nats per token"
+
+
+def test_half_of_each_gain_is_where_it_was_planted():
+    own = np.array([8.3, 6.5, 6.1, 6.1, 6.1])
+    data = summarised([8.3, 6.5, 6.1, 5.4, 5.0], own_unigram=own)
+    assert float(data.loss_half_frequencies) == 10  # 1.8 of 2.2 nats
+    assert float(data.loss_half_context) == 40  # .7 of 1.1 nats
+    assert (float(data.loss_half_context_low), float(data.loss_half_context_high)) == (20, 40)
+    assert float(data.loss_below_own_unigram) == 40
+
+
+def test_a_model_without_context_gains_by_frequencies_alone():
+    levels = np.array([8.3, 6.5, 6.1, 6.0, 6.0])
+    data = summarised(levels, unigram=6.3, own_unigram=levels + 2e-7)
+    assert float(data.loss_below_unigram) == 20
+    assert np.isnan(data.loss_below_own_unigram) and np.isnan(data.loss_half_context_high)
+    assert np.isfinite(data.loss_half_frequencies_high)

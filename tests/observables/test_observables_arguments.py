@@ -129,6 +129,7 @@ RULES = {
     "of": node,
     "on": optional(text),
     "layers": patterns,
+    "shown_texts": whole(0),
     "blocks": patterns,
     "tokens": among("all", "mean", "last", "cls", "masked"),
     "max_tokens": optional(whole(2)),

@@ -1,11 +1,13 @@
 """What a reader needs of the page in a browser: one axis, whole numbers, keys, room, contrast."""
 
 import re
-from itertools import pairwise
 
 import pytest
+import xarray as xr
 
 from helpers import report_examples as examples
+from helpers.large_runs import PAGES, large_tree
+from helpers.page_faults import faults
 from helpers.report_browser import browser, draw_all, quiet, visit
 
 __all__ = ["browser", "quiet", "visit"]
@@ -13,11 +15,6 @@ __all__ = ["browser", "quiet", "visit"]
 pytestmark = pytest.mark.browser
 
 SHOWN = "const svg = [...document.querySelectorAll('svg.chart')].find((s) => s.clientWidth);"
-
-
-def long_tree():
-    """A run of 24 layers and 154 steps to step 143,000."""
-    return examples.huge_tree(layers=24, heads=2)
 
 
 def apart(page):
@@ -37,7 +34,7 @@ def apart(page):
 
 @pytest.mark.parametrize("width", [1440, 1000, 390])
 def test_slider_and_chart_have_every_step_at_the_same_place(visit, width):
-    page = visit("long", long_tree, width=width)
+    page = visit("large", PAGES["large"], width=width)
     page.focus("#slider")
     for scale in ("log", "linear"):
         page.click(f"#scale button[data-scale={scale}]")
@@ -48,7 +45,7 @@ def test_slider_and_chart_have_every_step_at_the_same_place(visit, width):
 
 
 def test_no_number_of_a_long_run_lies_on_the_cells(visit):
-    page = visit("long", long_tree)
+    page = visit("large", PAGES["large"])
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         right, lefts, words = page.evaluate(
@@ -66,7 +63,7 @@ def test_no_number_of_a_long_run_lies_on_the_cells(visit):
 
 
 def test_chart_moves_with_the_kind_of_axis(visit):
-    page = visit("long", long_tree)
+    page = visit("large", PAGES["large"])
     place = "document.querySelector('svg.chart-wide .now').getAttribute('x1')"
     page.focus("#slider")
     page.keyboard.press("PageDown")
@@ -78,7 +75,7 @@ def test_chart_moves_with_the_kind_of_axis(visit):
 
 
 def test_the_chart_is_one_stop_of_the_tab_key(visit):
-    page = visit("long", long_tree)
+    page = visit("large", PAGES["large"])
     stops = (
         "[...document.querySelectorAll('svg.chart-wide a')].filter((a) => a.tabIndex === 0).length"
     )
@@ -95,61 +92,19 @@ def test_the_chart_is_one_stop_of_the_tab_key(visit):
     page.wait_for_url(lambda url: "layers=" in url or "loss" in url)
 
 
-@pytest.fixture(scope="module")
-def drawn(visit):
-    page = visit("controlled", examples.controlled_tree, width=1440)
-    draw_all(page)
-    return page
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_page_of_any_size_and_state_has_no_fault(visit, kind):
+    page = visit(kind, PAGES[kind], width=1440)
+    for width in (1440,) if kind == "tall" else (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        draw_all(page)
+        assert faults(page) == [], width
 
 
-def test_headings_plots_and_scrolling_tables_have_names(drawn):
-    levels = drawn.evaluate(
-        "[...document.querySelectorAll('h1,h2,h3,h4')].map((h) => +h.tagName[1])"
-    )
-    assert all(b - a <= 1 for a, b in pairwise(levels))
-    unnamed = drawn.evaluate(
-        """[...document.querySelectorAll(".plot")].filter((p) =>
-          !document.getElementById(p.getAttribute("aria-labelledby"))?.textContent).length"""
-    )
-    assert unnamed == 0
-    drawn.set_viewport_size({"width": 390, "height": 9000})
-    drawn.click(".table-fold summary")
-    drawn.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
-    drawn.click(".table-fold summary")
-    drawn.set_viewport_size({"width": 1440, "height": 9000})
-
-
-def test_whatever_can_be_pressed_is_24_pixels_high_and_wide(drawn):
-    small = drawn.evaluate(
-        """[...document.querySelectorAll("button, summary, select, input, .rail a, .rows td > a")]
-          .map((e) => [e.textContent, e.getBoundingClientRect()])
-          .filter(([, box]) => box.width && Math.min(box.width, box.height) < 23.9)
-          .map(([words]) => words)"""
-    )
-    assert small == []
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_no_label_covers_another(drawn, width):
-    drawn.set_viewport_size({"width": width, "height": 9000})
-    draw_all(drawn)
-    covered = drawn.evaluate(
-        """() => {
-          const found = [];
-          for (const figure of document.querySelectorAll("figure[data-drawn], .chart-figure")) {
-            const texts = [...figure.querySelectorAll("svg text")]
-              .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, b]) => b.width);
-            texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
-              if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3 &&
-                  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
-                found.push([one, other]);
-            }));
-          }
-          return found;
-        }"""
-    )
-    drawn.set_viewport_size({"width": 1440, "height": 9000})
-    assert covered == []
+def test_scrolling_tables_can_be_scrolled_by_keys(visit):
+    page = visit("controlled", examples.controlled_tree, width=390)
+    page.click(".table-fold summary")
+    page.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
 
 
 def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):
@@ -158,14 +113,6 @@ def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):
     assert page.evaluate("document.getElementById('bar').getBoundingClientRect().bottom") < 80
     assert page.is_visible("#slider") and page.is_visible("#now-step")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
-def test_no_figure_scrolls_inside(drawn):
-    inner = drawn.evaluate(
-        """[...document.querySelectorAll(".plot-frame")]
-          .filter((f) => f.scrollHeight > f.clientHeight + 2).length"""
-    )
-    assert inner == 0
 
 
 def test_a_step_is_followed_by_what_is_in_view_alone(visit):
@@ -189,3 +136,40 @@ def test_paper_has_few_pages_with_numbers_and_the_table(visit):
     assert page.is_visible(".table-fold table") and page.is_visible("[id='loss/loss'] .readout")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".table-fold[open]").count() == 0
+
+
+def test_tab_reaches_the_chart_s_rows_and_the_layers_are_one_stop(visit):
+    page = visit("large", PAGES["large"])
+    page.focus("#scale button:last-child")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "all"
+    step = page.inner_text("#now-step")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("#layers button:has-text('1') >> nth=0", "aria-pressed") == "true"
+    assert page.inner_text("#now-step") == step, "the keys of the layers move no step"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#layers')") is None
+    page.focus("#chart-view button:last-child")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.row')?.dataset.row") is not None
+
+
+def whole_tree():
+    tree = large_tree(6, examples.STEPS)
+    tree["concepts-ica"] = xr.DataTree(tree["concepts-ica"].to_dataset().drop_vars("status"))
+    return tree
+
+
+def test_the_first_printed_page_holds_the_first_screen_the_verdict_and_the_chart(visit):
+    page = visit("small", whole_tree, width=1440)
+    page.emulate_media(media="print")
+    page.evaluate("document.body.style.width = '746px'")  # letter paper, 1003 high within margins
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    ends = page.evaluate(
+        """() => ["#first", "#verdict", ".chart-wide"].map((part) =>
+          document.querySelector(part).getBoundingClientRect().bottom)"""
+    )
+    assert ends == sorted(ends) and ends[-1] <= 1003
+    assert page.evaluate("document.body.scrollWidth") <= 746, "nothing is cut"

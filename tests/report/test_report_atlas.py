@@ -8,13 +8,15 @@ import pytest
 import xarray as xr
 
 from helpers import concept_trees as made
+from helpers import counted_reads as reading
 from helpers import report_examples as examples
 from helpers.report_page import Page
-from ontogeny.report.atlas import KEYFRAMES, MOST, read_atlas
-from ontogeny.report.atlas_contexts import FULL, MISSING
+from ontogeny.report.atlas import FEWER, KEYFRAMES, MOST, read_atlas
+from ontogeny.report.atlas_contexts import FULL, LEVELS, MISSING
 from ontogeny.report.cloze import read_cloze
+from ontogeny.report.concept_nodes import read_concepts
 from ontogeny.report.content import read_content
-from ontogeny.report.life_lines import LINES_SHOWN, read_concepts
+from ontogeny.report.life_lines import FEW, MORE
 from ontogeny.report.page import render_page
 from ontogeny.report.payload import json_script
 from ontogeny.report.pieces import Pieces
@@ -40,6 +42,16 @@ def payload(tree):
     return atlas_of(tree).payload
 
 
+def where_readable(payload):
+    bits = np.unpackbits(unpacked(payload["readable"]), axis=1)
+    return bits[:, : len(payload["steps"])] == 1
+
+
+def context_tokens(payload):
+    contexts = payload["contexts"]
+    return unpacked(contexts["lines"])[unpacked(contexts["line"])]
+
+
 def places(payload):
     return [(each["layer"], each["number"]) for each in payload["concepts"]]
 
@@ -56,7 +68,7 @@ def test_strengths_are_shares_of_the_peak_to_half_a_percent(tree, payload):
     np.testing.assert_allclose(unpacked(payload["strength"]) / FULL, wanted, atol=0.5 / FULL)
     readable = data.readability.transpose("layer", "concept", "step").values
     wanted = np.array([readable[place] >= 0.5 for place in places(payload)])
-    np.testing.assert_array_equal(unpacked(payload["readable"]) == 1, wanted)
+    np.testing.assert_array_equal(where_readable(payload), wanted)
 
 
 def test_a_step_without_a_value_is_missing_and_not_zero():
@@ -65,14 +77,14 @@ def test_a_step_without_a_value_is_missing_and_not_zero():
     data["readability"][4] = math.nan
     payload = atlas_of(made.tree({"joint-concepts": data})).payload
     assert (unpacked(payload["strength"])[:, 4] == MISSING).all()
-    assert not unpacked(payload["readable"])[:, 4].any()
+    assert not where_readable(payload)[:, 4].any()
     assert (unpacked(payload["strength"])[:, 3] != MISSING).all()
 
 
 def test_contexts_are_those_of_the_keyframes(tree, payload):
     data = tree["joint-concepts"].to_dataset()
     words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
-    keys, tokens = unpacked(payload["keys"]), unpacked(payload["contexts"]["tokens"])
+    keys, tokens = unpacked(payload["keys"]), context_tokens(payload)
     ids = data.context_id.transpose("layer", "concept", "step", ...).values
     for i, place in enumerate(places(payload)):
         assert list(keys[i]) == sorted(keys[i]) and keys[i][0] == 0
@@ -90,32 +102,124 @@ def test_keyframes_hold_the_birth_and_the_settling(payload):
     keys = unpacked(payload["keys"])
     for concept, own in zip(payload["concepts"], keys, strict=True):
         shown = {payload["steps"][k] for k in own}
-        wanted = {concept["born"], concept["settled"], concept["readable_from"]} - {None}
+        wanted = {concept.get(name) for name in ("born", "settled", "readable_from")} - {None}
         assert wanted | {0, payload["steps"][-1]} <= shown
 
 
 def test_contexts_of_the_shared_code_do_not_follow_the_slider():
-    contexts = atlas_of(made.learned(contexts="shared")).payload["contexts"]
-    assert contexts["follow"] is False and unpacked(contexts["tokens"]).shape[1] == 1
+    payload = atlas_of(made.learned(contexts="shared")).payload
+    assert payload["contexts"]["follow"] is False and payload["contexts"]["shared"] is True
+    assert context_tokens(payload).shape[1:] == (1, 4, 13)
 
 
-def test_life_lines_are_of_the_sharpest_named_concepts_by_birth():
-    tree = made.tree({"joint-concepts": made.joint_concepts(4, 20)})
-    payload = atlas_of(tree).payload
-    shown = [payload["concepts"][i] for i in payload["lines"]]
-    assert len(shown) == LINES_SHOWN and all(each["name"] for each in shown)
-    rest = [c for i, c in enumerate(payload["concepts"]) if i not in payload["lines"]]
-    assert min(c["sharp"] for c in shown) >= max(c["sharp"] for c in rest if c["name"])
-    births = [-1 if c["kind"] == "from the start" else c["born"] or math.inf for c in shown]
-    assert births == sorted(births)
+def test_codes_of_contexts_are_kept_to_a_thirtieth(tree, payload):
+    data = tree["joint-concepts"].to_dataset()
+    halves = unpacked(payload["contexts"]["codes"])
+    levels = np.stack([halves >> 4, halves & 15], axis=-1).reshape(*halves.shape[:-1], -1)
+    codes = data.context_code.transpose("layer", "concept", "step", ...).values
+    keys = unpacked(payload["keys"])
+    for i, place in enumerate(places(payload)):
+        wanted = codes[place][keys[i]]
+        np.testing.assert_allclose(levels[i, ..., :13] / LEVELS, wanted, atol=0.5 / LEVELS + 1e-6)
 
 
-def test_a_large_run_stays_small():
+def births(concepts):
+    return [-1 if c["kind"] == "from the start" else c.get("born", math.inf) for c in concepts]
+
+
+def test_the_few_life_lines_are_births_from_the_whole_run():
+    payload = atlas_of(made.tree({"joint-concepts": made.joint_concepts(4, 20)})).payload
+    few, more, all_ = payload["views"]
+    shown = [payload["concepts"][i] for i in few["lines"]]
+    assert len(shown) == FEW and all(c.get("name") and "born" in c for c in shown)
+    assert births(shown) == sorted(births(shown))
+    born = sorted(c["born"] for c in payload["concepts"] if c.get("name") and "born" in c)
+    cut = np.array_split(born, FEW)
+    for one, part in zip(shown, cut, strict=True):
+        assert part[0] <= one["born"] <= part[-1]
+    assert len(more["lines"]) == MORE
+    assert all_["label"] == f"all {len(payload['concepts'])}" and all_["lines"] is None
+    assert f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births" in few["words"]
+
+
+def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
+    data = made.joint_concepts()
+    kind = data.concept_kind.values
+    kept = np.argwhere((kind == "born") & (data["name"].values != ""))[:3]
+    lost = kind == "born"
+    lost[tuple(kept.T)] = False
+    kind[lost] = "grows"
+    for name in ("concept_born", "concept_born_after", "concept_born_before", "concept_settled"):
+        data[name] = data[name].where(~lost)
+    payload = atlas_of(made.tree({"joint-concepts": data})).payload
+    few = payload["views"][0]
+    shown = [payload["concepts"][i] for i in few["lines"]]
+    assert sum("born" in c for c in shown) == 3
+    others = [c["sharp"] for c in shown if "born" not in c]
+    rest = [
+        c["sharp"]
+        for i, c in enumerate(payload["concepts"])
+        if i not in few["lines"] and c.get("name")
+    ]
+    assert min(others) >= max(rest)
+    assert "the 3 born during the run, and the sharpest of the others" in few["words"]
+
+
+def test_a_run_without_births_says_so():
+    data = made.joint_concepts()
+    data["concept_kind"] = data.concept_kind.where(data.concept_kind != "born", "grows")
+    data["concept_born"] = data.concept_born * math.nan
+    words = atlas_of(made.tree({"joint-concepts": data})).payload["views"][0]["words"]
+    assert "none was seen to be born during the run" in words
+
+
+def test_the_choice_says_where_no_concept_has_a_name(tree):
+    words = atlas_of(made.learned(named=0)).payload["views"][0]["words"]
+    assert words.startswith("10 of 22 concepts; none has a name:")
+
+
+def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(tree, payload):
+    data = tree["joint-concepts"].to_dataset()
+    shares = (data.strength / data.strength.max("step")).where(data.concept_kind != "no concept")
+    run = shares.mean("concept").transpose("layer", "step").values
+    means = unpacked(payload["means"]) / FULL
+    np.testing.assert_allclose(means[:, 0], run, atol=0.5 / FULL)
+    control = data.mean_life_control.transpose("run", "layer", "step")
+    known = control.notnull().all("run").transpose("layer", "step").values
+    assert (unpacked(payload["means"])[:, 1:].transpose(0, 2, 1)[~known] == MISSING).all()
+    for line, ends in ((1, control.min("run")), (2, control.max("run"))):
+        np.testing.assert_allclose(means[:, line][known], ends.values[known], atol=0.5 / FULL)
+
+
+def test_the_view_of_all_says_what_is_known_of_controls():
+    def words(tree):
+        return atlas_of(tree).payload["views"][-1]["words"]
+
+    assert words(made.learned()).endswith("grey: of those of the control runs.")
+    data = made.joint_concepts().drop_vars("mean_life_control")
+    without = made.tree({"joint-concepts": data})
+    assert words(without).endswith("The result does not hold that of control runs.")
+    none = made.tree({"joint-concepts": data}, controls=())
+    assert words(none).endswith("No control was run.")
+    assert "how many names motion alone would give" in atlas_of(none).about
+
+
+def test_a_large_run_stays_under_a_megabyte():
     steps = [0, *range(1, 154)]
-    data = made.joint_concepts(24, 21, steps=steps)
+    words = [f"token {i}" for i in range(4000)]
+    data = made.joint_concepts(24, 21, steps=steps, words=words)
     payload = atlas_of(made.tree({"joint-concepts": data}, steps=steps)).payload
     assert len(payload["concepts"]) == 480
-    assert len(json_script(payload)) < 2_000_000
+    assert unpacked(payload["keys"]).shape[1] == FEWER
+    assert len(json_script(payload)) < 1_000_000, len(json_script(payload))
+
+
+def test_every_variable_is_read_once():
+    data = made.joint_concepts(3, 40)
+    counted = reading.counted(data)
+    atlas_of(made.tree({"joint-concepts": counted.dataset}))
+    # Whole, and those over steps once more at the last of them.
+    assert counted.reads["context_id"] == 1 and max(counted.reads.values()) <= 2
 
 
 def test_more_concepts_than_it_holds_are_cut_layer_by_layer_with_a_notice():
@@ -136,6 +240,19 @@ def test_names_that_were_not_measured_are_not_called_missing():
     atlas = atlas_of(made.learned(names=False))
     assert atlas.payload["naming"] == "absent"
     assert "untrained" not in atlas.about and "not named" in atlas.about
+
+
+def test_layers_that_could_get_no_names_are_named_with_the_reason():
+    data = made.joint_concepts()
+    reasons = np.array(["", "there is no untrained model to compare with"], dtype=object)
+    data = data.assign(unnamed_because=("layer", reasons))
+    atlas = atlas_of(made.tree({"joint-concepts": data}))
+    assert atlas.notices == (
+        "In layer 1 no name could be given: there is no untrained model to compare with.",
+    )
+    reasons[0] = reasons[1]
+    atlas = atlas_of(made.tree({"joint-concepts": data.assign(unnamed_because=("layer", reasons))}))
+    assert not atlas.notices and "No name could be given: there is no untrained" in atlas.about
 
 
 def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
@@ -160,7 +277,7 @@ def test_cards_say_what_a_removal_costs_where_it_was_judged():
     found = {
         (each["layer"], each["number"]): each["removed"]
         for each in atlas_of(tree).payload["concepts"]
-        if each["removed"]
+        if "removed" in each
     }
     assert found == {
         (1, 3): {
@@ -224,5 +341,5 @@ def test_the_name_of_a_person_goes_before_and_is_not_counted():
     tree["joint-concepts"] = data.assign(name_given=(("layer", "concept"), given))
     found = read_concepts(read_content(tree))
     assert found.named == plain.named == len(found.with_name)
-    (card,) = [c for c in atlas_of(tree).payload["concepts"] if c["given"]]
+    (card,) = [c for c in atlas_of(tree).payload["concepts"] if c.get("given")]
     assert (card["name"], card["number"]) == ("closing bracket", last.number)

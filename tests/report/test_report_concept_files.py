@@ -31,6 +31,26 @@ def test_every_concept_has_its_values_unrounded(folder):
         assert float(row.strength) == pytest.approx(float(one.strength), rel=1e-12)
 
 
+def test_names_by_people_stand_in_a_column_of_their_own(tmp_path):
+    tree = made.learned()
+    data = tree["joint-concepts"].to_dataset()
+    given = np.full(data.concept_kind.shape, "", dtype=object)
+    given[0, 3] = "closing bracket"
+    tree["joint-concepts"] = data.assign(name_given=(("layer", "concept"), given))
+    write_figures(tree, tmp_path, [])
+    table = pd.read_csv(tmp_path / "concepts.csv", keep_default_na=False)
+    named = table[table.name_given != ""]
+    assert set(named.name_given) == {"closing bracket"} and set(named.number) == {3}
+    assert set(named.name) == {str(data["name"].values[0, 3])}
+    assert len(named) == len(made.STEPS)
+
+
+def test_captions_say_which_concepts_are_shown(folder):
+    captions = (folder / "captions.txt").read_text()
+    assert "10 of 18 named concepts, of 22 in all: " in captions
+    assert "All 18 named concepts, of 22 in all." in captions
+
+
 def test_pictures_are_written_with_captions_and_the_same_bytes(folder, tmp_path):
     captions = (folder / "captions.txt").read_text()
     assert "life-lines\nFirst how often words occur" in captions and "concepts\n" in captions

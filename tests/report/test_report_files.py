@@ -26,6 +26,7 @@ def test_every_figure_is_written_and_named(tmp_path):
     written = report.write_figures(examples.developing_tree(), tmp_path / "figures", formats=[])
     assert [p.name for p in written] == [
         "chart.csv",
+        "half-change-steps.csv",
         "loss-loss.csv",
         "concepts-ica-distance.csv",
         "concepts-pca-distance.csv",

@@ -208,22 +208,58 @@ def test_a_line_that_is_not_surely_passed_is_no_landmark():
     assert numbers(screen)["better than word frequencies"] == "not surely"
 
 
+def of_frequencies():
+    """Its loss passed the word frequencies of few texts, by those of a larger training text."""
+    loss = made.loss_story(context=False, halves=((8.0, 16.0), (np.nan, np.nan)))
+    return made.tree({"loss": loss})
+
+
+def test_frequencies_learned_from_more_text_are_not_called_context():
+    screen = first(of_frequencies())
+    words = "How often words occur, and no sure use of what stands around them"
+    assert screen.heading == words
+    assert screen.sentences[0].lead == "It knows how often words occur."
+    assert "does not surely use what stands around them" in screen.sentences[0].text
+    assert "better" not in said(screen)
+    assert numbers(screen)["step: loss below word frequencies"] == "16–32"
+
+
+def test_what_came_first_is_said_only_where_intervals_are_apart():
+    loss = made.loss_story(halves=((8.0, 64.0), (32.0, 64.0)))
+    heading = first(made.tree({"loss": loss})).heading
+    assert heading == "How often words occur and what stands around them"
+
+
+def test_a_result_without_own_frequencies_claims_no_context():
+    screen = first(made.tree({"loss": made.loss_story(context=None)}))
+    assert screen.heading == "The loss fell below that of word frequencies"
+    assert "better" not in said(screen)
+
+
 @pytest.mark.parametrize(
-    ("below", "words"),
+    ("below", "lead", "words"),
     [
-        ((64.0, 32.0, 128.0), "First how often words occur, then which follow which"),
-        (NEVER, "First how often words occur, then part of what stands before them"),
+        (
+            (64.0, 32.0, 128.0),
+            "bigrams",
+            "First how often words occur, then which follow which, then more of what stands before",
+        ),
+        (NEVER, "word frequencies", "First how often words occur, then which follow which"),
     ],
 )
-def test_bigrams_are_a_landmark_only_where_they_are_passed(below, words):
-    level = 5.5 if np.isfinite(below[0]) else 4.5
+def test_more_than_bigrams_is_said_only_beyond_the_own_bigrams(below, lead, words):
+    known = np.isfinite(below[0])
+    last = (128.0, 128.0, 256.0) if known else NEVER
+    lines = {"bigram": 5.5, "own_bigram": 5.5 if known else 4.5}
     loss = made.loss_story().assign(
-        loss_bigram=level,
-        loss_below_bigram=below[0],
-        loss_below_bigram_low=below[1],
-        loss_below_bigram_high=below[2],
+        {f"loss_{line}": level for line, level in lines.items()}
+        | {f"loss_below_{n}{e}": x for n in lines for e, x in zip(made.ENDS, below, strict=True)}
+        | {f"loss_half_before{e}": x for e, x in zip(made.ENDS, (64.0, 32.0, 64.0), strict=True)}
+        | {f"loss_half_context{e}": x for e, x in zip(made.ENDS, last, strict=True)}
     )
-    assert first(made.tree({"loss": loss})).heading.startswith(words)
+    screen = first(made.tree({"loss": loss}))
+    assert screen.heading == words
+    assert screen.sentences[0].lead == f"It predicts better than {lead}."
 
 
 def test_concepts_that_were_not_named_are_counted_and_not_named():

@@ -1,5 +1,7 @@
 """The first screen and the atlas in a browser: one step axis, contexts that follow, links, room."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ def test_births_stand_where_the_slider_has_their_steps(page):
     )
     places = dict(zip(made.STEPS, marks, strict=True))
     born = [(x, int(words.split(" ")[0].replace(",", ""))) for x, words in found if x is not None]
-    assert len(born) > 10
+    assert len(born) == 10
     for x, step in born:
         assert abs(x - places[step]) < 1.5
     assert [step for _, step in born] == sorted(step for _, step in born)
@@ -87,8 +89,11 @@ def test_search_and_filters_leave_what_was_asked_for(page):
     assert titles and set(titles) == {"comma"}
     page.fill("#atlas-search", "no such thing")
     assert page.locator("#cards .card[data-concept]").count() == 0
-    assert page.text_content(".atlas-count") == "0 of 22 concepts"
-    page.fill("#atlas-search", "")
+    assert page.text_content(".atlas-count [role=status]") == "None of 22 concepts fits."
+    page.click("#atlas-all")
+    assert page.input_value("#atlas-search") == ""
+    assert page.locator("#cards .card[data-concept]").count() > 10
+    assert page.is_hidden("#atlas-all")
     page.select_option("#atlas-kind", "from the start")
     page.select_option("#atlas-layer", "1")
     heads = page.locator("#cards .card[data-concept] .where").all_text_contents()
@@ -130,7 +135,7 @@ def test_an_address_leads_to_its_card_named_or_not(visit, number):
 
 def test_a_life_line_leads_to_its_card_by_keyboard(visit):
     page = visit("learned", made.learned)
-    links = page.locator("#life a")
+    links = page.locator("#life a[data-line]")
     assert [a.get_attribute("tabindex") for a in links.all()].count("0") == 1
     page.focus('#life a[tabindex="0"]')
     page.keyboard.press("ArrowDown")
@@ -146,6 +151,143 @@ def test_tokens_that_hold_markup_are_shown_as_text(visit):
     texts = page.locator("#atlas bdi").all_text_contents()
     assert any("<script>alert(1)</script>" in text for text in texts)
     assert page.locator("#atlas script, #atlas img, #life script").count() == 0
+
+
+def choose_all(page):
+    page.click(".life-choice button >> nth=-1")
+    page.wait_for_selector("#life .row-link")
+
+
+def test_the_first_screen_fits_one_screen(visit):
+    page = visit("learned", made.learned, width=1440, height=900)
+    settled(page)
+    shown = ["#first-heading", ".three", "#life svg", ".life figcaption", ".numbers"]
+    bottom = "(at) => document.querySelector(at).getBoundingClientRect().bottom"
+    bottoms = {at: page.evaluate(bottom, at) for at in [*shown, "#cloze tbody tr"]}
+    assert max(bottoms.values()) <= 900, bottoms
+    assert page.locator("#life a[data-line]").count() == 10
+    names = page.evaluate(
+        """() => [...document.querySelectorAll("#life a[data-line]")].map((link) =>
+          [link.querySelector(".name").getBoundingClientRect().right,
+           link.querySelector(".shade, .hatched").getBoundingClientRect().left])"""
+    )
+    assert all(right < left for right, left in names)
+
+
+def test_every_concept_has_a_row_where_all_are_asked_for(visit):
+    page = visit("learned", made.learned)
+    choose_all(page)
+    pressed = [b.get_attribute("aria-pressed") for b in page.locator(".life-choice button").all()]
+    assert pressed == ["false", "false", "true"]
+    assert "All 22 concepts, by layer and birth" in page.text_content(".life-chosen")
+    focus = page.locator("#life .row-link")
+    focus.focus()
+    page.keyboard.press("Home")
+    seen = [focus.get_attribute("href")]
+    for _ in range(21):
+        page.keyboard.press("ArrowDown")
+        seen.append(focus.get_attribute("href"))
+    assert len(set(seen)) == 22
+    layers = [href.split("/")[1] for href in seen]
+    assert layers == sorted(layers)
+    page.keyboard.press("ArrowDown")
+    assert focus.get_attribute("href") == seen[-1]
+    page.click(".life-choice button >> nth=0")
+    assert page.locator("#life a[data-line]").count() == 10
+
+
+def test_rows_of_a_layer_stand_by_birth(visit):
+    page = visit("learned", made.learned)
+    choose_all(page)
+    page.focus("#life .row-link")
+    page.keyboard.press("Home")
+    data = made.joint_concepts()
+    births = []
+    for _ in range(11):
+        place = int(page.get_attribute("#life .row-link", "href").rsplit("/", 1)[1])
+        one = data.isel(layer=0, concept=place)
+        start = str(one.concept_kind.item()) == "from the start"
+        births.append(-1 if start else float(one.concept_born))
+        page.keyboard.press("ArrowDown")
+    known = [birth for birth in births if np.isfinite(birth)]
+    assert known == sorted(known) and births[: len(known)] == known
+
+
+def test_a_row_tells_itself_and_leads_to_its_card(visit):
+    page = visit("learned", made.learned)
+    choose_all(page)
+    box = page.locator("#life .row-link .hit").bounding_box()
+    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 2)
+    first = page.inner_text("#tooltip")
+    wanted = page.get_attribute("#life .row-link", "href")[1:]
+    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 6)
+    assert "of its peak" in first and page.inner_text("#tooltip") != first
+    page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + 2)
+    settled(page)
+    assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
+
+
+def test_rows_say_the_mean_of_their_layer_and_of_the_controls(visit):
+    page = visit("learned", made.learned)
+    choose_all(page)
+    labels = [g.get_attribute("aria-label") for g in page.locator("#life .layer-mean").all()]
+    assert len(labels) == 2 and all("control runs" in label for label in labels)
+    assert page.locator("#life .layer-mean .control").count() == 2
+
+
+def many():
+    steps = tuple(range(154))
+    data = made.joint_concepts(24, 21, steps=steps)
+    return made.tree({"joint-concepts": data}, steps=steps)
+
+
+def test_a_row_is_no_element(visit):
+    page = visit("many", many, width=390)
+    choose_all(page)
+    assert page.text_content(".life-choice button >> nth=-1") == "all 480"
+    assert page.evaluate("document.querySelectorAll('#life svg *').length") < 24 * 30
+    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(over) <= 0
+
+
+def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
+    page = visit("several", lambda: made.tree({
+        "loss": made.loss_story(),
+        "joint-concepts": made.joint_concepts(),
+        **made.concepts_of_steps(),
+    }))  # fmt: skip
+    assert page.text_content("#atlas-node option >> nth=0") == "Concepts and their lives"
+    page.select_option("#atlas-node", label="ICA concepts, step 512")
+    assert "fitted to step 512 alone" in page.text_content(".atlas-about")
+    assert page.locator("#cards .card[data-concept]").count() == 6
+    assert page.locator("#cards .spark").count() == 0
+    assert page.is_hidden("#atlas-kind") and page.is_hidden("#atlas-order")
+    page.click("#life a[data-line] >> nth=2")
+    settled(page)
+    assert page.input_value("#atlas-node") == "0"
+    assert page.locator(".card.linked .spark").count() == 1
+
+
+def test_cards_on_paper_have_contexts_of_three_steps(visit):
+    page = visit("learned", made.learned)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    data = made.joint_concepts()
+    cards = page.locator("#cards .card[data-concept]").all()[:4]
+    for card in cards:
+        layer, number = card.get_attribute("data-concept").split("/")[1:]
+        one = data.sel(layer=layer).isel(concept=int(number))
+        labels = card.locator(".on-paper .spark-value").all_text_contents()
+        steps = [int(label.rsplit(" ", 1)[1]) for label in labels]
+        readable = one.step.values[(one.readability >= 0.5).values]
+        assert steps == sorted(steps) and {int(readable[0]), 512} <= set(steps)
+        if np.isfinite(one.concept_born):
+            assert int(one.concept_born) in steps
+        assert card.locator(".contexts").first.is_hidden()
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".on-paper ul").count() == 0
+    assert page.locator("#cards .contexts").first.is_visible()
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1440])
@@ -175,7 +317,7 @@ def test_pictures_have_names_and_targets_are_large_enough(visit):
     assert nameless == []
     small = page.evaluate(
         """() => [...document.querySelectorAll(
-            "#life a, #atlas button, #atlas input, #atlas select, #atlas a, #first button")]
+            "#life a, #atlas :is(button, input, select, a), #first button")]
           .map((e) => [e, (e.querySelector(".hit") ?? e).getBoundingClientRect()])
           .filter(([, b]) => b.width && (b.height < 23.5 || b.width < 23.5))
           .map(([e, b]) => `${e.textContent.slice(0, 30)} ${b.width}x${b.height}`)"""
@@ -184,11 +326,13 @@ def test_pictures_have_names_and_targets_are_large_enough(visit):
 
 
 def test_no_two_labels_of_the_picture_overlap(visit):
-    for width in (320, 390, 1440):
+    for width, every in itertools.product((320, 390, 1440), (False, True)):
         page = visit("learned", made.learned, width=width)
+        if every:
+            choose_all(page)
         settled(page)
         boxes = page.evaluate(
-            """() => [...document.querySelectorAll("#life text")]
+            """() => [...document.querySelectorAll("#life text, #life .life-choice")]
               .map((t) => { const b = t.getBoundingClientRect();
                 return [b.left, b.right, b.top, b.bottom, t.textContent]; })
               .filter((b) => b[1] > b[0])"""
@@ -212,18 +356,6 @@ def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
         }"""
     )
     assert cut <= 0.5
-
-
-def test_the_column_of_gaps_follows_the_slider(page):
-    page.focus("#slider")
-    page.keyboard.press("End")
-    tokens = page.locator("#cloze tbody .current bdi").all_text_contents()
-    data = made.predictions()
-    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
-    ids = data.answer_id.isel(step=-1, rank=0).values.tolist()
-    assert tokens == [words[i] for i in ids]
-    assert page.text_content("#cloze .cloze-step") == "512"
-    assert page.text_content("#cloze .cloze-same") == "1"
 
 
 def test_a_run_with_one_checkpoint_has_a_picture_and_no_slider(visit):

@@ -189,4 +189,4 @@ def test_lines_and_points_stand_out_from_the_paper(mode, layers):
     colours = [*palette["layers"], *palette["marks"], *(BASE[mode][n] for n in ("null", "accent"))]
     assert min(contrast(colour, BASE[mode]["paper"]) for colour in colours) >= MARK_CONTRAST
     for ink in ("ink", "ink-2", "ink-3"):
-        assert contrast(BASE[mode][ink], BASE[mode]["paper"]) >= 4.5
+        assert contrast(BASE[mode][ink], BASE[mode]["paper"]) >= 5

@@ -58,10 +58,10 @@ def folder(tmp_path_factory):
 
 def test_every_figure_and_the_chart_are_written_in_every_format(folder):
     tables = {p.stem for p in folder.glob("*.csv")}
-    assert len(tables) == 9 and "chart" in tables
+    assert len(tables) == 10 and {"chart", "half-change-steps"} <= tables
     for suffix, start in SIGNATURES.items():
         pictures = list(folder.glob(f"*{suffix}"))
-        assert {p.stem for p in pictures} == tables
+        assert {p.stem for p in pictures} == tables | {"first-screen"}
         for path in pictures:
             expected = b"<svg" if path.name == "chart.svg" else start
             assert path.read_bytes().startswith(expected)
@@ -80,7 +80,8 @@ def test_same_tree_gives_the_same_bytes_in_another_process(folder, tmp_path):
     )
     env = environment(PYTHONHASHSEED="7")
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=env)
-    mine = [p for p in sorted(tmp_path.iterdir()) if p.stem not in ("chart", "captions")]
+    of_all = ("chart", "half-change-steps", "first-screen", "captions")
+    mine = [p for p in sorted(tmp_path.iterdir()) if p.stem not in of_all]
     assert len(mine) == 4 * 4
     for path in mine:
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
@@ -243,7 +244,7 @@ def test_chart_holds_what_the_pages_chart_holds():
         axes = draw_chart_figure(content).axes[0]
     words = [t.get_text() for t in axes.texts]
     for row in content.rows:
-        assert row.quantity[: PAPER.label_characters - 12] in " ".join(words)
+        assert row.quantity[: PAPER["cells"].label_characters - 12] in " ".join(words)
     assert words.count("layer 0") == sum(row.short_layer == "layer 0" for row in content.rows)
     assert len(axes.patches) > 5 * len(content.rows)
     left = [t.get_window_extent().x0 for t in axes.texts]

@@ -151,6 +151,15 @@ def test_sentences_say_when_nothing_rose_above_its_null():
     ]
 
 
+def test_a_change_whose_order_is_not_shown_is_not_said_to_be_no_change():
+    values = np.array([8.0, 8.0, 8.0, 7.9, 6.0, 5.0])
+    data = judged(series(values, x_stderr=0.05), LOSS)
+    assert data.moved.item() and not data.changed.item() and data.judgeable.item()
+    (words,) = statements(data, [LOSS])[:1]
+    assert "went from 8 to 5" in words and "by more than its noise, but chance may give" in words
+    assert f"p = {data.p_value.item():.2g}" in words
+
+
 def test_settling_is_judged_by_refits():
     distance = np.array([[9, 8, 7, 6, 5, 4, 3, 2, 1.5, 0.0]])
     data = series(distance, x_stderr=0.03).assign_attrs(reference_step=9)

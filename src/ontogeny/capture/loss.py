@@ -9,11 +9,11 @@ import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
 from ..inputs import Batch, Inputs
 from .logits import LogitRows
+from .own_frequencies import OwnFrequencies
 
 _ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
 
@@ -54,13 +54,18 @@ class LossCollector:
     Predicted are the ordinary tokens (causal: those after a first token), or the masked
     `positions`. Special tokens and padding are never predicted. Where the first batch shows that
     the model returns the output of its vocabulary map untouched, that map is afterwards given the
-    predicting positions only, which saves most of its cost.
+    predicting positions only, which saves most of its cost. With `own` it also tells what the
+    means of the model's own predictions cost.
     """
 
     paths: tuple[str, ...] = ()
 
     def __init__(
-        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None = None
+        self,
+        model: nn.Module,
+        inputs: Inputs,
+        positions: np.ndarray | None = None,
+        own: bool = False,
     ) -> None:
         self._targets = inputs.ids
         self._shift = 0
@@ -68,6 +73,7 @@ class LossCollector:
             positions = next_tokens(inputs)
             self._shift = 1
         self._positions = positions
+        self._own = OwnFrequencies(inputs, positions, bool(self._shift)) if own else None
         self._sums = np.zeros(len(inputs))
         self._name = type(model).__name__
         self._logits = LogitRows.of(model)
@@ -76,7 +82,7 @@ class LossCollector:
     def start(self, batch: Batch) -> set[str] | None:
         """Find the batch's predicted tokens and the rows that predict them."""
         row, column = np.nonzero(self._positions[batch.rows, batch.columns])
-        self._batch, self._row = batch, row
+        self._batch, self._row, self._column = batch, row, column
         self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
         self._logits.choose(batch, row, column - self._shift)
         return None if len(row) else set()
@@ -94,15 +100,28 @@ class LossCollector:
         if logits is None:
             return
         self._vocabulary = logits.shape[-1]
-        losses = _losses(logits, self._target.to(logits.device))
-        self._sums += np.bincount(
-            self._batch.rows[self._row], weights=losses, minlength=len(self._sums)
-        )
+        text = self._batch.rows[self._row]
+        column = np.arange(self._positions.shape[1])[self._batch.columns][self._column]
+        losses = self._losses(logits, text, column)
+        self._sums += np.bincount(text, weights=losses, minlength=len(self._sums))
+
+    def _losses(self, logits: Tensor, text: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the loss of each predicted token, a part of the rows at once."""
+        target, pieces = self._target.to(logits.device), []
+        for start in range(0, len(target), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            found = logits[rows].float().log_softmax(-1)
+            pieces.append(-found.gather(1, target[rows, None])[:, 0])
+            if self._own is not None:
+                self._own.add(text[rows], column[rows], found.exp_())
+        return torch.cat(pieces).double().cpu().numpy()
 
     def result(self) -> xr.Dataset:
         """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.
 
-        A text without a predicted token has a loss of NaN and no tokens. Attributes hold the
+        A text without a predicted token has a loss of NaN and no tokens. ``own_unigram(text)`` and,
+        of causal models, ``own_bigram(text)`` are what the means of the model's own predictions
+        cost, where they were asked for (`OwnFrequencies`). Attributes hold the
         ``objective`` and ``vocabulary``, the number of tokens that the model gives a probability.
 
         Raises
@@ -119,21 +138,16 @@ class LossCollector:
             )
         loss = np.full(len(tokens), np.nan)
         np.divide(self._sums, tokens, out=loss, where=tokens > 0)
+        own = {} if self._own is None else self._own.of_texts()
         return xr.Dataset(
-            {"loss": ("text", loss, {"units": "nats per token"}), "tokens": ("text", tokens)},
+            {
+                "loss": ("text", loss, {"units": "nats per token"}),
+                "tokens": ("text", tokens),
+                **{name: ("text", of, {"units": "nats per token"}) for name, of in own.items()},
+            },
             coords={"text": np.arange(len(tokens))},
             attrs={
                 "objective": "causal" if self._shift else "masked",
                 "vocabulary": self._vocabulary,
             },
         )
-
-
-def _losses(logits: Tensor, target: Tensor) -> np.ndarray:
-    pieces = [
-        cross_entropy(part.float(), wanted, reduction="none")
-        for part, wanted in zip(
-            logits.split(_ROWS_AT_ONCE), target.split(_ROWS_AT_ONCE), strict=True
-        )
-    ]
-    return torch.cat(pieces).double().cpu().numpy()

@@ -176,6 +176,7 @@ def report(
     ] = "pdf,svg,png",
 ) -> None:
     """Write a study's page: one HTML file that opens without a network."""
+    from .. import atlas
     from .. import report as reports
     from ..study import open_study
 
@@ -183,7 +184,7 @@ def report(
     study = open_study(folder)
     typer.echo(f"page: {study.report(output or folder / 'report.html')}")
     if figures is not None:
-        written = reports.write_figures(study.result, figures, kinds)
+        written = reports.write_figures(atlas.with_labels(study.result), figures, kinds)
         typer.echo(f"figures: {len(written)} files in {figures}")
 
 

@@ -136,7 +136,8 @@ def _attached(
     words = json.loads(attrs.get("section") or "{}")
     section = Section(**{"title": name, "definition": "", **words})
     if "marked" in data:
-        data["marked"].attrs.update(long_name=marked_words(runs))
+        controlled = [int(run.controlled) for run in runs]
+        data["marked"].attrs.update(long_name=marked_words(runs), controlled=controlled)
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
     drawn = figures_of_runs(data, figures, clock, dimension)
@@ -165,7 +166,8 @@ def _steps_at_loss() -> Any:
         "When each run first had a loss",
         value="step_at_loss",
         x="loss_level",
-        series="run",
+        series=None,
+        runs="run",
         caption="Between checkpoints it is taken as straight.",
     )
 

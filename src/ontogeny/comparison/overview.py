@@ -11,6 +11,9 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..report.content import read_content
+from ..report.first_screen import heading as first_heading
+from ..report.landmarks import read_loss
 from ..report.sentences import sentence_start
 from .clock import Clock, LossClock
 from .figures import marks
@@ -42,7 +45,8 @@ def runs_node(
     rows, thinned = _rows(nodes)
     if rows is not None:
         data = data.merge(rows)
-        figures.insert(0, _chart(data, clock, thinned))
+        if isinstance(clock, LossClock):
+            figures.insert(0, _chart(data, thinned))
     section = Section(
         "Runs",
         "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
@@ -66,12 +70,31 @@ def headline(
     first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
     lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
     return {
-        "heading": _heading(groups, [run.controlled for run in runs]),
+        "heading": _shared_landmarks(runs) or _heading(groups, [run.controlled for run in runs]),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
         "details": list(words),
         **{name: sum(int(g.rows[name].all("run").sum()) for g in groups) for name in VERDICTS},
         "judged": sum(g.rows.sizes["row"] for g in groups),
     }
+
+
+def _shared_landmarks(runs: Sequence[Run]) -> str:
+    """Return what each run's own page has for a heading, where its loss fell and all say the same.
+
+    It is the order of what the loss gained by: frequencies, the token before, what else stands
+    around. Runs that say different things have no heading together.
+    """
+    said = set()
+    for run in runs:
+        content = read_content(run.tree)
+        loss = read_loss(content)
+        if loss is None or loss.outcome != "fell" or not loss.uses_context:
+            return ""
+        said.add(first_heading(content, loss, None))
+    if len(said) > 1:
+        return ""
+    words = said.pop()
+    return f"In each of {len(runs)} runs: {words[0].lower()}{words[1:]}"
 
 
 def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
@@ -195,8 +218,8 @@ def _unique(rows: xr.Dataset) -> np.ndarray:
     return np.array(names, dtype=object)
 
 
-def _chart(data: xr.Dataset, clock: Clock, thinned: bool) -> Any:
-    chart = marks(data, clock)
+def _chart(data: xr.Dataset, thinned: bool) -> Any:
+    chart = marks(data)
     if not thinned:
         return chart
     more = f" Of more than {MOST_ROWS} rows some layers are shown here; the sections show all."

@@ -174,7 +174,7 @@ class Observable(abc.ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Variables without a step that `derive` gives: ``x_control`` holds them in control runs."""
+    """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
@@ -237,6 +237,13 @@ class Observable(abc.ABC):
     def prepares_over_steps(self) -> bool:
         """Whether `prepare` reads every step and not the reference alone; a plan prices it."""
         return False
+
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes that `prepare` holds beside one checkpoint's values; a plan prices it.
+
+        Of `rows` rows, `features` features in each layer on average, and a study of `steps` steps.
+        """
+        return 0
 
     @property
     def state_of(self) -> str:

@@ -12,27 +12,37 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from .atlas_contexts import FULL, MISSING, packed, packed_contexts
+from .atlas_cards import card
+from .atlas_contexts import packed, packed_contexts, shares
+from .atlas_layers import has_controls, layers, mean_strengths, safe, unnamed_layers
+from .atlas_steps import Fitted, further_concepts
+from .concept_arrays import ConceptArrays
 from .content import Content
-from .formats import plain_text, plural
-from .labels import short_names
-from .life_lines import Concept, Concepts, of
+from .formats import plural
+from .life_lines import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
 from .pieces import Pieces
 from .removals import read_removals
 from .scales import StepScale
 
 MOST = 480
-"""Concepts that the atlas holds; of more, the sharpest of each layer."""
+"""Concepts that the atlas holds of the first screen's node; of more, the sharpest of each layer."""
 
-KEYFRAMES = 8
-"""Checkpoints of which a card shows contexts."""
+MOST_FURTHER = 360
+"""Concepts that it holds of all other nodes together, which a menu leads to."""
+
+KEYFRAMES, FEWER, MANY = 8, 6, 240
+"""Checkpoints of which a card shows contexts; fewer where there are many concepts."""
+
+RULE = (
+    "A name is given by the tokens that carry most of a concept’s activation, and only where three "
+    "tokens carry more of it than for 95 % of the untrained model’s concepts in that layer."
+)
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """What the template says of the atlas, and what its scripts draw."""
+    """What the template says of the atlas at first, and what its scripts draw."""
 
     title: str
     about: str
@@ -40,60 +50,78 @@ class Atlas:
     layers: tuple[tuple[int, str], ...]
     kinds: tuple[str, ...]
     payload: dict[str, Any]
+    further: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def titles(self) -> list[str]:
+        """Titles of its dictionaries, as a menu lists them."""
+        return [each["title"] for each in (self.payload, *self.further)]
 
 
 def read_atlas(content: Content, concepts: Concepts | None) -> Atlas | None:
-    """Return the atlas of a result's concepts, none where it has no concept."""
-    if concepts is None or not concepts.every:
+    """Return the atlas of a result's concepts, none where it has no concept.
+
+    `concepts` are those of the first screen. Other nodes with concepts follow in a menu: further
+    lives, and concepts that were fitted to single steps, which have no lives.
+    """
+    further = further_concepts(content, concepts, MOST_FURTHER)
+    found = [_payload(content, each) for each in further if each.concepts.every]
+    if concepts is not None and concepts.every:
+        found.insert(0, _payload(content, Fitted(concepts, concepts.node.title, MOST)))
+    if not found:
         return None
-    shown = _shown(concepts)
-    pieces = Pieces.of(concepts.data)
-    payload = _payload(content, concepts, shown, pieces)
-    notices = []
-    if len(shown) < len(concepts.every):
-        notices.append(
-            f"{plural(len(shown), 'concept')} of {len(concepts.every):,} shown: the sharpest of "
-            "each layer."
-        )
-    if pieces.known and pieces.numbers_only:
-        notices.append("The run holds no tokenizer; tokens are shown by number.")
-    layers = {each.place[0]: each.short_layer for each in shown}
+    first, *others = found
     return Atlas(
         title="Concept atlas",
-        about=_about(concepts),
-        notices=tuple(notices),
-        layers=tuple(sorted(layers.items())),
-        kinds=tuple(sorted({each.kind for each in shown})),
-        payload=payload,
-    )
+        about=first["about"],
+        notices=tuple(first["notices"]),
+        layers=tuple(sorted({(c["layer"], first["layers"][c["layer"]]["short"])
+                             for c in first["concepts"]})),
+        kinds=tuple(sorted({c["kind"] for c in first["concepts"] if "kind" in c})),
+        payload=first,
+        further=tuple(others),
+    )  # fmt: skip
 
 
-def _about(concepts: Concepts) -> str:
-    """Say what was fitted, and how names were given."""
-    known = f"{plural(len(concepts.every), 'concept')} can be read from single checkpoints"
+def _about(content: Content, fitted: Fitted) -> str:
+    """Say what was fitted, how names were given, and what they are compared with."""
+    concepts = fitted.concepts
+    known = f"{plural(len(concepts.every), 'concept')} {fitted.how}"
     if concepts.unnamed:
         return f"{known}. No name could be given: {concepts.unnamed.rstrip('.')}."
     if concepts.named is None:
         return f"{known}. They were not named, so each stands by its number, the strongest first."
-    rule = (
-        "A name is given by the tokens that carry most of a concept’s activation, and only where "
-        "three tokens carry more of it than for 95 % of the untrained model’s concepts in that "
-        "layer."
-    )
     if not concepts.named:
         return (
             f"No concept is sharper than in the untrained model; {len(concepts.every):,} were "
-            f"fitted, see them anyway. {rule}"
+            f"fitted, see them anyway. {RULE}"
         )
-    return f"{known}; {concepts.named:,} got a name. {rule}"
+    alone = "" if content.controls else (
+        " No control was run, so it is not known how many names motion alone would give."
+    )  # fmt: skip
+    return f"{known}; {concepts.named:,} got a name. {RULE}{alone}"
 
 
-def _shown(concepts: Concepts) -> list[Concept]:
-    """Return at most `MOST` concepts, the same number of each layer, the sharpest first."""
-    if len(concepts.every) <= MOST:
+def _notices(fitted: Fitted, shown: Sequence[Concept], pieces: Pieces) -> list[str]:
+    """Say what is left out, and what tokens are where no tokenizer is known."""
+    found = []
+    every = len(fitted.concepts.every)
+    if len(shown) < every:
+        found.append(
+            f"{plural(len(shown), 'concept')} of {every:,} shown: the sharpest of each layer."
+        )
+    if not fitted.concepts.unnamed:
+        found += unnamed_layers(fitted.concepts.arrays)
+    if pieces.known and pieces.numbers_only:
+        found.append("The run holds no tokenizer; tokens are shown by number.")
+    return found
+
+
+def _shown(concepts: Concepts, most: int) -> list[Concept]:
+    """Return at most `most` concepts, the same number of each layer, the sharpest first."""
+    if len(concepts.every) <= most:
         return list(concepts.every)
-    layers = {each.place[0] for each in concepts.every}
-    share = max(MOST // len(layers), 1)
+    share = max(most // len({each.place[0] for each in concepts.every}), 1)
     kept: dict[int, int] = {}
     found = []
     for each in concepts.every:
@@ -103,36 +131,30 @@ def _shown(concepts: Concepts) -> list[Concept]:
     return found
 
 
-def _payload(
-    content: Content, concepts: Concepts, shown: Sequence[Concept], pieces: Pieces
-) -> dict[str, Any]:
-    data = concepts.data
-    order = [shown.index(line) for line in concepts.lines if line in shown]
-    strength, readable = _courses(data, shown, concepts.readable)
-    steps = data["step"].values.astype(int)
-    keys = np.array([_keyframes(each, steps) for each in shown])
+def _payload(content: Content, fitted: Fitted) -> dict[str, Any]:
+    concepts, arrays = fitted.concepts, fitted.concepts.arrays
+    shown, pieces = _shown(concepts, fitted.most), Pieces.of(concepts.data)
     removals = read_removals(content, concepts.node.path)
-    cards = [
-        _card(data, each, pieces) | {"removed": removals.get((each.layer, each.number))}
-        for each in shown
-    ]
-    contexts = packed_contexts(data, shown, keys, pieces)
+    cards = []
+    for each in shown:
+        removed = removals.get((each.layer, each.number))
+        extra = {"removed": removed} if removed else {}
+        cards.append(card(arrays, each, pieces) | extra | fitted.followed(each))
+    keys = None if fitted.step is not None else _keyframes(shown, arrays)
+    contexts = packed_contexts(arrays, shown, keys, pieces)
+    at = "" if fitted.step is None else f"@{fitted.step}"
     return {
         "path": concepts.node.path,
+        "title": fitted.title,
+        "about": _about(content, fitted),
+        "notices": _notices(fitted, shown, pieces),
         "naming": _naming(concepts),
-        "steps": steps.tolist(),
-        "edges": {
-            kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
-            for kind in ("log", "linear")
-        },
-        "layers": _layers(data),
+        "step": fitted.step,
+        "layers": layers(content, arrays, f"concept={safe(concepts.node.path)}{at}"),
         "concepts": cards,
-        "lines": order,
-        "strength": packed(strength),
-        "readable": packed(readable.astype(np.uint8)),
-        "keys": packed(keys.astype(np.uint16)),
         "contexts": contexts,
         "pieces": pieces.texts,
+        **({} if keys is None else _lives(content, concepts, shown, keys)),
     }
 
 
@@ -143,136 +165,83 @@ def _naming(concepts: Concepts) -> str:
     return "named" if concepts.named else "none"
 
 
+def _lives(
+    content: Content, concepts: Concepts, shown: Sequence[Concept], keys: np.ndarray
+) -> dict[str, Any]:
+    """Return what is over steps: strengths, where they are readable, and the lines to draw."""
+    arrays = concepts.arrays
+    steps = arrays.data["step"].values.astype(int)
+    strength, readable = _courses(arrays, shown, concepts.readable)
+    return {
+        "steps": steps.tolist(),
+        "edges": {
+            kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
+            for kind in ("log", "linear")
+        },
+        "views": _views(content, concepts, shown),
+        "means": mean_strengths(arrays, concepts.every),
+        "strength": packed(strength),
+        "readable": packed(np.packbits(readable, axis=1)),
+        "keys": packed(keys.astype(np.uint16)),
+    }
+
+
+def _views(content: Content, concepts: Concepts, shown: Sequence[Concept]) -> list[dict[str, Any]]:
+    """Return what the life lines can show: a few concepts, more of them, and all."""
+    place = {each.place: i for i, each in enumerate(shown)}
+    views: list[dict[str, Any]] = []
+    for count in (FEW, MORE):
+        lines = [place[each.place] for each in concepts.choice(count) if each.place in place]
+        if not views or len(lines) > len(views[-1]["lines"]):
+            words = f"{choice_words(concepts, count)} {SHADES} {MARKS}"
+            views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
+    every = len(concepts.every)
+    all_words = f"All {plural(every, 'concept')}" if every > 1 else "The only concept"
+    if len(shown) < every:
+        all_words = f"{len(shown):,} of {every:,} concepts, the sharpest of each layer"
+    words = f"{all_words}, by layer and birth; named or not. {SHADES} Ticks: births."
+    words += f" {_means_words(content, concepts)}"
+    return [*views, {"label": f"all {len(shown):,}", "lines": None, "words": words}]
+
+
+def _means_words(content: Content, concepts: Concepts) -> str:
+    """Say what is drawn under the concepts of a layer."""
+    line = "Under each layer: mean strength of its concepts, each as a share of its peak"
+    if has_controls(concepts.arrays):
+        return f"{line}; grey: of those of the control runs."
+    why = "The result does not hold that of control runs." if content.controls else (
+        "No control was run."
+    )  # fmt: skip
+    return f"{line}. {why}"
+
+
 def _courses(
-    data: xr.Dataset, shown: Sequence[Concept], limit: float
+    arrays: ConceptArrays, shown: Sequence[Concept], limit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (concept, step) strength as a share of its peak in bytes, and where it is readable."""
-    layer, number_ = (np.array([each.place[i] for each in shown]) for i in (0, 1))
+    layer, number = (np.array([each.place[i] for each in shown]) for i in (0, 1))
     strength, course = (
-        data[name].transpose("layer", "concept", "step").values[layer, number_].astype(float)
-        for name in ("strength", "readability")
+        arrays.over_steps(name)[layer, number] for name in ("strength", "readability")
     )
     peak = np.array([each.peak for each in shown])[:, None]
-    share = np.clip(strength / np.where(peak > 0, peak, np.nan), 0, 1)
-    coded = np.where(np.isfinite(share), np.round(np.nan_to_num(share) * FULL), MISSING)
-    return coded.astype(np.uint8), np.nan_to_num(course, nan=-1.0) >= limit
+    share = strength / np.where(peak > 0, peak, np.nan)
+    return shares(share), np.nan_to_num(course, nan=-1.0) >= limit
 
 
-def _keyframes(concept: Concept, steps: np.ndarray) -> list[int]:
+def _keyframes(shown: Sequence[Concept], arrays: ConceptArrays) -> np.ndarray:
+    """Return places of steps of each concept at which contexts are kept."""
+    steps = arrays.data["step"].values.astype(int)
+    count = KEYFRAMES if len(shown) <= MANY else FEWER
+    return np.array([_own_keyframes(each, steps, count) for each in shown])
+
+
+def _own_keyframes(concept: Concept, steps: np.ndarray, count: int) -> list[int]:
     """Return places of steps: first, readable, born, settled, last, and even ones between."""
     wanted = [concept.readable_from, concept.born, concept.settled]
     found = {0, len(steps) - 1}
     found.update(int(np.argmin(np.abs(steps - w))) for w in wanted if math.isfinite(w))
-    for place in np.linspace(0, len(steps) - 1, KEYFRAMES).round().astype(int).tolist():
-        if len(found) < KEYFRAMES:
+    for place in np.linspace(0, len(steps) - 1, count).round().astype(int).tolist():
+        if len(found) < count:
             found.add(place)
     order = sorted(found)
-    return order + order[-1:] * (KEYFRAMES - len(order))
-
-
-def _card(data: xr.Dataset, concept: Concept, pieces: Pieces) -> dict[str, Any]:
-    place = concept.place
-    card: dict[str, Any] = {
-        "id": concept.address,
-        "layer": place[0],
-        "group": concept.group,
-        "number": concept.number,
-        "name": concept.given or concept.name,
-        "given": bool(concept.given),
-        "kind": concept.kind,
-        "peak": _finite(concept.peak),
-        "sharp": _finite(concept.sharpness),
-    }
-    for name in ("born", "after", "before", "settled", "gone", "readable_from"):
-        card[name] = _finite(getattr(concept, name))
-    card["chips"] = _tokens(data, "token_id", "token_share", place, pieces)
-    card["up"] = _tokens(data, "written_up_id", "written_up", place, pieces)[:3]
-    card["down"] = _tokens(data, "written_down_id", "written_down", place, pieces)[:3]
-    card["near"] = _near(data, place)
-    for short, name in (
-        ("fires", "firing"), ("random", "written_random"), ("p", "name_p"),
-    ):  # fmt: skip
-        card[short] = _one(data, name, place)
-    card["answers"] = _enrichment(data, place)
-    return card
-
-
-def _finite(value: float, digits: int = 4) -> float | None:
-    if not math.isfinite(value):
-        return None
-    whole = float(value).is_integer()
-    return int(value) if whole else float(f"{value:.{digits}g}")
-
-
-def _one(data: xr.Dataset, name: str, place: tuple[int, int]) -> float | None:
-    """Return a single number of a concept, nothing where there is none or several."""
-    if name not in data or not {"layer", "concept"} <= set(data[name].dims):
-        return None
-    value = np.asarray(of(data, name, place), dtype=float)
-    return _finite(float(value)) if value.ndim == 0 else None
-
-
-def _tokens(
-    data: xr.Dataset, ids: str, values: str, place: tuple[int, int], pieces: Pieces
-) -> list[list[Any]]:
-    """Return tokens as places of pieces, each with its number."""
-    if ids not in data or values not in data:
-        return []
-    numbers = np.asarray(of(data, values, place), dtype=float)
-    tokens = np.nan_to_num(np.asarray(of(data, ids, place), dtype=float), nan=-1).astype(int)
-    return [
-        [pieces.place(int(token)), _finite(float(value), 3)]
-        for token, value in zip(tokens.ravel(), numbers.ravel(), strict=True)
-        if token >= 0 and math.isfinite(value)
-    ]
-
-
-def _near(data: xr.Dataset, place: tuple[int, int]) -> list[list[Any]]:
-    if "near" not in data or "near_cosine" not in data:
-        return []
-    others = np.asarray(of(data, "near", place), dtype=float).ravel()
-    cosines = np.asarray(of(data, "near_cosine", place), dtype=float).ravel()
-    return [
-        [int(other), round(float(cosine), 2)]
-        for other, cosine in zip(others, cosines, strict=True)
-        if math.isfinite(cosine) and other >= 0
-    ]
-
-
-def _enrichment(data: xr.Dataset, place: tuple[int, int]) -> list[Any]:
-    """Return what explains most of the code: the token, one beside it, or the place; its share."""
-    if "enrichment" not in data or "position" not in data["enrichment"].dims:
-        return []
-    shares = np.asarray(of(data, "enrichment", place), dtype=float).ravel()
-    if not np.isfinite(shares).any():
-        return []
-    best = int(np.nanargmax(shares))
-    return [str(data["position"].values[best]), _finite(float(shares[best]), 2)]
-
-
-def _layers(data: xr.Dataset) -> list[dict[str, Any]]:
-    """Return every layer with its names, and what names in it are measured against."""
-    paths = [plain_text(label) for label in data["layer"].values]
-    return [
-        {"path": path, "short": short, "depth": short.removeprefix("layer ")} | _nulls(data, i)
-        for i, (path, short) in enumerate(zip(paths, short_names(paths), strict=True))
-    ]
-
-
-def _nulls(data: xr.Dataset, i: int) -> dict[str, Any]:
-    """Return how sharp the untrained model's concepts are, and what got names in control runs."""
-    found: dict[str, Any] = {"limit": None, "untrained": [], "controls": []}
-    if "concentration_limit" in data and data["concentration_limit"].dims == ("layer",):
-        found["limit"] = _finite(float(data["concentration_limit"].values[i]))
-    if "concentration_untrained" in data:
-        values = data["concentration_untrained"].isel(layer=i).values.ravel().astype(float)
-        found["untrained"] = np.sort(values[np.isfinite(values)]).round(3).tolist()
-    if "named_control" in data and set(data["named_control"].dims) == {"layer", "run"}:
-        counts = data["named_control"].isel(layer=i)
-        names = counts["run"].values if "run" in counts.coords else range(counts.sizes["run"])
-        found["controls"] = [
-            [str(name), int(count)]
-            for name, count in zip(names, counts.values.astype(float), strict=True)
-            if math.isfinite(count)
-        ]
-    return found
+    return order + order[-1:] * (count - len(order))

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from .concept_arrays import ConceptArrays
 from .life_lines import Concept
 from .pieces import Pieces
 
 FULL, MISSING = 250, 255  # of a byte: the peak, and a step that was not measured
+LEVELS = 15  # of a code, of which two are held in a byte: the largest
 
 
 def packed(values: np.ndarray) -> dict[str, Any]:
@@ -27,36 +28,77 @@ def packed(values: np.ndarray) -> dict[str, Any]:
     }
 
 
+def shares(values: np.ndarray) -> np.ndarray:
+    """Return shares from 0 to 1 as bytes, what is not finite as missing."""
+    known = np.isfinite(values)
+    coded = np.round(np.clip(np.where(known, values, 0.0), 0, 1) * FULL)
+    return np.where(known, coded, MISSING).astype(np.uint8)
+
+
 def packed_contexts(
-    data: xr.Dataset, shown: Sequence[Concept], keys: np.ndarray, pieces: Pieces
+    arrays: ConceptArrays, shown: Sequence[Concept], keys: np.ndarray | None, pieces: Pieces
 ) -> dict[str, Any] | None:
-    """Return contexts over (concept, keyframe, example, place), or those of the shared code."""
-    for start, over_steps in (("", True), ("shared_", False)):
+    """Return contexts over (concept, keyframe, example, place), or those of a single code.
+
+    Without `keys` (concept, keyframe), places of steps, they are those of one step.
+    """
+    wanted = {"layer", "concept", "example", "place"}
+    for start in ("", "shared_"):
         names = (f"{start}context_id", f"{start}context_code")
-        if any(name not in data for name in names):
+        if any(arrays.dims(name) != wanted for name in names):
             continue
-        dims = ("layer", "concept", "example", "place")
-        if set(data[names[0]].dims) != {*dims, *(["step"] if over_steps else [])}:
-            continue
-        order = (*dims[:2], "step", *dims[2:]) if over_steps else dims
-        tokens, codes = (
-            np.stack([
-                _of_one(data[name].transpose(*order).values[each.place], own, over_steps)
-                for each, own in zip(shown, keys, strict=True)
-            ])
-            for name in names
-        )  # fmt: skip
+        follow = keys is not None and all("step" in arrays.data[name].dims for name in names)
+        tokens, codes = (_gathered(arrays, name, shown, keys if follow else None) for name in names)
         tokens = np.nan_to_num(tokens.astype(float), nan=-1).astype(int)
         codes = np.clip(np.nan_to_num(codes.astype(float)), 0, 1)
         # The middle token is the strongest: a context without it was not kept.
         return {
-            "follow": over_steps,
+            "follow": follow,
+            "shared": bool(start),
             "middle": tokens.shape[-1] // 2,
-            "tokens": packed((pieces.all_places(tokens) + 1).astype(np.uint16)),
-            "codes": packed(np.round(codes * FULL).astype(np.uint8)),
+            **_lines(pieces.all_places(tokens) + 1),
+            "codes": packed(_halves(np.round(codes * LEVELS).astype(np.uint8))),
         }
     return None
 
 
-def _of_one(values: np.ndarray, keys: np.ndarray, over_steps: bool) -> np.ndarray:
-    return values[keys] if over_steps else values[None]
+def _gathered(
+    arrays: ConceptArrays, name: str, shown: Sequence[Concept], keys: np.ndarray | None
+) -> np.ndarray:
+    """Return a variable of the concepts, at their keyframes; steps are read as they are stored."""
+    layer, number = (np.array([each.place[i] for each in shown]) for i in (0, 1))
+    if keys is None:
+        return arrays.at_step(name)[layer, number][:, None]
+    stored = arrays.data.variables[name]
+    chunks = dict(zip(stored.dims, stored.encoding.get("chunks") or (), strict=False))
+    variable = stored.transpose("step", "layer", "concept", ...)
+    found = np.zeros((*keys.shape, *variable.shape[3:]), dtype=variable.dtype)
+    block = chunks.get("step", len(variable))
+    for start in range(0, len(variable), block):
+        concept, key = np.nonzero((keys >= start) & (keys < start + block))
+        if len(concept):
+            here = variable[start : start + block].values
+            step = keys[concept, key] - start
+            found[concept, key] = here[step, layer[concept], number[concept]]
+    return found
+
+
+def _lines(tokens: np.ndarray) -> dict[str, Any]:
+    """Return the contexts that differ (line, place), and which of them stands where.
+
+    A concept that has settled has the same contexts at one checkpoint after the other.
+    """
+    flat = tokens.reshape(-1, tokens.shape[-1])
+    lines, which = np.unique(flat, axis=0, return_inverse=True)
+    return {
+        "lines": packed(lines.astype(np.uint16)),
+        "line": packed(which.reshape(tokens.shape[:-1]).astype(np.uint16)),
+    }
+
+
+def _halves(levels: np.ndarray) -> np.ndarray:
+    """Return whole numbers below 16, two in each byte along the last axis, the first one high."""
+    if levels.shape[-1] % 2:
+        levels = np.concatenate([levels, np.zeros_like(levels[..., :1])], axis=-1)
+    halves: np.ndarray = levels[..., ::2] << 4 | levels[..., 1::2]
+    return halves

@@ -33,7 +33,8 @@ class Axis:
         """Return one label, short."""
         if self.kind == "category":
             return self.short[i]
-        return f"{self.values[i]:,}" if self.kind == "step" else str(self.values[i])
+        value = self.values[i]
+        return f"{value:,}" if isinstance(value, int) else str(value)
 
     def places(self, scale: StepScale) -> np.ndarray:
         """Return where the labels lie on their axis; steps between 0 and 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -39,7 +39,7 @@ class ChartLayout:
         return self.width - self.left - self.right
 
 
-WIDE = ChartLayout("wide", 1060, 250, 142, 17, 12, 30, legend_left=250)
+WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 30, legend_left=250)
 NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
 
 _WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
@@ -111,13 +111,19 @@ def _path(line: Points) -> str:
 class Canvas:
     """Marks gathered so far, how far down they reach, and where steps lie.
 
-    ``parts`` also holds tags that only the page needs, as text.
+    ``parts`` also holds tags that only the page needs, as text. The page has all kinds of step axis
+    and all views of the rows and shows one of each; a drawing for elsewhere has one.
     """
 
     def __init__(
-        self, layout: ChartLayout, steps: tuple[int, ...], kinds: Sequence[str] = KINDS[:1]
+        self,
+        layout: ChartLayout,
+        steps: tuple[int, ...],
+        kinds: Sequence[str] = KINDS[:1],
+        views: Sequence[str] = ("cells",),
     ) -> None:
         self.layout = layout
+        self.views = tuple(views)
         self.scales = [StepScale(steps, kind) for kind in kinds]
         self.scale = self.scales[0]
         self.parts: list[Mark | str] = []
@@ -153,7 +159,7 @@ class Canvas:
 
     def on_axes(self, draw: Callable[[], None]) -> None:
         """Draw what lies on the step axis; the page has it on every kind of axis and shows one."""
-        if len(self.scales) == 1:
+        if not self.linked:
             draw()
             return
         y = self.y
@@ -162,6 +168,24 @@ class Canvas:
             with self.tagged("g", f'class="on-{scale.kind}"'):
                 draw()
         self.scale = self.scales[0]
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is for the page, which shows what is chosen there."""
+        return len(self.scales) > 1
+
+    def behind(self, place: int, draw: Callable[[], None]) -> None:
+        """Draw under the parts from `place` on."""
+        count = len(self.parts)
+        draw()
+        self.parts[place:] = self.parts[count:] + self.parts[place:count]
+
+    def in_view(self, view: str, draw: Callable[[], None]) -> None:
+        """Draw what only one view of the rows has."""
+        if view not in self.views:
+            return
+        with self.tagged("g", f'class="in-{view}"') if len(self.views) > 1 else nullcontext():
+            draw()
 
     def x(self, places: np.ndarray | float) -> np.ndarray:
         """From places between 0 and 1 on the step axis to SVG units."""
@@ -189,11 +213,17 @@ class Canvas:
         """Append text, with words that appear on hover."""
         self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
 
-    def whisker(self, low: float, y: float, at: float, high: float) -> None:
+    def whisker(
+        self, low: float, y: float, at: float, high: float, dot: str = "dot", halo: bool = True
+    ) -> None:
         """Append a whisker with a dot, in ink with a halo of paper: legible on every shade."""
-        for line, dot, radius in (("halo", "halo-dot", 3.6), ("whisker", "dot", 2.4)):
+        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4))[not halo :]:
             self.lines(line, [[(low, y), (high, y)]])
-            self.parts.append(Mark(dot, [[(at, y)]], radius=radius, within=self.within))
+            self.parts.append(Mark(point, [[(at, y)]], radius=radius, within=self.within))
+
+    def dot(self, style: str, x: float, y: float) -> None:
+        """Append a dot."""
+        self.parts.append(Mark(style, [[(x, y)]], radius=2.4, within=self.within))
 
     def open_whisker(self, y: float, places: Sequence[float]) -> None:
         """Append open dots on a thin line, as controls are marked beside the run itself."""

@@ -9,15 +9,17 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 import numpy as np
 
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
+from .chart_marks import draw_guides, has_marks
 from .chart_rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, value_words
 from .content import Content, Finding, RegimeMark, Track
 from .formats import interval_text, number, plural, with_interval
-from .groups import MAX_ROWS, RowGroup, arrange
+from .groups import MAX_ROWS, RowGroup, arrange, named_in
 from .labels import truncate
 from .scales import KINDS, pick_ticks
 from .sentences import sentence_start
@@ -37,30 +39,52 @@ MARGIN = 20
 """Around a chart that stands alone."""
 
 
+VIEWS = ("cells", "intervals")
+"""What the rows show: how far each has gone at every step, or when each was half-way."""
+
+
+def views_of(content: Content) -> tuple[str, ...]:
+    """Return the views that have something to show; several runs have no cells."""
+    if any(row.runs for row in content.rows):
+        return VIEWS[1:]
+    return VIEWS if any(map(has_marks, content.rows)) else VIEWS[:1]
+
+
 def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
-    """Return the chart; `style` is put into a standalone drawing, which then has no links."""
-    canvas, groups = lay_chart(content, layout, links=not style)
+    """Return the chart with all its views.
+
+    `style` is put into a standalone drawing, which has no links and only the first view.
+    """
+    views = views_of(content)
+    views = views[:1] if style else views
+    canvas, groups = lay_chart(content, layout, views, links=not style)
     plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
     return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
 
 
 def lay_chart(
-    content: Content, layout: ChartLayout, links: bool = False
+    content: Content, layout: ChartLayout, views: Sequence[str] = VIEWS[:1], links: bool = False
 ) -> tuple[Canvas, list[RowGroup]]:
     """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
     order = {id(row): i for i, row in enumerate(content.rows)}
-    groups = arrange(content.rows, keep=[order[id(row)] for row in verdict(content).named])
+    said = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
+    groups = arrange(
+        content.rows, keep=[order[id(row)] for row in (*verdict(content).named, *said)]
+    )
     shown = [row for group in groups for row in group.rows]
     layout = fitted(layout, [value_words(row, layout) for row in shown])
-    canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1])
+    canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
     if groups:
         draw_legend(canvas, shown)
-    top = canvas.y + 8
+    top, behind, middles = canvas.y + 8, len(canvas.parts), []
     for group in groups:
         with _unspoken(canvas, links):
             draw_heading(canvas, group)
         for row in group.rows:
+            middles.append(canvas.y + layout.row / 2 - 1.25)
             draw_row(canvas, row, order[id(row)], links)
+    guides = partial(draw_guides, canvas, middles, top, canvas.y)
+    canvas.behind(behind, lambda: canvas.in_view("intervals", guides))
     with _unspoken(canvas, links):
         canvas.on_axes(lambda: _boundaries(canvas, content.boundaries, top))
         if content.track is not None:

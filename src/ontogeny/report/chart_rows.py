@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from html import escape
 
 import numpy as np
 
 from .canvas import Canvas, ChartLayout
+from .chart_marks import draw_legend_of_marks, draw_marks
 from .colours import LEVELS
 from .formats import step_text
 from .groups import RowGroup
@@ -28,7 +29,16 @@ ARROWS = {"falls": "↓", "rises": "↑"}
 
 
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
-    """Explain colour, hatch, the mark of the half-change step and that of the controls'."""
+    """Explain colour, hatch and marks of the cells, and the marks of the forest plot."""
+    top, ends = canvas.y, []
+    for view, draw in (("cells", _legend_of_cells), ("intervals", draw_legend_of_marks)):
+        canvas.y = top
+        canvas.in_view(view, partial(draw, canvas, rows))
+        ends.append(canvas.y)
+    canvas.y = max(ends)
+
+
+def _legend_of_cells(canvas: Canvas, rows: Sequence[Row]) -> None:
     layout = canvas.layout
     controlled = any(control_half_steps(row) for row in rows)
     em = layout.font
@@ -136,22 +146,12 @@ def value_words(row: Row, layout: ChartLayout) -> str:
 
 
 def _on_axis(canvas: Canvas, row: Row, top: float, height: float) -> None:
-    """Draw what of a row lies on the step axis."""
-    _cells(canvas, row, top, height)
+    """Draw what of a row lies on the step axis; what did not change has marks in one view only."""
+    canvas.in_view("cells", lambda: _cells(canvas, row, top, height))
     if row.changed:
-        _half_change(canvas, row, top, height)
-
-
-def _half_change(canvas: Canvas, row: Row, top: float, height: float) -> None:
-    """Mark the half-change step, and below it those of the controls where there are any."""
-    controls = [canvas.x_of_step(step) for step in control_half_steps(row)]
-    y = top + height * (0.32 if controls else 0.5)
-    if math.isfinite(row.half_step):
-        at, ends = canvas.x_of_step(row.half_step), (row.half_step_low, row.half_step_high)
-        low, high = (canvas.x_of_step(end) if math.isfinite(end) else at for end in ends)
-        canvas.whisker(low, y, at, high)
-    if controls:
-        canvas.open_whisker(top + height * 0.78, controls)
+        draw_marks(canvas, row, top, height)
+    else:
+        canvas.in_view("intervals", lambda: draw_marks(canvas, row, top, height))
 
 
 def _labels(canvas: Canvas, row: Row, base: float) -> None:

@@ -17,6 +17,7 @@ from ..problems import Problems, problems_of
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
+from .run_rows import read_run_rows
 
 LAYER_DIMENSIONS = ("layer", "block")
 _PLACES = {"runs": -2, "claims": -1, "track": 0, "motion": 2}
@@ -210,7 +211,8 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
         statements=_attribute(dataset.attrs, "statements", [], owner),
         role=role,
         dataset=dataset,
-        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn)),
+        rows=read_rows(dataset, title, name, role, _bands(figure for figure, _ in drawn))
+        or read_run_rows(dataset, title, name, role),
     )
 
 

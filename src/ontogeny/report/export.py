@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pandas as pd
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
@@ -13,10 +12,10 @@ from .chart import draw_chart
 from .content import Content, read_content
 from .drawable import Drawable
 from .export_concepts import write_concepts
+from .export_overview import entry, write_overview
 from .latex import latex_table
 from .readers import read_drawables
-from .row_words import RECORD, record
-from .rows import Row
+from .run_differences import difference_of
 from .style import chart_style
 
 FORMATS = ("pdf", "svg", "png")
@@ -55,9 +54,11 @@ def write_figures(
     """Write every figure for papers, with its data as CSV; return the files' paths.
 
     Files are named after node and figure. A CSV file has one row for each point: first the
-    dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows.
+    dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows and
+    ``half-change-steps.csv`` a line for each run and control run. ``first-screen`` is a picture.
     Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
-    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX.
+    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX. Of a
+    figure with several runs or control runs ``<figure>-difference`` holds what sets the run apart.
 
     Parameters
     ----------
@@ -85,14 +86,10 @@ def write_figures(
     content = read_content(tree)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    table = target / "chart.csv"
-    _write_rows(content.rows, table)
-    written, captions = [table], []
-    if kinds:
-        written += _write_chart(content, table, kinds)
-        captions.append(_entry("chart", f"Developmental chart: {content.title}", ""))
+    captions: list[str] = []
+    written = write_overview(content, target, kinds, captions)
     written += write_concepts(content, target, kinds, captions)
-    for each in read_drawables(content):
+    for each in _with_differences(read_drawables(content)):
         if each.problem:
             continue
         path = target / _unused_name(each.file_stem, written)
@@ -106,11 +103,19 @@ def write_figures(
             pictures, caption = _write_pictures(each, content, path, kinds)
             written += pictures
         if kinds or each.table is not None:
-            captions.append(_entry(path.stem, each.figure.title, caption))
+            captions.append(entry(path.stem, each.figure.title, caption))
     if kinds:
         written.append(target / "captions.txt")
         written[-1].write_text("\n".join(captions), encoding="utf-8")
     return written
+
+
+def _with_differences(drawables: Sequence[Drawable]) -> Iterator[Drawable]:
+    """Give every figure, and behind one with several runs what sets the first of them apart."""
+    for each in drawables:
+        yield each
+        if (difference := difference_of(each)) is not None:
+            yield difference
 
 
 def check_formats(formats: Sequence[str]) -> list[str]:
@@ -129,26 +134,6 @@ def check_formats(formats: Sequence[str]) -> list[str]:
     if isinstance(formats, str):
         raise ArgumentError(f"formats must be a list such as {[formats]!r}; got {formats!r}.")
     return list(dict.fromkeys(check_choice("formats", kind, FORMATS) for kind in formats))
-
-
-def _entry(name: str, title: str, caption: str) -> str:
-    return "\n".join(filter(None, [name, title, caption])) + "\n"
-
-
-def _write_chart(content: Content, beside: Path, kinds: Sequence[str]) -> list[Path]:
-    """Write the chart in every format; as SVG it is the page's own, which also has dark colours."""
-    # Imported here so that the package opens without the plotting library.
-    from .paper import draw_chart_figure, save, style
-
-    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
-    with style():
-        figure = draw_chart_figure(content)
-        for path in paths:
-            if path.suffix == ".svg":
-                path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
-            else:
-                save(figure, path, f"Developmental chart: {content.title}", "")
-    return paths
 
 
 def _write_pictures(
@@ -174,23 +159,11 @@ def _write_data(drawable: Drawable, path: Path) -> None:
     if drawable.table is not None:
         path.write_text(drawable.table.csv, encoding="utf-8")
         return
-    names = drawable.stored
+    names = drawable.written
     data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
     order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
     rows = data.to_dataframe(dim_order=order).reset_index()
     rows[[*order, *names]].to_csv(path, index=False)
-
-
-def _write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write the chart's rows in long form: a line for each row and step."""
-    heads = ("row", "step", "progress", "distinct", *RECORD)
-    lines = [
-        (row.name, *point, *fields)
-        for row in rows
-        for fields in [record(row)]
-        for point in zip(row.steps, row.progress, row.distinct, strict=True)
-    ]
-    pd.DataFrame(lines, columns=list(heads)).to_csv(path, index=False)
 
 
 def _unused_name(stem: str, written: Sequence[Path]) -> str:

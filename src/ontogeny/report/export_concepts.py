@@ -10,17 +10,16 @@ import pandas as pd
 
 from .content import Content
 from .first_screen import FirstScreen, first_screen
-from .formats import plain_text, step_text
-from .life_lines import Concepts
+from .formats import step_text
+from .life_lines import FEW, MARKS, SHADES, SHEET, Concepts, best_words, choice_words
 
 _LIFE = (
     "Top: the loss; dashed: what guesses cost; grey: control runs. Below: one line a concept, and "
-    "behind the point its layer. Darker: closer to its peak (squared). Hatched: cannot be read "
-    "from that checkpoint alone. Dot: birth; bar: the checkpoints between which it lies."
+    "behind the point its layer. {chosen} {shades} (Shades: the square of the strength.) {marks}"
 )
 _SHEET = (
-    "Strength of each concept over the steps as a share of its peak; grey where it cannot be read "
-    "from that checkpoint alone. Below: its strongest context, the strongest token in brackets."
+    "{shown} Strength over the steps as a share of its peak; grey where it cannot be read from "
+    "that checkpoint alone. Below: its strongest context, the strongest token in brackets."
 )
 
 
@@ -38,14 +37,22 @@ def write_concepts(
     _rows(first.concepts).to_csv(table, index=False)
     if not kinds:
         return [table]
-    sheet = _sheet_words(content)
-    captions += [f"life-lines\n{first.heading}\n{_LIFE}\n", f"concepts\nConcepts\n{sheet}\n"]
+    captions += [
+        f"life-lines\n{first.heading}\n{_life_words(first.concepts)}\n",
+        f"concepts\nConcepts\n{_sheet_words(content, first.concepts)}\n",
+    ]
     return [table, *_pictures(content, first, first.concepts, folder, kinds)]
 
 
-def _sheet_words(content: Content) -> str:
+def _life_words(concepts: Concepts) -> str:
+    chosen = choice_words(concepts, FEW)
+    return _LIFE.format(chosen=chosen, shades=SHADES, marks=MARKS)
+
+
+def _sheet_words(content: Content, concepts: Concepts) -> str:
     ends = f"{step_text(content.steps[0])} to {step_text(content.steps[-1])}"
-    return f"{_SHEET} From left to right: {content.clock} {ends}, on a logarithmic scale."
+    shown = _SHEET.format(shown=best_words(concepts, SHEET))
+    return f"{shown} From left to right: {content.clock} {ends}, on a logarithmic scale."
 
 
 def _pictures(
@@ -56,9 +63,10 @@ def _pictures(
 
     paths = []
     with style():
+        life, sheet = draw_life_figure(content, first), draw_contact_sheet(content, concepts)
         for stem, figure, title, caption in (
-            ("life-lines", draw_life_figure(content, first), first.heading, _LIFE),
-            ("concepts", draw_contact_sheet(content, concepts), "Concepts", _sheet_words(content)),
+            ("life-lines", life, first.heading, _life_words(concepts)),
+            ("concepts", sheet, "Concepts", _sheet_words(content, concepts)),
         ):
             for kind in kinds:
                 paths.append(folder / f"{stem}.{kind}")
@@ -68,18 +76,15 @@ def _pictures(
 
 def _rows(concepts: Concepts) -> pd.DataFrame:
     """Return every concept at every step, unrounded."""
-    data = concepts.data.transpose("layer", "concept", "step", ...)
-    steps = data["step"].values
+    steps = concepts.data["step"].values
     fields = (
-        "layer", "number", "name", "kind", "born", "after", "before", "settled", "gone",
+        "layer", "number", "name", "given", "kind", "born", "after", "before", "settled", "gone",
         "readable_from", "sharpness",
     )  # fmt: skip
-    parts = []
-    for each in concepts.every:
-        one = pd.DataFrame({name: [getattr(each, name)] * len(steps) for name in fields})
-        one["name"] = plain_text(each.name)
-        one["step"] = steps
-        for name in ("strength", "readability"):
-            one[name] = np.asarray(data[name].values[each.place])
-        parts.append(one)
-    return pd.concat(parts)
+    places = np.array([each.place for each in concepts.every])
+    once = pd.DataFrame({n: [getattr(each, n) for each in concepts.every] for n in fields})
+    table = once.rename(columns={"given": "name_given"}).loc[np.repeat(once.index, len(steps))]
+    table["step"] = np.tile(steps, len(once))
+    for name in ("strength", "readability"):
+        table[name] = concepts.arrays.over_steps(name)[places[:, 0], places[:, 1]].ravel()
+    return table

@@ -10,6 +10,9 @@ from .formats import interval_text, number, step_text
 from .landmarks import LossStory
 from .life_lines import Concepts
 
+_BETTER = "better than word frequencies"
+_BELOW = "loss below word frequencies"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -66,13 +69,14 @@ def _passed_number(loss: LossStory | None) -> Figure:
     line = loss.lines.get("unigram") if loss else None
     if line is None:
         return Figure("–", "word frequencies: no line to compare with")
+    better = _BETTER if loss and loss.uses_context else _BELOW
     if line.state == "passed":
         span = interval_text(line.low, line.high) or step_text(line.high)
-        return Figure(span, "step: better than word frequencies")
+        return Figure(span, f"step: {better}")
     if line.state == "at every step":
-        return Figure("first", "checkpoint: better than word frequencies")
+        return Figure("first", f"checkpoint: {better}")
     words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
-    return Figure(words, "better than word frequencies")
+    return Figure(words, _BETTER)
 
 
 def _audit_number(content: Content) -> Figure:

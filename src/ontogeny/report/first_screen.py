@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
+from .concept_nodes import asked_for, failure, read_concepts
 from .content import Content
 from .first_numbers import Figure, four_numbers, number_range
 from .formats import interval_text, number, plural, step_text
-from .landmarks import Line, LossStory, read_loss
-from .life_lines import Concepts, asked_for, failure, read_concepts
+from .landmarks import LINES, Line, LossStory, read_loss
+from .life_lines import Concepts
 from .row_words import mean, values_words
 from .rows import judged
 from .sentences import sentence_start
@@ -73,32 +75,65 @@ def heading(content: Content, loss: LossStory | None, concepts: Concepts | None)
         return _without_loss(content, concepts)
     if loss.outcome == "fell":
         return _passed_in_order(loss)
+    better = _better_than(loss)
+    if loss.outcome in ("still", "no course") and better:
+        return f"Better than {better} at the last checkpoint"
     if loss.outcome == "unjudged":
-        passed = [line for line in loss.lines.values() if line.passed]
-        if passed:
-            return f"Better than {passed[-1].words}; too few checkpoints to say since when"
+        if better:
+            return f"Better than {better}; too few checkpoints to say since when"
         return f"{plural(len(content.steps), 'checkpoint')}: too few to tell a course"
     return {
         "fell as controls": "The loss did not surely fall by more than in control runs",
         "rose": "The loss rose: the model predicts worse than at first",
         "still": "The loss did not change above chance and noise",
+        "no course": "The loss changed, in an order of checkpoints that chance may give",
     }[loss.outcome]
 
 
 def _passed_in_order(loss: LossStory) -> str:
     """Return what the loss passed, first things first; both need their interval over texts."""
-    words, pairs = (loss.lines.get(name) for name in ("unigram", "bigram"))
+    words = loss.lines.get("unigram")
     if words is None:
         return f"The loss fell from {values_words(loss.first, loss.last)}"
     if not words.passed:
         return "The loss fell, but not surely below that of word frequencies"
+    if loss.uses_context is None:
+        return "The loss fell below that of word frequencies"
+    if not loss.uses_context:
+        return "How often words occur, and no sure use of what stands around them"
     if words.state == "at every step":
         return f"Better than {words.words} from the first checkpoint on"
-    if pairs is None:
-        return "First how often words occur, then what stands around them"
-    if not pairs.passed:
-        return "First how often words occur, then part of what stands before them"
-    return "First how often words occur, then which follow which, then more of what stands before"
+    return _gains_in_order(loss)
+
+
+def _gains_in_order(loss: LossStory) -> str:
+    """Return what lowered the loss, in order where the intervals of the halves are apart."""
+    pairs = any(gain.kind == "before" for gain in loss.gains)
+    around = "before" if "bigram" in loss.lines else "around"
+    words = {
+        "frequencies": "how often words occur",
+        "before": "which follow which",
+        "context": f"more of what stands {around}" if pairs else f"what stands {around} them",
+    }
+    said = [words[gain.kind] for gain in loss.gains]
+    if all(gain.kind == "frequencies" for gain in loss.gains):
+        return sentence_start(" and ".join([*said, words["context"]]))
+    if len(said) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
+        return f"First {', then '.join(said)}"
+    return sentence_start(" and ".join(filter(None, [", ".join(said[:-1]), said[-1]])))
+
+
+def _better_than(loss: LossStory) -> str:
+    """Return the last line that the loss surely passed, of those that own frequencies do not.
+
+    Word frequencies and bigrams of few texts are easily passed by those of a larger training text;
+    nothing is called better than them that is not better than its own.
+    """
+    passed = ""
+    for (name, line), own in zip(loss.lines.items(), ("own_unigram", "own_bigram"), strict=False):
+        if line.passed and own in loss.own and loss.own[own].passed:
+            passed = LINES[name]
+    return passed
 
 
 def _without_loss(content: Content, concepts: Concepts | None) -> str:
@@ -121,22 +156,25 @@ def _ability(loss: LossStory | None) -> Sentence:
         course = f"The loss is {number(loss.last)} {loss.units}".rstrip() + "."
     if math.isfinite(loss.uniform):
         course += f" A blind guess costs {number(loss.uniform, 0.1)}."
-    said = [course, *(_line_words(line) for line in loss.lines.values())]
+    said = [course, *(_line_words(line) for line in loss.lines.values()), _context_words(loss)]
     side = {"fell": "falls", "fell as controls": "falls", "rose": "rises"}.get(loss.outcome, "")
-    return Sentence(_ability_lead(loss), " ".join(said), direction=side)
+    return Sentence(_ability_lead(loss), " ".join(filter(None, said)), direction=side)
 
 
 def _ability_lead(loss: LossStory) -> str:
-    passed = [line for line in loss.lines.values() if line.passed]
-    if loss.outcome in ("fell", "unjudged") and passed:
-        return f"It predicts better than {passed[-1].words}."
+    words = loss.lines.get("unigram")
+    judged_or_not = ("fell", "unjudged", "still", "no course")
+    if loss.outcome in judged_or_not and (better := _better_than(loss)):
+        return f"It predicts better than {better}."
+    if loss.outcome == "fell" and words and words.passed:
+        return "It knows how often words occur." if loss.own else "Its loss fell."
     if loss.outcome == "fell":
-        words = loss.lines.get("unigram")
         return f"It is not surely better than {words.words}." if words else "Its loss fell."
     return {
         "fell as controls": "It did not surely learn to predict.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
+        "no course": "What it learned cannot be judged.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
 
@@ -154,6 +192,28 @@ def _line_words(line: Line) -> str:
         "left": f"It does not stay below {level}.",
         "never": f"It is never below {level}.",
     }[line.state]
+
+
+def _context_words(loss: LossStory) -> str:
+    """Say whether what stands around a token helps, by the mean of the model's predictions."""
+    if loss.uses_context is None:
+        return ""
+    last = list(loss.own.values())[-1]
+    first = next(iter(loss.own.values()))
+    if not first.passed:
+        return (
+            "It does not surely use what stands around them: the mean of its predictions, the "
+            f"same in every place, costs {number(first.level, 0.1)}."
+        )
+    if last is not first and not last.passed:
+        return (
+            "It does not surely use more than the token before: the mean of its predictions after "
+            f"each token costs {number(last.level, 0.1)}."
+        )
+    return (
+        "Without what stands around a token, as the mean of its predictions, it would cost "
+        f"{number(first.level, 0.1)}."
+    )
 
 
 # What appeared.
@@ -218,7 +278,7 @@ def _births(concepts: Concepts) -> str:
     if concepts.with_name:
         born = tuple(each for each in concepts.with_name if math.isfinite(each.born))
     if not born:
-        return ""
+        return "None of them was seen to be born during the run."
     ends = [end for each in born for end in (each.after, each.born, each.before)]
     known = [end for end in ends if math.isfinite(end)]
     between = interval_text(min(known), max(known)).replace("–", " and ")

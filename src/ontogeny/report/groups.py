@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,17 @@ def arrange(
         for state, (title, _) in STATES.items()
     ]
     return [group for group in groups if group.rows]
+
+
+def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
+    """Return the rows whose layer a sentence names, by its path or as the row's label has it."""
+    text = "\n".join(sentences)
+
+    def named(row: Row) -> bool:
+        names = {row.layer, row.label.replace(row.quantity, "").strip(" ·")} - {""}
+        return any(re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names)
+
+    return [row for row in rows if named(row)]
 
 
 def _moment(row: Row) -> float:

@@ -67,6 +67,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
     ['layer 0', 'layer 1']
     >>> short_names(["layers.0.mlp", "layers.0.attn", "layers.1.mlp"])
     ['0.mlp', '0.attn', '1.mlp']
+    >>> short_names(["model.layers.3.mlp"]), short_names(["h.3.mlp.up.weight"])
+    (['layer 3'], ['3.up'])
     >>> short_names(["svd", "ica"])
     ['svd', 'ica']
     >>> short_names(["SGD 0.001, as stated", "SGD 0.1"])
@@ -77,7 +79,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
         return list(paths)
     parts = [p.split(".") for p in unique]
     if len(unique) < 2:
-        return [".".join(p.split(".")[-3:]) for p in paths]
+        return [_alone(path) for path in paths]
     start = _shared(parts)
     stop = _shared([p[start:][::-1] for p in parts])
     own = [p[start : len(p) - stop] for p in parts]
@@ -90,6 +92,16 @@ def short_names(paths: Sequence[str]) -> list[str]:
         names = [f"layer {n}" for n in names]
     known = dict(zip(unique, names, strict=True))
     return [known[p] for p in paths]
+
+
+def _alone(path: str) -> str:
+    """Return the name of the one module or weight that there is."""
+    parts = [part for part in path.split(".") if part not in ("weight", "bias")]
+    whole = len(parts) == len(path.split("."))
+    if sum(part.isdigit() for part in parts) != 1 or parts[-1].isdigit() or "#" in path:
+        return ".".join(path.split(".")[-3:])
+    depth = next(part for part in parts if part.isdigit())
+    return f"layer {depth}" if whole else f"{depth}.{parts[-1]}"
 
 
 def _without_middle(parts: Sequence[str]) -> Sequence[str]:

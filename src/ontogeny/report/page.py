@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from .atlas import read_atlas
 from .canvas import NARROW, WIDE
-from .chart import draw_chart
+from .chart import draw_chart, views_of
 from .cloze import read_cloze
 from .content import Content
 from .drawable import Drawable
@@ -34,9 +34,11 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "runs",
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
-    "scatter", "figure", "words", "download", "slider", "layers", "chart", "life",
-    "life-lines", "cards", "atlas", "cloze", "example-text", "links", "tables", "page",
+    "scatter", "figure", "words", "download", "slider", "layers", "chart", "concepts",
+    "life", "life-lines", "life-rows", "cards", "card-contexts", "card-foot", "control-card",
+    "atlas", "cloze", "example-text", "example-course", "example-print", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -47,12 +49,13 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
     plotly, script = _plotly(), _own_script()
     first = first_screen(content)
-    atlas = read_atlas(content, first.concepts) if first else None
+    atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
-    example = read_example(content)
+    example = read_example(content, first.concepts if first else None)
     drawn = {
         "first": build_first(content, first) if first else None,
         "atlas": atlas.payload if atlas else None,
+        "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
     }
@@ -70,6 +73,8 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         facts=_facts(content),
         drawings=[Markup(d.svg) for d in drawings.values()],
         chart_notices=drawings["wide"].notices,
+        views=views_of(content),
+        compared=[run.name for row in content.rows[:1] for run in row.runs],
         marks={node.id: mark(node) for node in content.nodes},
         sentences={node.id: section_sentences(node) for node in content.nodes},
         drawables=drawables,

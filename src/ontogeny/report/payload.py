@@ -13,14 +13,18 @@ import numpy as np
 import xarray as xr
 
 from .axes import Axis
+from .chart import views_of
 from .colours import palettes
 from .content import Content
 from .drawable import Drawable
 from .fields import is_text
 from .formats import plain_text
 from .latex import latex_table
-from .row_words import RECORD, facts, record, state_words
+from .row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
 from .rows import Row, half_steps
+from .run_differences import derived_names
+from .run_words import band_words, captions, view_code
+from .runs import LINES
 from .scales import KINDS, StepScale
 
 Scales = Mapping[str, StepScale]
@@ -72,6 +76,8 @@ def build_payload(
             for name, row in zip(content.row_ids, content.rows, strict=True)
         ],
         "record": list(RECORD),
+        "marks": list(MARKS),
+        "views": views_of(content),
         "charts": dict(charts),
         "nodes": {name: node.result for name, node in nodes.items()},
         "figures": figures,
@@ -154,6 +160,38 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         "tree": drawable.tree,
         "heaviest": drawable.heaviest,
         "notice": drawable.notices,
+        "runs": _runs(drawable, node),
+    }
+
+
+def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
+    """Return the runs of a figure, its views of them, and the values of control runs."""
+    runs = drawable.runs
+    if runs is None:
+        return None
+    controls = {
+        name: node.store((f"{name}_control", drawable.array_key(name)[1]), drawable.thin(values),
+                         drawable)
+        for name, values in runs.controls.items()
+    }  # fmt: skip
+    views = {
+        name: {"axes": view.axes, "choose": list(view.choose), "panels": view.panels}
+        for name, view in runs.views.items()
+    }
+    return {
+        "names": list(runs.names),
+        "controls": controls,
+        "others": list(runs.others),
+        "factor": _finite(runs.factor),
+        "lines": LINES,
+        "views": views,
+        "captions": captions(drawable, runs),
+        "band": band_words(runs),
+        "code": view_code(drawable, runs),
+        "columns": {
+            name: list(derived_names(name, bool(runs.controls)).values())
+            for name in filter(None, (drawable.figure.value, drawable.figure.relative))
+        },
     }
 
 
@@ -257,6 +295,8 @@ def _row(row: Row, content: Content) -> dict[str, Any]:
         "told": row.changed,
         "state": state_words(row),
         "facts": facts(row),
+        "halves": half_facts(row),
+        "marks": [[_field(value) for value in mark] for mark in mark_records(row) if row.runs],
         "record": [_field(value) for value in record(row)],
     }
 

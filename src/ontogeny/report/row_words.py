@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .formats import interval_text, number, p_value, step_text, with_interval
-from .rows import NUMBERS, Row
+from .formats import interval_text, number, p_value, plural, step_text, with_interval
+from .rows import NUMBERS, Row, RunRow
 
 STATES = {
     "learned": ("Learned", "learned"),
@@ -32,6 +32,20 @@ STATES = {
     "motion": ("Weight change (need not change what the model does)", "weight change"),
 }
 """Where a row stands, in the order of the chart: heading of its group, and the words for a row."""
+
+_IN = {"every": "in every run", "some": "in some runs", "no": "in no run"}
+_OF_RUNS = {
+    "learned": "learned {}",
+    "beyond": "changed beyond its motion {}",
+    "mixed": "changed {}, beyond its motion where controls were run",
+    "changed": "changed {}; no control was run",
+}
+_SAID = {
+    f"{many} {what}": words.format(where)
+    for many, where in _IN.items()
+    for what, words in _OF_RUNS.items()
+}
+STATES = {key: (words.capitalize(), words) for key, words in _SAID.items()} | STATES
 
 RECORD = (
     "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
@@ -89,6 +103,65 @@ def control_half_steps(row: Row) -> list[float]:
     return [each.half_step for each in row.controls if math.isfinite(each.half_step)]
 
 
+def half_facts(row: Row) -> list[str]:
+    """Say when a row, or each of its runs, was half-way, and when each control run was."""
+    if not row.runs:
+        return [_half_fact(row), *_half_facts_of_controls(row)]
+    told = [f"{run.name}: {_half_fact(run.row)}, {_words_of_run(run)}" for run in row.runs]
+    return [*told, *_half_facts_of_controls(row)]
+
+
+def _words_of_run(run: RunRow) -> str:
+    if run.controlled and run.row.state == "uncontrolled":
+        return "changed; not compared with control runs"
+    return state_words(run.row)
+
+
+def _half_fact(row: Row) -> str:
+    if not math.isfinite(row.half_step):
+        return "no half-change step"
+    ends = with_interval(row.half_step, row.half_step_low, row.half_step_high)
+    return f"half-change step {ends}"
+
+
+def _half_facts_of_controls(row: Row) -> list[str]:
+    """Say when each control run was half-way; of many their range."""
+    steps = control_half_steps(row)
+    if len(row.controls) <= MOST_CONTROLS:
+        return [f"{each.name}: {_step_or_none(each.half_step)}" for each in row.controls]
+    told = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
+    without = len(row.controls) - len(steps)
+    return [*told, f"{plural(without, 'control run')}: not recorded"] if without else told
+
+
+def _step_or_none(step: float) -> str:
+    return step_text(step) if math.isfinite(step) else "not recorded"
+
+
+MOST_CONTROLS = 6
+"""Control runs that are named one by one."""
+
+MARKS = (
+    "row", "quantity", "layer", "kind", "run", "half_step", "half_step_low", "half_step_high",
+    "filled", "verdict",
+)  # fmt: skip
+"""Columns of the half-change steps in files: a line for each mark of the forest plot."""
+
+
+def mark_records(row: Row) -> list[list[Any]]:
+    """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
+    head = [row.name, row.quantity, row.layer]
+    runs = [(run.name, run.row, run.firm, _words_of_run(run)) for run in row.runs]
+    runs = runs or [("", row, row.firm, state_words(row))]
+    ends = ("half_step", "half_step_low", "half_step_high")
+    found = [
+        [*head, "run", name, *(getattr(own, end) for end in ends), firm, words]
+        for name, own, firm, words in runs
+    ]
+    empty = [math.nan, math.nan, "", ""]
+    return found + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
+
+
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
     half, told = half_words(row), []
@@ -109,7 +182,8 @@ def spoken(row: Row) -> str:
     """Say for a screen reader what a row of the chart shows."""
     half = half_words(row)
     parts = [state_words(row), journey(row), f"half-change step {half}" if half else ""]
-    return f"{row.name}: {'; '.join(filter(None, [*parts, *_control_facts(row)]))}"
+    parts += half_facts(row) if row.runs else _control_facts(row)
+    return f"{row.name}: {'; '.join(filter(None, parts))}"
 
 
 def record(row: Row) -> list[Any]:

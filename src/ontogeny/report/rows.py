@@ -25,6 +25,19 @@ class ControlRow:
 
 
 @dataclass(frozen=True)
+class RunRow:
+    """The row of one of several runs; ``firm`` is whether it counts as shown in that run.
+
+    ``controlled`` is whether the run was studied with control runs.
+    """
+
+    name: str
+    row: Row
+    firm: bool
+    controlled: bool
+
+
+@dataclass(frozen=True)
 class Row:
     """One row: how far one quantity in one layer has gone at every step, and how sure that is.
 
@@ -33,7 +46,7 @@ class Row:
     and ``learned`` are the verdicts of the result; of a result of an earlier version, which has
     ``developed`` alone, that is read as ``changed``. ``own_value`` is whether it follows a value of
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
-    within a null of the quantity.
+    within a null of the quantity. In a comparison, ``runs`` holds the same row of every run.
     """
 
     label: str
@@ -65,6 +78,7 @@ class Row:
     own_value: bool
     within_null: bool
     controls: tuple[ControlRow, ...]
+    runs: tuple[RunRow, ...] = ()
 
     @property
     def name(self) -> str:
@@ -77,10 +91,17 @@ class Row:
         return bool(self.controls) and (math.isfinite(self.p_control) or self.beyond)
 
     @property
+    def firm(self) -> bool:
+        """Whether its change lies within no null: of noise, of chance, or of its control runs."""
+        return self.changed and self.state != "within" and not self.within_null
+
+    @property
     def state(self) -> str:
         """How it stands, as a key of `ontogeny.report.row_words.STATES`."""
         if self.role == "motion":
             return "motion"
+        if self.runs:
+            return _state_of_runs(self.runs)
         if not self.judgeable:
             return "few" if self.noise_known else "unmeasured"
         if self.learned or self.beyond:
@@ -90,6 +111,16 @@ class Row:
         if self.controlled:
             return "within"
         return "compared with too few" if self.controls else "uncontrolled"
+
+
+def _state_of_runs(runs: Sequence[RunRow]) -> str:
+    """Say in how many runs a row is shown, and against what: their controls, or noise alone."""
+    if all(run.row.learned for run in runs):
+        return "every learned"
+    firm = [run.firm for run in runs]
+    controlled = [run.controlled for run in runs]
+    where = "every" if all(firm) else "some" if any(firm) else "no"
+    return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
 
 NUMBERS = (

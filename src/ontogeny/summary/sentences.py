@@ -104,18 +104,32 @@ def _of_rows(
             f"{_share(int(memory.sum()), count, rows)}, so that no verdict is given."
         )
     if not unjudged.any() and not len(changed):
-        words.append(f"{what}: no change above noise and chance in {_any(rows)}.")
+        words.append(_no_course(rows, what, quantity))
     if len(changed):
         words += [*_order(rows.isel(row=changed), quantity), *_control(rows, changed)]
     return words
+
+
+def _no_course(rows: xr.Dataset, what: str, quantity: Quantity) -> str:
+    """Say that no row changed; of one that moved, that only the order of its steps is not shown."""
+    if rows.sizes["row"] > 1 or not rows.moved.values[0]:
+        return f"{what}: no change above noise and chance in {_any(rows)}."
+    return (
+        f"{what} went {_ends(rows, quantity)}, by more than its noise, but chance may give "
+        f"{rows.sizes.get('step', 0):,} checkpoints such an order (p = {rows.p_value.item():.2g})."
+    )
+
+
+def _ends(rows: xr.Dataset, quantity: Quantity) -> str:
+    units = "" if quantity.units == "1" else f" {quantity.units}"
+    return f"from {_values(rows.first_value)} to {_values(rows.last_value)}{units}"
 
 
 def _change(rows: xr.Dataset, count: int, what: str, quantity: Quantity) -> str:
     """Say in which direction rows went, from what to what, and when half of it was over."""
     rises = rows.last_value.values > rows.first_value.values
     where = "" if count == 1 else f" in {_share(len(rises), count, rows)}"
-    units = "" if quantity.units == "1" else f" {quantity.units}"
-    ends = f"from {_values(rows.first_value)} to {_values(rows.last_value)}{units}"
+    ends = _ends(rows, quantity)
     if rises.all() or not rises.any():
         verb = "rose" if rises.all() else "fell"
         return f"{what} {verb}{where} {ends}; {_half(rows)}{_settled(rows)}."

@@ -1,6 +1,8 @@
 """Joint concepts in a study: planted lives inside a model, states that stay, what the page says."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -8,7 +10,12 @@ import torch
 
 import ontogeny as og
 from ontogeny.concepts import JointDictionary
+from ontogeny.concepts.joint import readout
+from ontogeny.concepts.joint.readout import Moments
+from ontogeny.concepts.joint.whitening import Gathered
 from ontogeny.errors import ArgumentError
+from ontogeny.observables.concepts import joint
+from ontogeny.observables.concepts.joint_gathered import standard
 from ontogeny.tasks import PlantedModel, planted_lives
 
 TEXT = 25
@@ -91,6 +98,14 @@ def test_the_study_gives_the_numbers_of_the_estimator(run, node):
     np.testing.assert_allclose(strongest, np.sort(found.strength_.max(axis=0))[-5:], rtol=0.1)
 
 
+def test_the_mean_life_is_that_of_the_concepts_alone(node):
+    share = node.strength / node.strength.max("step")
+    wanted = share.where(node.concept_kind != "no concept").mean("concept")
+    np.testing.assert_allclose(
+        node.mean_life.transpose("step", "layer"), wanted.transpose("step", "layer"), rtol=1e-6
+    )
+
+
 def test_what_the_page_draws_and_says(folder, node):
     figures = {figure["id"]: figure for figure in json.loads(node.attrs["figures"])}
     assert {"concepts-there", "lives", "newborn"} <= set(figures)
@@ -159,7 +174,12 @@ def test_a_control_run_needs_none_of_the_named_steps(run, tmp_path):
     assert tree.attrs["problems"] == "[]"
     (control,) = json.loads(tree.attrs["controls"])
     assert set(control["steps"]).isdisjoint({10, 20, 30})
-    assert tree["joint-concepts"].concepts_there_control.notnull().any()
+    found = tree["joint-concepts"]
+    assert found.concepts_there_control.notnull().any()
+    mean = found.mean_life_control
+    assert set(mean.dims) == {"run", "layer", "step"}
+    known = mean.notnull().any(["run", "layer"]).values
+    assert set(found.step.values[known].tolist()) <= set(control["steps"])
 
 
 def test_a_layer_that_does_not_vary_fails_alone(run, tmp_path):
@@ -207,3 +227,60 @@ def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
 def test_arguments_out_of_range_are_named(given, message):
     with pytest.raises(ArgumentError, match=message):
         observable(**given)
+
+
+def test_each_checkpoint_is_read_once_and_the_other_seed_is_matched_once(
+    run, tmp_path, monkeypatch
+):
+    """With descriptions: one factor of each half, and one readout for the codes of either seed."""
+    counts = {"factor": 0, "readout": 0, "match": 0}
+
+    def counting(name, function):
+        def counted(*given, **options):
+            counts[name] += 1
+            return function(*given, **options)
+
+        return counted
+
+    monkeypatch.setattr(readout, "_factor", counting("factor", readout._factor))
+    monkeypatch.setattr(readout.Moments, "predicted", counting("readout", Moments.predicted))
+    monkeypatch.setattr(joint, "found_again", counting("match", joint.found_again))
+    steps = 4
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations[:steps].astype(np.float32))}  # fmt: skip
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs(), [observable(fit_steps=4)], device="cpu"
+    )
+    node = study.run(tmp_path)["joint-concepts"].to_dataset()
+    assert counts == {"factor": 2 * steps, "readout": 2 * steps, "match": 1}
+    assert "context_id" in node and node.found_again.dims == ("layer", "concept")
+
+
+def test_one_layer_is_in_memory_at_a_time_while_codes_are_fitted(run, monkeypatch):
+    """Layers wait in files, and what a fit takes of them is what was read, bit for bit."""
+    alive, most = weakref.WeakSet(), []
+    fit = joint.raw_codes
+
+    def fitted(gathered, *given):
+        alive.add(gathered)
+        gc.collect()
+        most.append(len(alive))
+        return fit(gathered, *given)
+
+    monkeypatch.setattr(joint, "raw_codes", fitted)
+
+    class Run:
+        reference_step, is_control = 90, False
+
+        def reading(self, step):
+            values = torch.from_numpy(run.activations[step // 10])
+            return {own._activations(): {f"layers.{i}": values * 2**i for i in range(3)}}
+
+    own = observable(fit_steps=(0, 30, 90), examples=0)
+    codes = own.prepare(Run()).codes.values
+    assert most == [1, 1, 1]
+    whole = Gathered(1500, 24, 3)
+    for step in (0, 30, 90):
+        whole.add(standard(torch.from_numpy(run.activations[step // 10]))[0])
+    np.testing.assert_array_equal(codes[0], own._codes(whole)["codes"][1])
+    np.testing.assert_array_equal(codes[0], codes[1])

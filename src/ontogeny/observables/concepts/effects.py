@@ -200,9 +200,8 @@ class ConceptEffects(Observable):
             known = layer_state(state, path)
             part = LayerEffects(path, at, gradients[path], kept, known, to_numpy(A), units)
             of_reference = part.decoders(to_numpy(there[path]))
-            removed = chosen_concepts(
-                part.all_codes, known["codes_again"].values, of_reference, self.n_removed
-            )
+            again = known["found_again"].values
+            removed = chosen_concepts(part.all_codes, again, of_reference, self.n_removed)
             return {
                 **part.first_order(self.random_state),
                 **self._removed(part, removed, reading.noise),

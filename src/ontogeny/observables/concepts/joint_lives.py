@@ -40,6 +40,7 @@ VARIABLES: Names = {
     "line": ("concepts, the oldest first", ""),
     "line_concept": ("number of the concept", "1"),
     "life": ("strength as a share of its peak", "1"),
+    "mean_life": ("mean strength of the concepts, each as a share of its peak", "1"),
     "newborn_strength": ("strength of concepts born during the run", "1"),
     "newborn": ("concepts born during the run", ""),
     "newborn_concept": ("number of the newborn concept", "1"),
@@ -89,7 +90,7 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     )
     births = birth_intervals(presence, found, DRAWS, np.random.default_rng([seed, 3]))
     steps = one.step.values.astype(np.float64)
-    again = one.found_again.transpose("step", "concept").values[0]
+    again = one.found_again.values
     values = {
         "concept_kind": ("concept", found.kind.astype(object)),
         "concept_grown_out_of": ("concept", found.grown_out_of.astype(np.float64)),
@@ -127,6 +128,7 @@ def _drawn(found: Lives, strength: np.ndarray) -> dict[str, Any]:
     order = concept[np.lexsort((-peak[concept], found.start[concept]))]
     values: dict[str, Any] = {
         "life": (("line", "step"), (strength / peak)[:, order].T),
+        "mean_life": ("step", _mean_share(strength / peak, found.is_concept)),
         "line_concept": ("line", order.astype(np.float64)),
     }
     born = np.flatnonzero(found.born >= 0)
@@ -135,6 +137,11 @@ def _drawn(found: Lives, strength: np.ndarray) -> dict[str, Any]:
         values["newborn_strength"] = (("newborn", "step"), strength[:, shown].T)
         values["newborn_concept"] = ("newborn", shown.astype(np.float64))
     return values
+
+
+def _mean_share(shares: np.ndarray, concept: np.ndarray) -> np.ndarray:
+    """Return the mean of the concepts' shares (T, r) at each step, NaN where there is none."""
+    return shares[:, concept].mean(axis=1) if concept.any() else np.full(len(shares), np.nan)
 
 
 def sentences(data: xr.Dataset) -> list[str]:

@@ -8,6 +8,8 @@ import numpy as np
 
 _RESAMPLED = 1000
 _TAIL = 0.025
+_ROUNDING = 1e-5
+"""Nats per token by which a loss is below a line at least: float32 gives no finer answer."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def crossing(
     losses
         (T, n) the loss of every text, NaN at steps that are missing.
     line
-        (n,) what the line costs on every text.
+        (n,) what the line costs on every text, or (T, n) where it moves.
     weights
         (n,) number of predicted tokens; texts of weight 0 do not count.
     random_state
@@ -72,7 +74,8 @@ def crossing(
     counted = weights > 0
     known = np.isfinite(losses[:, counted]).all(axis=1)
     steps = np.asarray(steps, dtype=float)[known]
-    excess = (losses[known][:, counted] - line[counted]) * weights[counted]
+    above = (losses - line)[known][:, counted] + _ROUNDING
+    excess = above * weights[counted]
     if not len(steps) or not counted.any():
         return Crossing(np.nan, np.nan, np.nan)
     count = excess.shape[1]

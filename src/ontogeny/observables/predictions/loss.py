@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +21,26 @@ from ..base import Observable, dataset
 from .crossing import Crossing, crossing
 from .frequencies import blind_guess, guesses
 
-LINES = {"uniform": "blind guess", "unigram": "word frequencies", "bigram": "bigrams"}
+LINES = {
+    "uniform": "blind guess",
+    "unigram": "word frequencies",
+    "bigram": "bigrams",
+    "own_unigram": "its own word frequencies",
+    "own_bigram": "its own bigrams",
+}
 """What the loss is read against: ends of the variables' names, and what the figure calls them."""
+
+_FIXED = ("uniform", "unigram", "bigram")
+"""Lines that are the same at every step."""
+
+GAINS = {
+    "frequencies": "how often words occur",
+    "before": "the token before",
+    "context": "what else stands around a token",
+}
+"""What the loss gains by over a blind guess, each beyond the one before it."""
+
+_ENDS = {"": "", "_low": ", lower end", "_high": ", upper end"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +75,7 @@ class Loss(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "loss"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -79,13 +98,18 @@ class Loss(Observable):
         "difference over texts, and its order in time beats shuffled orders.",
         care="Measured on the study's texts only, so its level depends on them. Word frequencies "
         "and bigrams are those of the other texts of the set, so that with few texts their lines "
-        "lie higher than the training text's own frequencies would.",
+        "lie higher than the training text's own frequencies would. Only a loss below that of the "
+        "model's own word frequencies, the mean of its predictions, shows that it uses context.",
     )
     variables: ClassVar[Names] = {
         f"loss_below_{line}{end}": (f"step from which on the loss is below {words}{more}", "steps")
         for line, words in LINES.items()
         if line != "uniform"
-        for end, more in {"": "", "_low": ", lower end", "_high": ", upper end"}.items()
+        for end, more in _ENDS.items()
+    } | {
+        f"loss_half_{gain}{end}": (f"step of half the gain by {words}{more}", "steps")
+        for gain, words in GAINS.items()
+        for end, more in _ENDS.items()
     }
 
     def needs(self) -> Sequence[Need]:
@@ -111,7 +135,9 @@ class Loss(Observable):
             return found
         corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values
-        for line, of_text in _guesses(_Texts(inputs.fingerprint, inputs), vocabulary, corruption):
+        fixed = _guesses(_Texts(inputs.fingerprint, inputs), vocabulary, corruption)
+        own = [(line, losses[line].values) for line in LINES if line in losses]
+        for line, of_text in [*fixed, *own]:
             mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
             found[f"loss_{line}"] = mean.value
             found[f"loss_{line}_of_text"] = mean.of_text
@@ -119,18 +145,19 @@ class Loss(Observable):
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the cells with each line once, and the steps at which the loss went below it."""
-        lines = [f"loss_{line}{end}" for line in LINES for end in ("", "_of_text")]
+        lines = [f"loss_{line}{end}" for line in _FIXED for end in ("", "_of_text")]
         known = [name for name in lines if name in data and "step" in data[name].dims]
         data = data.assign({name: _constant(data[name]) for name in known})
         for line in list(LINES)[1:]:
             if f"loss_{line}_of_text" in data:
                 data = data.assign(_below(data, line))
-        return data
+        return data.assign(_half_gains(data)) if "loss_own_unigram_of_text" in data else data
 
     def words(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[str]:
         """Return how the loss stands to the lines; of a blind guess only that it never beat it."""
         below = [line for line in LINES if f"loss_below_{line}" in data]
-        return [*_no_better_than_blind(data), *(_sentence(data, line) for line in below)]
+        lines = [_sentence(data, line) for line in below]
+        return [*_no_better_than_blind(data), *lines, *_gain_words(data)]
 
 
 @dataclass(frozen=True)
@@ -170,12 +197,43 @@ def _constant(values: xr.DataArray) -> xr.DataArray:
 
 def _below(data: xr.Dataset, line: str) -> dict[str, float]:
     """Return the step from which on the loss stays below a line, and its interval; NaN if never."""
-    of_text = data.loss_of_text.transpose("step", "text")
+    return _crossed(
+        data, f"loss_below_{line}", _of_text(data, "loss"), _of_text(data, f"loss_{line}")
+    )
+
+
+def _half_gains(data: xr.Dataset) -> dict[str, float]:
+    """Return the steps at which half of what each kind of knowledge gains was there for good.
+
+    A gain is what one line costs less than the one above it. Its half-way point is that of the sum
+    over texts, so that a resample of texts has its own end.
+    """
+    names = [name for name in ("own_unigram", "own_bigram") if f"loss_{name}_of_text" in data]
+    costs = [_of_text(data, f"loss_{name}") for name in names]
+    lines = [data.loss_uniform.values, *costs, _of_text(data, "loss")]
+    gains = [high - low for high, low in pairwise(lines)]
+    kinds = list(GAINS) if len(gains) == len(GAINS) else ["frequencies", "context"]
+    found: dict[str, float] = {}
+    for kind, gain in zip(kinds, gains, strict=True):
+        measured = np.isfinite(gain).any(axis=1)
+        if measured.any():
+            last = gain[measured][-1]
+            found |= _crossed(data, f"loss_half_{kind}", -gain, -last / 2)
+    return found
+
+
+def _of_text(data: xr.Dataset, name: str) -> np.ndarray:
+    """Return what each text costs, over (step, text), or over texts alone."""
+    values: np.ndarray = data[f"{name}_of_text"].transpose(..., "text").values
+    return values
+
+
+def _crossed(data: xr.Dataset, name: str, losses: np.ndarray, line: np.ndarray) -> dict[str, float]:
+    """Return the step from which on some losses stay below a line, and its interval."""
     weights = data.loss_weights.transpose("step", "text").max("step").fillna(0.0)
-    costs = data[f"loss_{line}_of_text"].values
-    found: Crossing = crossing(data.step.values, of_text.values, costs, weights.values)
+    found: Crossing = crossing(data.step.values, losses, line, weights.values)
     ends = {"": found.step, "_low": found.low, "_high": found.high}
-    return {f"loss_below_{line}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
+    return {f"{name}{e}": v if np.isfinite(v) else np.nan for e, v in ends.items()}
 
 
 def _no_better_than_blind(data: xr.Dataset) -> list[str]:
@@ -187,9 +245,29 @@ def _no_better_than_blind(data: xr.Dataset) -> list[str]:
     return [f"The loss is never below that of a blind guess ({float(data.loss_uniform):.2f} nats)."]
 
 
+def _gain_words(data: xr.Dataset) -> list[str]:
+    """Say when half of each sure gain was there; a gain that is not sure is not said."""
+    found = []
+    for kind, words in GAINS.items():
+        if not np.isfinite(data.get(f"loss_half_{kind}_high", np.nan)):
+            continue
+        step, low, high = (float(data[f"loss_half_{kind}{end}"]) for end in _ENDS)
+        interval = "" if low == high else f" ({low:,.0f}–{high:,.0f})"
+        found.append(f"Half of the gain by {words} was there by step {step:,.0f}{interval}.")
+    return found
+
+
+def _level(data: xr.Dataset, line: str) -> str:
+    """Return what a line costs; one that moves, at the last step."""
+    values = data[f"loss_{line}"]
+    if "step" not in values.dims:
+        return f"{float(values):.2f} nats"
+    return f"{float(values.dropna('step')[-1]):.2f} nats at the end"
+
+
 def _sentence(data: xr.Dataset, line: str) -> str:
     """Say from when on the loss is below a line, or that it is not."""
-    level = f"{LINES[line]} ({float(data[f'loss_{line}']):.2f} nats)"
+    level = f"{LINES[line]} ({_level(data, line)})"
     step, low, high = (float(data[f"loss_below_{line}{end}"]) for end in ("", "_low", "_high"))
     if not (data.loss < data[f"loss_{line}"]).any():
         return f"The loss is never below that of {level}."

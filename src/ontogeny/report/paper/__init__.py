@@ -8,9 +8,11 @@ from __future__ import annotations
 from .chart import draw_chart_figure
 from .contact_sheet import draw_contact_sheet
 from .draw import draw_figure
+from .first_screen import draw_first_screen
 from .life_lines import draw_life_figure
 from .save import save, style
 
 __all__ = [
-    "draw_chart_figure", "draw_contact_sheet", "draw_figure", "draw_life_figure", "save", "style",
+    "draw_chart_figure", "draw_contact_sheet", "draw_figure", "draw_first_screen",
+    "draw_life_figure", "save", "style",
 ]  # fmt: skip

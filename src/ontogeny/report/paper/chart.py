@@ -14,16 +14,20 @@ from ..content import Content
 from ..style import chart_rules
 from .frame import PAGE, TALLEST
 
-PAPER = ChartLayout("paper", 780, 215, 118, 15, 10.8, 26, legend_left=0)
-"""The chart's form for two columns of a paper."""
+PAPER = {
+    "cells": ChartLayout("paper", 780, 215, 118, 15, 10.8, 26, legend_left=0),
+    "intervals": ChartLayout("paper", 700, 200, 112, 13.5, 10.5, 26, legend_left=0),
+}
+"""The forms of the chart for two columns of a paper; the text of marks alone has 7 points."""
 
 _ANCHORS = {"middle": "center", "end": "right"}
 
 
-def draw_chart_figure(content: Content) -> Figure:
-    """Return the developmental chart, two columns wide."""
-    canvas, _ = lay_chart(content, PAPER)
-    width, height = PAPER.width + 2 * MARGIN, np.ceil(canvas.y + 6) + 2 * MARGIN
+def draw_chart_figure(content: Content, view: str = "cells") -> Figure:
+    """Return one view of the developmental chart, two columns wide."""
+    layout = PAPER[view]
+    canvas, _ = lay_chart(content, layout, (view,))
+    width, height = layout.width + 2 * MARGIN, np.ceil(canvas.y + 6) + 2 * MARGIN
     inches = min(PAGE / width, TALLEST / height)
     figure = Figure(figsize=(width * inches, height * inches))
     axes = figure.add_axes((0, 0, 1, 1))
@@ -32,7 +36,7 @@ def draw_chart_figure(content: Content) -> Figure:
     rules = chart_rules()
     for part in canvas.parts:
         if isinstance(part, Mark):
-            _draw(axes, part, _look(part, rules), 72 * inches)
+            _draw(axes, part, _look(part, rules), layout.font, 72 * inches)
     return figure
 
 
@@ -46,12 +50,12 @@ def _look(mark: Mark, rules: dict[str, dict[str, str]]) -> dict[str, str]:
     return look
 
 
-def _draw(axes: Axes, mark: Mark, look: dict[str, str], points: float) -> None:
+def _draw(axes: Axes, mark: Mark, look: dict[str, str], font: float, points: float) -> None:
     """Draw a mark on axes whose unit is `points` printer's points long."""
     fill, stroke = look.get("fill", "black"), look.get("stroke", "none")
     (x, y), *_ = mark.lines[0] if mark.lines else [(0.0, 0.0)]
     if mark.words is not None:
-        size = float(look.get("font-size", "1em").removesuffix("em")) * PAPER.font
+        size = float(look.get("font-size", "1em").removesuffix("em")) * font
         axes.text(
             x, y, mark.words, color=fill, fontsize=size * points, va="baseline",
             ha=_ANCHORS.get(look.get("text-anchor", ""), "left"),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..colours import BASE
+from ..concept_arrays import ConceptArrays
 from ..content import Content
 from ..formats import step_text
-from ..life_lines import Concept, Concepts, line_names
+from ..life_lines import SHEET, Concept, Concepts, line_names
 from ..pieces import Pieces
 from ..scales import StepScale
 from .frame import PAGE
 from .save import FONT
-
-MOST = 24
-"""Concepts of a sheet: three in a row, eight rows."""
 
 ACROSS = 3
 _CELL = 0.82  # inches
@@ -27,8 +24,11 @@ _TOKENS = 22  # characters of a context on each side of its strongest token
 
 
 def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
-    """Return the sharpest concepts: those with a name, or all where none has one."""
-    shown = (concepts.with_name or concepts.every)[:MOST]
+    """Return the sharpest concepts: those with a name, or all where none has one.
+
+    There are at most 24, in eight rows of three.
+    """
+    shown = concepts.candidates[:SHEET]
     rows = math.ceil(len(shown) / ACROSS)
     figure = Figure(figsize=(PAGE, rows * _CELL + 0.2), layout="constrained")
     grid = figure.subplots(rows, ACROSS, squeeze=False).ravel()
@@ -44,11 +44,11 @@ def draw_contact_sheet(content: Content, concepts: Concepts) -> Figure:
 def _draw(
     axes: Axes, concepts: Concepts, concept: Concept, name: str, scale: StepScale, pieces: Pieces
 ) -> None:
-    one = {"layer": concept.place[0], "concept": concept.place[1]}
-    data = concepts.data
-    at = scale.positions(data["step"].values.astype(int))
-    share = data["strength"].isel(one).values.astype(float) / concept.peak
-    clear = np.nan_to_num(data["readability"].isel(one).values, nan=-1.0) >= concepts.readable
+    arrays = concepts.arrays
+    at = scale.positions(concepts.data["step"].values.astype(int))
+    share = arrays.over_steps("strength")[concept.place] / concept.peak
+    course = arrays.over_steps("readability")[concept.place]
+    clear = np.nan_to_num(course, nan=-1.0) >= concepts.readable
     base = BASE["light"]
     axes.plot(at, share, color=base["null"], linewidth=0.7)
     axes.plot(at, np.where(clear, share, math.nan), color=base["ink"], linewidth=1.0)
@@ -57,19 +57,18 @@ def _draw(
     born = f", born {step_text(concept.born)}" if math.isfinite(concept.born) else ""
     axes.set_title(f"{name}{born}", loc="left", fontweight="bold")
     axes.text(
-        0.5, -0.04, _context(data, one, pieces), transform=axes.transAxes, ha="center", va="top",
+        0.5, -0.04, _context(arrays, concept.place, pieces),
+        transform=axes.transAxes, ha="center", va="top",
         family="monospace", fontsize=0.72 * FONT, color=base["ink-2"], parse_math=False,
     )  # fmt: skip
 
 
-def _context(data: Any, one: dict[str, int], pieces: Pieces) -> str:
+def _context(arrays: ConceptArrays, place: tuple[int, int], pieces: Pieces) -> str:
     """Return the strongest context, its strongest token in brackets; of the last step."""
-    name = next((n for n in ("context_id", "shared_context_id") if n in data), "")
+    name = next((n for n in ("context_id", "shared_context_id") if n in arrays), "")
     if not name:
         return ""
-    array = data[name].isel(one)
-    array = array.isel(step=-1) if "step" in array.dims else array
-    tokens = np.nan_to_num(array.transpose("example", "place").values[0], nan=-1).astype(int)
+    tokens = np.nan_to_num(arrays.of(name, place)[0], nan=-1).astype(int)
     middle = len(tokens) // 2
     words = [pieces.text(int(token)) if token >= 0 else "" for token in tokens]
     before, after = "".join(words[:middle]), "".join(words[middle + 1 :])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from ..colours import BASE, LEVELS, PROGRESS, ramp
 from ..content import Content
@@ -29,10 +28,25 @@ _INK, _INK_2, _NULL = (BASE["light"][name] for name in ("ink", "ink-2", "null"))
 
 def draw_life_figure(content: Content, first: FirstScreen) -> Figure:
     """Return the loss with its lines and controls over the life lines, on one step axis."""
+    figure = Figure(figsize=(PAGE, life_height(first, TALLEST)), layout="constrained")
+    fill_life(figure, content, first)
+    return figure
+
+
+def life_height(first: FirstScreen, most: float) -> float:
+    """Return how high the picture is in inches, at most `most`."""
+    return min(sum(_heights(first)) + 0.75, most)
+
+
+def _heights(first: FirstScreen) -> list[float]:
+    """Return the heights of the loss and of the life lines, of those that there are."""
     lines = first.concepts.lines if first.concepts else ()
-    heights = [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
-    height = min(sum(heights) + 0.75, TALLEST)
-    figure = Figure(figsize=(PAGE, height), layout="constrained")
+    return [_LOSS] * (first.loss is not None) + [_ROW * len(lines)] * bool(lines)
+
+
+def fill_life(figure: Figure | SubFigure, content: Content, first: FirstScreen) -> None:
+    """Draw the loss and the life lines on a figure or a part of one."""
+    lines, heights = first.concepts.lines if first.concepts else (), _heights(first)
     panels = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
     axes = list(panels.ravel())
     scale = StepScale(content.steps, "log")
@@ -45,7 +59,6 @@ def draw_life_figure(content: Content, first: FirstScreen) -> Figure:
     ticks = pick_ticks(scale.ticks(), PAGE * 0.6 * 72, 0.6 * FONT)
     axes[-1].set_xticks([t.position for t in ticks], [t.label for t in ticks])
     axes[-1].set_xlabel(content.clock)
-    return figure
 
 
 def _draw_loss(axes: Axes, content: Content, first: FirstScreen, scale: StepScale) -> None:
@@ -84,11 +97,9 @@ def _label_ends(axes: Axes, ends: list[tuple[str, float, str]]) -> None:
 
 
 def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
-    data = concepts.data
-    steps = data["step"].values.astype(int)
-    edges = scale.edges(steps)
+    edges = scale.edges(concepts.data["step"].values.astype(int))
     for y, concept in enumerate(concepts.lines):
-        _draw_cells(axes, data, concept, edges, y, concepts.readable)
+        _draw_cells(axes, concepts, concept, edges, y)
         if math.isfinite(concept.born):
             ends = [
                 e if math.isfinite(e) else concept.born for e in (concept.after, concept.before)
@@ -115,12 +126,14 @@ def _birth(concept: Concept) -> str:
 
 
 def _draw_cells(
-    axes: Axes, data: xr.Dataset, concept: Concept, edges: np.ndarray, y: int, readable: float
+    axes: Axes, concepts: Concepts, concept: Concept, edges: np.ndarray, y: int
 ) -> None:
     """Draw one cell for each step: tinted by the squared share of the peak, or hatched."""
-    one = {"layer": concept.place[0], "concept": concept.place[1]}
-    share = np.clip(data["strength"].isel(one).values.astype(float) / concept.peak, 0, 1)
-    clear = np.nan_to_num(data["readability"].isel(one).values, nan=-1.0) >= readable
+    strength, course = (
+        concepts.arrays.over_steps(name)[concept.place] for name in ("strength", "readability")
+    )
+    share = np.clip(strength / concept.peak, 0, 1)
+    clear = np.nan_to_num(course, nan=-1.0) >= concepts.readable
     known = np.isfinite(share)
     boxes = np.array([
         [(a, y - 0.36), (b, y - 0.36), (b, y + 0.36), (a, y + 0.36)] for a, b in edges

@@ -30,10 +30,12 @@ function emptyNote(frame, box) {
   return note("not measured", x, 1 - (box.y + box.height / 2) / frame.height, { xanchor: "center" });
 }
 
-// The name of the horizontal axis, centred under the panels.
+// The name of the horizontal axis, centred under the panels as far as it is whole there.
 function axisTitle(frame, text) {
   const right = Math.max(...frame.boxes.map((box) => box.x + box.width));
-  return note(text, (frame.boxes[0].x + right) / 2 / frame.width, 0, {
+  const half = Math.min(textWidth(text) / 2 + 2, frame.width / 2);
+  const middle = Math.max(half, Math.min((frame.boxes[0].x + right) / 2, frame.width - half));
+  return note(text, middle / frame.width, 0, {
     xanchor: "center",
     yanchor: "bottom",
   });
@@ -41,7 +43,7 @@ function axisTitle(frame, text) {
 
 // What the vertical axis counts, on the line above all panels.
 function headLine(text, palette) {
-  return note(text, 0, 1, { yanchor: "top", font: { size: 11, color: palette.base["ink-3"] } });
+  return note(text, 0, 1, { yanchor: "top", font: { size: smallFont(), color: palette.base["ink-3"] } });
 }
 
 // Right ends of lines with the heights of their labels, pushed apart so that none covers another.
@@ -57,7 +59,8 @@ function labelledEnds(lines, toY, height) {
 
 function endLabel(end, frame, box) {
   const x = (box.x + box.width + 20) / frame.width;
-  return note(shortened(end.line.label, 18), x, 1 - (box.y + end.to) / frame.height);
+  const chosen = end.line.run === undefined ? {} : { name: String(end.line.run), captureevents: true };
+  return note(shortened(end.line.label, 18), x, 1 - (box.y + end.to) / frame.height, chosen);
 }
 
 // From the end of a line to its label, in the line's own colour.
@@ -103,7 +106,7 @@ function bandLabels(panel, places, toY, box, i, palette) {
         showarrow: false,
         xanchor: "center",
         yanchor: "middle",
-        font: { size: 11, color: palette.base["ink-2"] },
+        font: { size: smallFont(), color: palette.base["ink-2"] },
       },
     ];
   });
@@ -112,17 +115,17 @@ function bandLabels(panel, places, toY, box, i, palette) {
 // Places where a band's name may stand: over its upper edge and under it, all along; that of control
 // runs at its end.
 function bandSpots(band, count, toX, toY, box) {
-  const half = textWidth(band.label, 11) / 2;
+  const half = textWidth(band.label, smallFont()) / 2;
   const fits = (x) => x - half > 10 && x + half < box.width - 4;
-  const tried = range(count).filter((k) => k % Math.ceil(count / 24) === 0);
-  const able = tried.filter((k) => Number.isFinite(band.upper[k]) && fits(toX(k)));
-  return able
-    .filter((k, n) => !band.control || n >= able.length * 0.7)
-    .flatMap((k) => {
-      const edge = toY(band.upper[k]);
-      const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
-      return [edge - 9, under].map((y) => ({ x: toX(k), y, half, inside: y > edge }));
-    });
+  const known = range(count).filter((k) => Number.isFinite(band.upper[k]));
+  const tried = known.filter((_, n) => n % Math.ceil(known.length / 24) === 0);
+  const able = band.control ? tried.slice(Math.floor(tried.length * 0.7)) : tried.filter((k) => fits(toX(k)));
+  const inside = (x) => Math.max(half + 10, Math.min(box.width - half - 4, x));
+  return able.flatMap((k) => {
+    const edge = toY(band.upper[k]);
+    const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
+    return [edge - 9, under].map((y) => ({ x: inside(toX(k)), y, half, inside: y > edge }));
+  });
 }
 
 function covers(one, other) {
@@ -142,6 +145,10 @@ const BAR = { gap: 12, thickness: 8, room: 62 };
 
 function barLabels(names, width) {
   return names.map((name) => shortened(name, width < 500 ? 10 : 22));
+}
+
+function barTitleFits(title) {
+  return textWidth(title, smallFont()) <= BAR.room - BAR.gap + 4;
 }
 
 // Room at the right for a colour bar and its names.
@@ -191,8 +198,8 @@ function colourBar(frame, palette, more) {
     y: 1 - box.y / frame.height,
     yanchor: "top",
     ticks: "",
-    tickfont: { size: 11, color: palette.base["ink-2"] },
-    title: { text: plotText(title), side: "top", font: { size: 11 } },
+    tickfont: { size: smallFont(), color: palette.base["ink-2"] },
+    title: { text: plotText(title), side: "top", font: { size: smallFont() } },
     ...rest,
   };
 }

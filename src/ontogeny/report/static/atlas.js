@@ -4,30 +4,71 @@ const CARDS_AT_ONCE = 24;
 const CONTROL_PLACE = 4; // second to last of the first two rows of three
 
 const atlasView = { named: null, rest: null };
+let shownAtlas = ATLASES[0] ?? null; // the one that the menu of dictionaries has chosen
 
 function startAtlas() {
-  const { atlas } = DATA;
-  if (!atlas) return;
+  if (!shownAtlas) return;
   atlasView.named = cardList(find("#cards"), find("#atlas-more"), true);
   const fold = find(".unnamed");
   atlasView.rest = cardList(find(".cards", fold), find(".more", fold), false);
   fold.addEventListener("toggle", () => fold.open && atlasView.rest.more(0));
   const form = find(".atlas-controls");
   form.addEventListener("submit", (event) => event.preventDefault());
-  for (const control of findAll("input, select", form)) control.addEventListener("input", showAtlas);
+  for (const control of findAll("input, select:not(#atlas-node)", form)) control.addEventListener("input", showAtlas);
+  document.getElementById("atlas-node")?.addEventListener("input", (event) => chooseAtlas(Number(event.target.value)));
+  find("#atlas-all").addEventListener("click", showWholeAtlas);
   find("#atlas-csv").addEventListener("click", () => save("concepts.csv", atlasCsv(), "text/csv"));
   listen((changed) => {
     if (changed.has("layers")) showAtlas();
     if (changed.has("step") || changed.has("scale")) for (const card of shownCards) card.update(changed);
   });
   addEventListener("hashchange", showLinkedConcept);
+  addEventListener("beforeprint", () => printCards(true));
+  addEventListener("afterprint", () => printCards(false));
   showAtlas();
   showLinkedConcept();
 }
 
+// Another dictionary: its words, its layers and kinds of life, and its cards.
+function chooseAtlas(k) {
+  shownAtlas = ATLASES[k];
+  const { about, notices, layers, concepts, naming } = shownAtlas;
+  const notes = notices.flatMap((notice) => [" ", make("span", { className: "notice", textContent: notice })]);
+  find(".atlas-about").replaceChildren(about, ...notes);
+  const used = [...new Set(concepts.map((concept) => concept.layer))].sort((a, b) => a - b);
+  fillChoice("atlas-layer", used.map((layer) => [layer, layers[layer].short]));
+  const kinds = [...new Set(concepts.map((concept) => concept.kind))].filter(Boolean).sort();
+  fillChoice("atlas-kind", kinds.map((kind) => [kind, kind]));
+  const order = document.getElementById("atlas-order");
+  order.options[0].textContent = naming === "absent" ? "strongest first" : "sharpest first";
+  order.closest("label").hidden = shownAtlas.step !== null;
+  if (shownAtlas.step !== null) order.value = "sharp";
+  showAtlas();
+}
+
+function fillChoice(id, options) {
+  const select = document.getElementById(id);
+  const made = options.map(([value, textContent]) => make("option", { value, textContent }));
+  select.replaceChildren(make("option", { value: "", textContent: "all" }), ...made);
+  select.closest("label").hidden = options.length < 2;
+}
+
+// All that the form and the layers of the page leave out.
+function showWholeAtlas() {
+  for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+  change({ layers: null });
+  showAtlas();
+  document.getElementById("atlas-search").focus();
+}
+
+// Cards on paper have contexts of three steps.
+function printCards(on) {
+  for (const element of findAll("#atlas .card")) cardObjects.get(element)?.print(on);
+}
+
 // Without any name all concepts stand in the open; else those without are folded away.
 function showAtlas() {
-  const { atlas } = DATA;
+  const atlas = shownAtlas;
   const found = atlasOrder(range(atlas.concepts.length).filter(wantedConcept));
   const open = atlas.naming === "absent" ? found : found.filter((i) => atlas.concepts[i].name);
   const folded = found.filter((i) => !open.includes(i));
@@ -37,8 +78,14 @@ function showAtlas() {
   fold.hidden = !folded.length;
   find("summary", fold).textContent = foldWords(folded.length, open.length);
   const all = atlas.concepts.length;
-  find(".atlas-count").textContent =
-    found.length < all ? `${formatStep(found.length)} of ${formatStep(all)} concepts` : "";
+  find(".atlas-count [role=status]").textContent = found.length < all ? countWords(found.length, all) : "";
+  find("#atlas-all").hidden = found.length === all;
+}
+
+function countWords(found, all) {
+  const layers = state.layers === null ? "" : " in the layers that are chosen above";
+  if (!found) return `None of ${formatStep(all)} concepts fits${layers}.`;
+  return `${formatStep(found)} of ${formatStep(all)} concepts${layers}.`;
 }
 
 function foldWords(count, open) {
@@ -48,7 +95,7 @@ function foldWords(count, open) {
 }
 
 function wantedConcept(i) {
-  const concept = DATA.atlas.concepts[i];
+  const concept = shownAtlas.concepts[i];
   const choice = (id) => document.getElementById(id)?.value ?? "";
   if (!layerShown(concept.group)) return false;
   if (choice("atlas-layer") !== "" && Number(choice("atlas-layer")) !== concept.layer) return false;
@@ -58,17 +105,14 @@ function wantedConcept(i) {
 }
 
 function conceptText(concept) {
-  const { layers, pieces } = DATA.atlas;
+  const { layers, pieces } = shownAtlas;
   const tokens = concept.chips.map(([place]) => pieces[place]);
   return [conceptName(concept), `c${concept.number}`, layers[concept.layer].short, ...tokens].join(" ").toLowerCase();
 }
 
 function atlasOrder(places) {
   if (document.getElementById("atlas-order").value !== "birth") return places;
-  const moment = (i) => {
-    const { kind, born } = DATA.atlas.concepts[i];
-    return kind === "from the start" ? -Infinity : (born ?? Infinity);
-  };
+  const moment = (i) => momentOf(shownAtlas.concepts[i]);
   return [...places].sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b)));
 }
 
@@ -81,7 +125,7 @@ function cardList(holder, button, open) {
     next.forEach((i, k) => {
       holder.append(conceptCard(i));
       const last = count + k + 1 === Math.min(CONTROL_PLACE, places.length);
-      if (open && last) holder.append(...controlCard(DATA.atlas.concepts[places[0]].layer));
+      if (open && last) holder.append(...controlCard(shownAtlas.concepts[places[0]].layer));
     });
     count += next.length;
     button.hidden = count >= places.length;
@@ -107,11 +151,17 @@ function cardList(holder, button, open) {
 // A link to a concept makes its card, whatever is filtered away.
 function showLinkedConcept() {
   const { place } = readHash();
-  const i = DATA.atlas.concepts.findIndex((concept) => concept.id === place);
-  if (i < 0) return;
+  const placeIn = (atlas) => atlas.concepts.findIndex((concept) => concept.id === place);
+  const k = ATLASES.findIndex((atlas) => placeIn(atlas) >= 0);
+  if (k < 0) return;
+  if (ATLASES[k] !== shownAtlas) {
+    document.getElementById("atlas-node").value = k;
+    chooseAtlas(k);
+  }
+  const i = placeIn(shownAtlas);
   if (!wantedConcept(i)) {
-    find(".atlas-controls").reset();
-    if (!layerShown(DATA.atlas.concepts[i].group)) change({ layers: null });
+    for (const id of ["atlas-search", "atlas-layer", "atlas-kind"]) document.getElementById(id).value = "";
+    if (!layerShown(shownAtlas.concepts[i].group)) change({ layers: null });
     showAtlas();
   }
   if (atlasView.named.reach(i)) return;
@@ -119,21 +169,20 @@ function showLinkedConcept() {
   atlasView.rest.reach(i);
 }
 
+// A row for each concept, and for each step where it has a life.
 function atlasCsv() {
-  const { atlas } = DATA;
-  const columns = ["name", "number", "kind", "born", "after", "before", "settled", "gone", "readable_from", "sharp", "fires"];
-  const rows = atlas.concepts.flatMap((concept, i) =>
-    atlas.steps.map((step, t) => {
-      const strength = at(atlas.strength, { d0: i, d1: t });
-      return [
-        atlas.layers[concept.layer].path,
-        ...columns.map((name) => concept[name] ?? ""),
-        concept.chips.map(([place]) => atlas.pieces[place]).join(" | "),
-        step,
-        strength === LIFE.missing ? "" : (strength / LIFE.full).toFixed(3),
-        at(atlas.readable, { d0: i, d1: t }) === 1,
-      ];
-    }),
-  );
-  return csv(["layer", ...columns, "tokens", "step", "share_of_peak", "readable"], rows);
+  const atlas = shownAtlas;
+  const columns = ["number", "kind", "born", "after", "before", "settled", "gone", "readable_from", "sharp", "fires"];
+  const rows = atlas.concepts.flatMap((concept, i) => {
+    const known = [
+      atlas.layers[concept.layer].path,
+      concept.given ? concept.token_name : concept.name,
+      concept.given ? concept.name : "",
+      ...columns.map((name) => concept[name] ?? ""),
+      concept.chips.map(([place]) => atlas.pieces[place]).join(" | "),
+    ];
+    if (atlas.step !== null) return [[...known, atlas.step, "", ""]];
+    return atlas.steps.map((step, t) => [...known, step, strengthAt(atlas, i, t)?.toFixed(3) ?? "", readableAt(atlas, i, t)]);
+  });
+  return csv(["layer", "name", "name_given", ...columns, "tokens", "step", "share_of_peak", "readable"], rows);
 }

@@ -19,6 +19,15 @@ function chartAxis() {
 }
 
 function startChart() {
+  const section = document.getElementById("chart");
+  for (const button of findAll("#chart-view button"))
+    button.addEventListener("click", () => change({ chart: button.dataset.view }));
+  const chosen = document.getElementById("chart-run");
+  chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
+  listen((changed) => {
+    if (changed.has("chart")) showChartView(section);
+    if (changed.has("run")) chooseRun(section, chosen);
+  });
   for (const svg of findAll("svg.chart")) {
     const [left, width] = chartPlot(svg);
     const now = find(".now", svg);
@@ -45,6 +54,22 @@ function startChart() {
   }
 }
 
+function showChartView(section) {
+  section?.classList.toggle("intervals", state.chart === "intervals");
+  for (const button of findAll("#chart-view button"))
+    button.setAttribute("aria-pressed", String(button.dataset.view === state.chart));
+}
+
+// The chosen run is drawn over the others, in ink.
+function chooseRun(section, chosen) {
+  if (chosen) chosen.value = state.run;
+  for (const mark of section ? findAll(".of-run", section) : []) {
+    const own = Number(mark.dataset.run) === state.run;
+    mark.classList.toggle("chosen", own);
+    if (own) mark.parentElement.append(mark);
+  }
+}
+
 // The chart is one stop of the tab key; arrow keys go from row to row, and tell the current step.
 function startRowKeys(svg, rows) {
   const links = rows.map((row) => find("a", row));
@@ -56,13 +81,18 @@ function startRowKeys(svg, rows) {
     if (i < 0) return;
     const row = DATA.rows[rows[i].dataset.row];
     const box = find(".hit", rows[i]).getBoundingClientRect();
-    tellRow({ clientX: (chartAxis() ?? [box.left])[0], clientY: box.bottom }, row, currentPlace());
+    const spot = { clientX: (chartAxis() ?? [box.left])[0], clientY: box.bottom };
+    if (state.chart === "intervals") tellHalves(spot, row);
+    else tellRow(spot, row, currentPlace());
   };
-  svg.addEventListener("focusin", (event) => {
+  // Heard around the picture: Chromium takes an svg that hears of focus for a stop of the tab key.
+  const around = svg.parentElement;
+  around.addEventListener("focusin", (event) => {
+    if (!links.includes(event.target)) return;
     for (const link of links) link.setAttribute("tabindex", link === event.target ? 0 : -1);
     if (event.target.matches(":focus-visible")) tell();
   });
-  svg.addEventListener("focusout", hideTooltip);
+  around.addEventListener("focusout", hideTooltip);
   svg.addEventListener("keydown", (event) => {
     const i = links.indexOf(event.target);
     if (i < 0 || !(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -93,7 +123,8 @@ function chartHover(event, svg, placeOf) {
   const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   const row = DATA.rows[element.dataset.row];
   const place = placeOf(point.x);
-  if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
+  if (state.chart === "intervals") tellHalves(event, row);
+  else if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
   else tellRow(event, row, place);
 }
 
@@ -105,6 +136,12 @@ function tellRow(event, row, place) {
   const doubt = !Number.isNaN(share) && !told && "no larger than chance and noise would give";
   const head = `Step ${formatStep(row.steps[i])} · ${row.label}`;
   showTooltip(event, head, shareWords(share), [doubt, row.state, ...row.facts]);
+}
+
+// When the run or runs of a row were half-way, and when its control runs were.
+function tellHalves(event, row) {
+  const [first, ...rest] = row.halves;
+  showTooltip(event, row.label, row.marks.length ? row.state : first, row.marks.length ? row.halves : [row.state, ...rest]);
 }
 
 // How far a row has gone from its first value to its last, or past one of them.

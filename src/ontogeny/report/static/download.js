@@ -65,6 +65,7 @@ function chartPicture() {
   ]);
   for (const [from, to] of pairs) {
     const style = getComputedStyle(from);
+    if (style.display === "none") to.remove();
     for (const name of [
       "fill",
       "stroke",
@@ -93,8 +94,14 @@ function chartPicture() {
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 
+// The half-change steps of several runs and their controls: a line for each mark.
+function marksCsv() {
+  return csv(DATA.marks, DATA.rows.flatMap((row) => row.marks.map((mark) => mark.map((field) => field ?? ""))));
+}
+
 function saveChart(action) {
-  if (action === "csv") return save("chart.csv", chartCsv(), "text/csv");
+  const file = DATA.views.includes("cells") ? "chart" : "half-change-steps";
+  if (action === "csv") return save(`${file}.csv`, file === "chart" ? chartCsv() : marksCsv(), "text/csv");
   const picture = chartPicture();
   if (action === "svg") return save("chart.svg", picture.text, "image/svg+xml");
   const image = new Image();
@@ -108,8 +115,8 @@ function saveChart(action) {
 }
 
 function saveFigure(figure, action) {
-  const name = figure.data.file;
-  if (action === "csv") return save(`${name}.csv`, figureCsv(figure.data), "text/csv");
+  const name = figure.file;
+  if (action === "csv") return save(`${name}.csv`, figure.csv(), "text/csv");
   if (figure.stale) figure.draw();
   const { width, height } = figure.picture.frame;
   const layout = { ...figure.plot.layout, paper_bgcolor: colours().base.paper, width, height };

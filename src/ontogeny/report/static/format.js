@@ -7,8 +7,15 @@ function formatNumber(value, uncertainty = NaN) {
   const known = Number.isFinite(uncertainty) && uncertainty > 0;
   let decimals = known ? 1 - Math.floor(Math.log10(uncertainty)) : 3 - size;
   decimals = Math.max(Math.min(decimals, 8 - size), 0);
-  if (Math.abs(value) < 1e-4) return value.toExponential(Math.max(Math.min(decimals + size, 8), 0));
+  if (Math.abs(value) < 1e-4) return inPowers(value.toExponential(Math.max(Math.min(decimals + size, 8), 0)));
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+// "4.93e-15" as people write it.
+function inPowers(text) {
+  const [digits, power] = text.split("e");
+  const raised = [...power.replace("+", "")].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+  return `${digits} × 10${raised}`;
 }
 
 function formatStep(step) {
@@ -17,7 +24,7 @@ function formatStep(step) {
 
 function formatLabel(axis, i) {
   if (axis.kind === "step") return formatStep(axis.values[i]);
-  if (axis.kind === "number") return String(axis.values[i]);
+  if (axis.kind === "number") return Number.isInteger(axis.values[i]) ? formatStep(axis.values[i]) : String(axis.values[i]);
   return axis.short[i];
 }
 

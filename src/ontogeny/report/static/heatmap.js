@@ -19,17 +19,17 @@ class HeatmapPicture extends Picture {
 
   sizes() {
     const count = this.shown.length;
-    const most = paper.printing ? 100 : this.panels.length > 8 ? 128 : 220;
-    const cell = Math.max(4, Math.min(18, most / count));
+    const most = paper.printing ? 90 : this.panels.length > 8 ? 128 : 220;
+    const cell = Math.max(paper.printing ? 1 : 4, Math.min(18, most / count));
     return {
       left: 12 + widest(this.labels),
       right: 62,
       top: this.many ? 22 : 4,
       bottom: axisRoom(),
       between: 6,
-      gap: 14,
-      minimum: this.figure.square ? 84 : 130,
-      panel: this.upward ? Math.min(260, Math.max(96, count * cell)) : Math.max(40, count * cell),
+      gap: paper.printing ? 8 : 14,
+      minimum: this.figure.square ? 84 : paper.printing ? 64 : 130,
+      panel: this.upward ? Math.min(260, Math.max(paper.printing ? 64 : 96, count * cell)) : Math.max(40, count * cell),
     };
   }
 
@@ -69,7 +69,9 @@ class HeatmapPicture extends Picture {
   }
 
   headWords() {
-    return dimensionWords(this.yAxis, this.figure.axes.y);
+    const unit = this.view.unitWords();
+    const words = dimensionWords(this.yAxis, this.figure.axes.y);
+    return barTitleFits(unit) ? words : `${words}   ·   colour: ${unit}`;
   }
 
   panelTraces(panel) {
@@ -86,7 +88,8 @@ class HeatmapPicture extends Picture {
   // The same colours in all panels; one value alone lies in the middle of the scale.
   finish() {
     const ramp = this.palette.values;
-    const bar = { title: shortened(this.view.unitWords(), 9), nticks: 5, separatethousands: true };
+    const unit = this.view.unitWords();
+    const bar = { title: barTitleFits(unit) ? unit : "", nticks: 5, separatethousands: true };
     const [low, high] = extent(this.panels.flatMap((panel) => panel.z));
     const room = low === high ? 0.5 : 0;
     this.layout.coloraxis = {
@@ -131,25 +134,51 @@ function touching(edges) {
   return [places, from];
 }
 
+// One hatched bar for each stretch of cells without a value, however many cells it holds.
 function hatchTrace(xEdges, yEdges, z, palette) {
-  const bars = { x: [], width: [], base: [], y: [] };
-  z.forEach((row, k) => {
-    row.forEach((value, i) => {
-      if (Number.isFinite(value)) return;
-      bars.x.push((xEdges[i][0] + xEdges[i][1]) / 2);
-      bars.width.push(xEdges[i][1] - xEdges[i][0]);
-      bars.base.push(yEdges[k][0]);
-      bars.y.push(yEdges[k][1] - yEdges[k][0]);
-    });
-  });
+  const areas = missingAreas(xEdges, yEdges, z);
   const none = "rgba(0,0,0,0)";
   const pattern = { shape: "/", size: 5, solidity: 0.25, fgcolor: palette.base.null, bgcolor: none };
   return {
     type: "bar",
-    ...bars,
+    x: areas.map(({ left, right }) => (left + right) / 2),
+    width: areas.map(({ left, right }) => right - left),
+    base: areas.map(({ base }) => base),
+    y: areas.map(({ base, top }) => top - base),
     meta: { part: "missing" },
     marker: { color: none, pattern, line: { width: 0 } },
   };
+}
+
+// Rectangles that cover the cells without a value: stretches of a row, joined over rows that have the same.
+function missingAreas(xEdges, yEdges, z) {
+  const areas = [];
+  let before = new Map();
+  z.forEach((row, k) => {
+    const [base, top] = yEdges[k];
+    const now = new Map();
+    for (const [left, right] of missingStretches(xEdges, row)) {
+      const above = before.get(`${left} ${right}`);
+      const area = above && Math.abs(above.top - base) < 1e-6 ? above : { left, right, base, top };
+      if (area !== above) areas.push(area);
+      area.top = top;
+      now.set(`${left} ${right}`, area);
+    }
+    before = now;
+  });
+  return areas;
+}
+
+function missingStretches(edges, row) {
+  const stretches = [];
+  edges.forEach(([left, right], i) => {
+    if (Number.isFinite(row[i])) return;
+    const last = stretches.at(-1);
+    const joins = last && !Number.isFinite(row[i - 1]) && Math.abs(last[1] - left) < 1e-6;
+    if (joins) last[1] = right;
+    else stretches.push([left, right]);
+  });
+  return stretches;
 }
 
 function edgeIndex(edges, place) {

@@ -17,6 +17,7 @@ function startLayers() {
     return chip;
   });
   holder.append(make("span", { className: "chips-name", textContent: "Layers" }), all, ...chips);
+  oneStop(holder, [all, ...chips]);
   const show = () => {
     const palette = colours();
     all.setAttribute("aria-pressed", String(state.layers === null));
@@ -37,4 +38,21 @@ function toggleLayer(i) {
   if (layers.has(i)) layers.delete(i);
   else layers.add(i);
   change({ layers: layers.size === 0 || layers.size === DATA.layers.length ? null : layers });
+}
+
+// Buttons in a line are one stop of the tab key; arrow keys go from one to the next.
+function oneStop(holder, buttons) {
+  const turn = { ArrowRight: 1, ArrowLeft: -1, Home: -1e9, End: 1e9 };
+  const stopAt = (chosen) => {
+    for (const button of buttons) button.tabIndex = button === chosen ? 0 : -1;
+  };
+  stopAt(buttons[0]);
+  holder.addEventListener("focusin", (event) => stopAt(event.target));
+  holder.addEventListener("keydown", (event) => {
+    if (!(event.key in turn) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const i = buttons.indexOf(event.target) + turn[event.key];
+    buttons[Math.max(0, Math.min(buttons.length - 1, i))].focus();
+  });
 }

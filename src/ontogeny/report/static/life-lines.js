@@ -1,19 +1,28 @@
 // The life lines: a row a concept, tinted by its strength, with a mark at its birth.
 
-function drawLines(svg, view, top) {
-  const { atlas } = DATA;
-  const heading = atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
-  svg.append(makeSvg("text", { class: "head", x: view.roomy ? view.from : 0, y: top + 14 }, heading));
-  const rows = toldApart(atlas.lines.map((i) => lineWords(i)));
-  // Names stand left of the cells where they all fit there, else over them; so do the numbers.
-  const left = longest(svg, rows.map((row) => row.name)) + 14;
+const PITCH = { close: 24, apart: 28 }; // pixels, of which a pointer needs 24
+
+// The heading over lines or rows, with room for the choice between them.
+function drawLifeHead(svg, view, top) {
+  const words = DATA.atlas.naming === "named" ? "Life lines of concepts" : "Life lines of concepts, not named";
+  svg.append(makeSvg("text", { class: "head", x: 0, y: top + 19 }, words));
+  const choice = find("#life .life-choice");
+  if (!choice) return top + 28;
+  const beside = textWidth(words, 13) + 24 + choice.offsetWidth <= Math.max(view.to, choice.offsetWidth);
+  Object.assign(view, { choice: beside ? top : top + 26 });
+  return top + (beside ? 30 : 58);
+}
+
+function drawLines(svg, view, top, lines) {
+  const rows = toldApart(lines.map((i) => lineWords(i)));
+  // Names stand left of the cells where there is room, else over them; so do the numbers.
+  const beside = view.from >= PICTURE_NAMES - 40;
   const room = view.width - view.to - 10;
-  const fits = (key) => longest(svg, rows.map((row) => row[key])) <= room;
-  const beside = view.from >= left;
+  const fits = (key) => longest(rows.map((row) => row[key])) <= room;
   const said = fits("number") ? "number" : "brief";
   const behind = fits(said);
-  const pitch = beside && behind ? 24 : LIFE.gap;
-  let y = top + 22;
+  const pitch = beside && behind ? PITCH.close : PITCH.apart;
+  let y = top;
   rows.forEach((row, place) => {
     svg.append(lineRow(row, view, y, { said, beside, behind, pitch, first: place === 0 }));
     y += pitch;
@@ -21,59 +30,42 @@ function drawLines(svg, view, top) {
   return y + 2;
 }
 
-function longest(svg, texts) {
-  const probe = makeSvg("text", { class: "name" });
-  find("#life .life-picture").append(svg);
-  svg.append(probe);
-  const widths = texts.map((text) => {
-    probe.textContent = text;
-    return probe.getComputedTextLength();
-  });
-  probe.remove();
-  svg.remove();
-  return Math.max(0, ...widths);
+function longest(texts) {
+  return Math.max(0, ...texts.map((text) => textWidth(text, 12)));
 }
 
 function lineWords(i) {
   const { concepts, layers } = DATA.atlas;
   const concept = concepts[i];
-  const where = layers[concept.layer].depth;
-  return { i, name: `${shortened(conceptName(concept), 22)} · ${where}`, number: bornWords(concept), brief: briefBirth(concept) };
+  return {
+    i,
+    name: shortened(conceptName(concept), 22),
+    where: ` · ${layers[concept.layer].depth}`,
+    number: bornWords(concept),
+    brief: briefBirth(concept),
+  };
 }
 
 // Concepts with one name in one layer get their number as well.
 function toldApart(rows) {
   const times = new Map();
-  for (const { name } of rows) times.set(name, (times.get(name) ?? 0) + 1);
+  const label = ({ name, where }) => name + where;
+  for (const row of rows) times.set(label(row), (times.get(label(row)) ?? 0) + 1);
   const number = ({ i }) => DATA.atlas.concepts[i].number;
-  return rows.map((row) => (times.get(row.name) > 1 ? { ...row, name: `${row.name} · C${number(row)}` } : row));
+  return rows.map((row) => (times.get(label(row)) > 1 ? { ...row, where: `${row.where} · C${number(row)}` } : row));
+}
+
+// A name as long as there is room for it; layer and number stay.
+function fittedName({ name, where }, room) {
+  let length = name.length;
+  while (length > 3 && textWidth(shortened(name, length) + where, 12) > room) length -= 1;
+  return shortened(name, length) + where;
 }
 
 // What fits a phone; the interval stays on hover and in the cards.
 function briefBirth({ kind, born }) {
   if (born !== null) return formatStep(born);
   return { "from the start": "start", grows: "grows" }[kind] ?? "–";
-}
-
-function conceptName(concept) {
-  return concept.name || `C${concept.number}`;
-}
-
-// The step of its birth with its interval; else what kind of life it has.
-function bornWords(concept) {
-  if (concept.born === null) return concept.kind === "born" ? "not confirmed" : concept.kind;
-  return formatStep(concept.born) + intervalWords(concept, " (", ")");
-}
-
-function intervalWords(concept, before = "", after = "") {
-  const { after: low, before: high } = concept;
-  return low === null || high === null || low === high ? "" : `${before}${formatStep(low)}–${formatStep(high)}${after}`;
-}
-
-function placeOfStep(step) {
-  const scale = DATA.scales[state.scale];
-  const known = indexOfStep.get(step);
-  return scale.at[known ?? nearest(DATA.steps, step)];
 }
 
 function lineRow(row, view, y, form) {
@@ -90,39 +82,59 @@ function lineRow(row, view, y, form) {
   const middle = lifted ? y + 16 : y + 11;
   link.append(makeSvg("rect", { class: "hit", x: 0, y, width: view.width, height: form.pitch }));
   const label = form.beside ? { class: "name end", x: view.from - 10 } : { class: "name", x: form.behind ? view.from : 0 };
-  link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, row.name));
+  const said = form.beside ? fittedName(row, view.from - 12) : row.name + row.where;
+  link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, said));
   const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.width };
   link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
-  link.append(...lineCells(row.i, view, top, height), ...birthMark(concept, view, top + height / 2));
-  link.addEventListener("pointermove", (event) => tellLine(event, row.i, view));
+  const cells = new Shades();
+  cells.add(atlas, row.i, view, top, height);
+  link.append(...cells.paths(), ...birthMark(concept, view, top + height / 2));
+  link.addEventListener("pointermove", (event) => tellConcept(event, atlas, row.i, pointedStep(atlas, event, view)));
   link.addEventListener("pointerleave", hideTooltip);
   return link;
 }
 
-function spokenBirth(concept) {
-  if (concept.born === null) return bornWords(concept);
-  return `born by step ${formatStep(concept.born)}${intervalWords(concept, ", between ", "")}`;
+// Cells of one row or of many, one path for each shade; cells that touch and look alike are one.
+// A shade is the square of the strength, so that little looks like little.
+class Shades {
+  constructor() {
+    this.shapes = new Map();
+  }
+
+  add(atlas, i, view, top, height) {
+    const edges = atlas.edges[state.scale];
+    let open = null;
+    for (let t = 0; t < atlas.steps.length; t += 1) {
+      const key = shadeOf(atlas, i, t);
+      const [a, b] = edges[t].map((place) => Math.max(view.xOf(place), view.from));
+      if (open && open.key === key && a - open.to < 0.5) {
+        open.to = b;
+        continue;
+      }
+      this.close(open, top, height);
+      open = key === null ? null : { key, from: a, to: b };
+    }
+    this.close(open, top, height);
+  }
+
+  close(open, top, height) {
+    if (!open) return;
+    const shape = `M${open.from.toFixed(1)} ${top}H${open.to.toFixed(1)}v${height}H${open.from.toFixed(1)}z`;
+    this.shapes.set(open.key, (this.shapes.get(open.key) ?? "") + shape);
+  }
+
+  paths() {
+    return [...this.shapes].map(([key, d]) => {
+      if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
+      return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
+    });
+  }
 }
 
-// One path for each shade of a row: the square of its strength, so that little looks like little.
-function lineCells(i, view, top, height) {
-  const { atlas } = DATA;
-  const edges = atlas.edges[state.scale];
-  const paths = new Map();
-  range(atlas.steps.length).forEach((t) => {
-    const strength = at(atlas.strength, { d0: i, d1: t });
-    if (strength === LIFE.missing) return;
-    const readable = at(atlas.readable, { d0: i, d1: t });
-    const share = strength / LIFE.full;
-    const key = readable ? Math.round(share * share * LIFE.levels) : "hatched";
-    const [a, b] = edges[t].map((place) => view.xOf(place));
-    const from = Math.max(a, view.from);
-    paths.set(key, `${paths.get(key) ?? ""}M${from.toFixed(1)} ${top}H${b.toFixed(1)}v${height}H${from.toFixed(1)}z`);
-  });
-  return [...paths].map(([key, d]) => {
-    if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
-    return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
-  });
+function shadeOf(atlas, i, t) {
+  const share = strengthAt(atlas, i, t);
+  if (share === null) return null;
+  return readableAt(atlas, i, t) ? Math.round(share * share * LIFE.levels) : "hatched";
 }
 
 function birthMark(concept, view, y) {
@@ -137,32 +149,12 @@ function birthMark(concept, view, y) {
   ];
 }
 
-function tellLine(event, i, view) {
-  const { atlas } = DATA;
-  const concept = atlas.concepts[i];
-  const x = event.clientX - find("#life svg").getBoundingClientRect().left;
-  const place = placeOnAxis((x - view.from) / (view.to - view.from));
-  const t = nearest(atlas.steps.map(placeOfStep), place);
-  const head = `${conceptName(concept)} · ${atlas.layers[concept.layer].short}`;
-  const rest = [capital(spokenBirth(concept)), ...strengthDoubt(i, t)];
-  showTooltip(event, head, `Step ${formatStep(atlas.steps[t])}: ${strengthWords(i, t)}`, rest);
-}
-
-function strengthWords(i, t) {
-  const strength = at(DATA.atlas.strength, { d0: i, d1: t });
-  return strength === LIFE.missing ? "not measured" : `${Math.round((100 * strength) / LIFE.full)} % of its peak`;
-}
-
-function strengthDoubt(i, t) {
-  return at(DATA.atlas.readable, { d0: i, d1: t }) ? [] : ["cannot be read from this checkpoint alone"];
-}
-
 // The lines are one stop of the tab key; up and down go from one to the next.
 function moveAlongLines(event) {
   const turn = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const link = event.target.closest("a");
+  const link = event.target.closest("a[data-line]");
   if (!turn || !link) return;
-  const links = findAll("#life a");
+  const links = findAll("#life a[data-line]");
   const next = links[links.indexOf(link) + turn];
   if (!next) return;
   event.preventDefault();

@@ -1,6 +1,8 @@
 // The picture of the first screen: the loss over the life lines of concepts, on the slider's axis.
 
-const LIFE = { loss: 132, gap: 28, levels: 12, full: 250, missing: 255 };
+const LIFE = { loss: 108, levels: 12 };
+const PICTURE_NAMES = 156; // pixels left of the step axis, for the names of life lines
+const lifeView = { shown: 0 };
 
 function startLife() {
   const figure = document.getElementById("life");
@@ -8,12 +10,16 @@ function startLife() {
   const holder = find(".life-picture", figure);
   const draw = () => {
     layFirst(figure);
-    const old = document.activeElement?.closest?.("#life a")?.dataset.line;
-    holder.replaceChildren(...lifePicture(holder));
+    const old = document.activeElement?.closest?.("#life a");
+    const again = old && (old.dataset.line ? `#life a[data-line="${old.dataset.line}"]` : "#life .row-link");
+    const { parts, choice } = lifePicture(holder);
+    holder.replaceChildren(...parts);
+    if (choice !== undefined) placeChoice(figure, choice);
     moveLife();
     dimLife();
-    if (old !== undefined) find(`#life a[data-line="${old}"]`)?.focus({ preventScroll: true });
+    if (again) find(again)?.focus({ preventScroll: true });
   };
+  startChoice(figure, draw);
   listen((changed) => {
     if (changed.has("scale")) draw();
     if (changed.has("step")) moveLife();
@@ -21,8 +27,8 @@ function startLife() {
   });
   holder.addEventListener("keydown", moveAlongLines);
   holder.addEventListener("focusin", (event) => {
-    const link = event.target.closest("a");
-    for (const each of findAll("a", holder)) each.setAttribute("tabindex", each === link ? 0 : -1);
+    const link = event.target.closest("a[data-line]");
+    for (const each of link ? findAll("a[data-line]", holder) : []) each.setAttribute("tabindex", each === link ? 0 : -1);
   });
   // Wherever the slider's axis goes, the picture follows.
   let drawn = "";
@@ -45,15 +51,43 @@ function axisEnds(holder) {
   return [Math.max(left, own.left), Math.min(left + track.length, own.right)];
 }
 
-// The words take what is left of the picture; where that is too little, they stand over it.
+// How many life lines are drawn; the caption says which.
+function startChoice(figure, draw) {
+  const buttons = findAll(".life-choice button", figure);
+  const show = (k) => {
+    lifeView.shown = k;
+    buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === k)));
+    find(".life-chosen", figure).textContent = DATA.atlas.views[k].words;
+    draw();
+  };
+  buttons.forEach((button, k) => button.addEventListener("click", () => show(k)));
+}
+
+// The choice stands in the heading of the lines, which is part of the picture.
+function placeChoice(figure, y) {
+  const choice = find(".life-choice", figure);
+  const svg = find(".life-picture svg", figure);
+  const top = svg.getBoundingClientRect().top - figure.getBoundingClientRect().top;
+  const right = svg.clientWidth - Number(svg.dataset.to);
+  choice.style.top = `${top + y}px`;
+  choice.style.right = `${Math.max(0, Math.min(right, svg.clientWidth - choice.offsetWidth))}px`;
+}
+
+// The words take what is left of the picture and its names; where that is too little, the names
+// stand over their lines, and at last the words over the picture.
 function layFirst(figure) {
   const first = figure.closest(".first");
   const slider = document.getElementById("slider").getBoundingClientRect();
   const style = getComputedStyle(first);
   const left = first.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  const room = slider.width ? slider.left - left - 40 : 392;
+  const room = slider.width ? slider.left + track.start - left - 32 : Math.min(392 + PICTURE_NAMES, 0.45 * first.clientWidth);
+  const names = lifeLines() && room - PICTURE_NAMES >= 310 ? PICTURE_NAMES : 0;
   first.classList.toggle("stacked", room < 300);
-  first.style.setProperty("--words", `${Math.min(room, 420)}px`);
+  first.style.setProperty("--words", `${Math.min(room - names, 420)}px`);
+}
+
+function lifeLines() {
+  return DATA.atlas?.views?.length ? DATA.atlas.views[lifeView.shown] : null;
 }
 
 function lifePicture(holder) {
@@ -61,19 +95,24 @@ function lifePicture(holder) {
   const left = holder.getBoundingClientRect().left;
   const [from, to] = axisEnds(holder).map((x) => x - left);
   const xOf = (place) => from + shareOfAxis(place) * (to - from);
+  const lines = lifeLines();
+  const svg = makeSvg("svg", { role: "group", "aria-label": lines ? "Loss and life lines of concepts" : "Loss" });
   const view = { width, from, to, xOf, roomy: width - to >= 120 };
-  const svg = makeSvg("svg", { role: "group", "aria-label": DATA.atlas?.lines.length ? "Loss and life lines of concepts" : "Loss" });
   svg.append(hatchPattern());
   const legend = [];
   let y = DATA.first ? drawLoss(svg, view, 0, legend) : 0;
-  if (DATA.atlas?.lines.length) y = drawLines(svg, view, y);
+  if (lines) {
+    y = drawLifeHead(svg, view, y);
+    y = lines.lines ? drawLines(svg, view, y, lines.lines) : drawRows(svg, view, y);
+  }
   y = drawSteps(svg, view, y);
   svg.append(makeSvg("line", { class: "here", y1: 0, y2: y - 18 }));
   svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
   svg.setAttribute("height", y);
   svg.dataset.from = from;
   svg.dataset.to = to;
-  return legend.length ? [make("p", { className: "life-legend" }, ...legend), svg] : [svg];
+  const parts = legend.length ? [make("p", { className: "life-legend" }, ...legend), svg] : [svg];
+  return { parts, choice: view.choice };
 }
 
 function hatchPattern() {
@@ -101,8 +140,10 @@ function moveLife() {
 }
 
 function dimLife() {
-  for (const link of findAll("#life a"))
+  for (const link of findAll("#life a[data-line]"))
     link.classList.toggle("dim", !layerShown(DATA.atlas.concepts[link.dataset.line].group));
+  for (const group of findAll("#life g[data-group]"))
+    group.classList.toggle("dim", !layerShown(Number(group.dataset.group)));
 }
 
 function drawSteps(svg, view, top) {
@@ -119,7 +160,7 @@ function drawLoss(svg, view, top, legend) {
   const { track, first } = DATA;
   if (!track) return top;
   const group = makeSvg("g", { role: "img", "aria-label": lossWords() });
-  const head = makeSvg("text", { class: "head", x: view.roomy ? view.from : 0, y: top + 12 }, `${capital(track.title)} `);
+  const head = makeSvg("text", { class: "head", x: 0, y: top + 12 }, `${capital(track.title)} `);
   head.append(makeSvg("tspan", {}, track.units));
   const [base, height] = [top + 24, LIFE.loss - 30];
   const levels = first.lines.map((line) => line.level);
@@ -139,10 +180,6 @@ function drawLoss(svg, view, top, legend) {
   const cover = { class: "hit", x: view.from, y: base, width: Math.max(view.to - view.from, 1), height };
   group.append(makeSvg("rect", cover));
   return top + LIFE.loss;
-}
-
-function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 // The last known value of the run, and of its controls.

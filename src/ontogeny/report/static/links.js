@@ -1,7 +1,7 @@
 // Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
 const HASH_PAUSE = 200; // milliseconds; browsers allow few changes of the address
-const FIRST_VIEW = { step: DATA.start, scale: "log", layers: null };
+const FIRST_VIEW = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0] };
 
 function decoded(text) {
   try {
@@ -27,6 +27,7 @@ function showLinkedView(view) {
     step: view.has("step") && Number.isFinite(wanted) ? nearest(DATA.steps, wanted) : FIRST_VIEW.step,
     scale: view.get("axis") === "linear" ? "linear" : FIRST_VIEW.scale,
     layers: known.size ? known : FIRST_VIEW.layers,
+    chart: DATA.views.includes(view.get("chart")) ? view.get("chart") : FIRST_VIEW.chart,
   });
 }
 
@@ -38,6 +39,7 @@ function linkTo(place) {
     parts.push(`layers=${chosen.map((i) => encodeURIComponent(DATA.layers[i])).join(",")}`);
   }
   if (state.scale !== FIRST_VIEW.scale) parts.push(`axis=${state.scale}`);
+  if (state.chart !== FIRST_VIEW.chart) parts.push(`chart=${state.chart}`);
   const hash = place + (parts.length ? `?${parts.join("&")}` : "");
   return location.href.split("#")[0] + (hash && `#${hash}`);
 }

@@ -6,7 +6,7 @@ function placeNames(names, spots, width) {
   const dots = spots.map(({ x, y }) => ({ left: x - 4, right: x + 4, top: y - 4, bottom: y + 4 }));
   const taken = [];
   return names.flatMap((name, k) => {
-    const half = textWidth(name, 11) / 2;
+    const half = textWidth(name, smallFont()) / 2;
     const tried = [[0, -up], [0, up], [half + beside, 0], [-half - beside, 0]];
     tried.push([half, -up], [-half, -up], [half, up], [-half, up]);
     for (const [dx, dy] of tried) {

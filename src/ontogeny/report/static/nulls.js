@@ -64,7 +64,7 @@ class NullPicture extends RowsPicture {
     const count = this.figure.bands.length;
     const shift = (b - (count - 1) / 2) * Math.min(0.36, 0.6 / count);
     const colour = withAlpha(this.palette.base.null, b % 2 ? 0.45 : 0.9);
-    const width = count > 1 ? 5 : 8;
+    const width = Math.min(count > 1 ? 5 : 8, this.pitch / (count + 1));
     const points = rows.map((row, k) => ({ ends: row.bands[b], y: k + shift }));
     const flat = points.filter(({ ends }) => ends[0] === ends[1]);
     const bars = {
@@ -108,7 +108,7 @@ class NullPicture extends RowsPicture {
       customdata: this.shown.map((s) => String(this.rowAxis.values[s])),
       meta: { part: "dots", facet: panel.title },
       marker: {
-        size: 9,
+        size: Math.min(9, this.pitch - 3),
         color: rows.map((row) => (row.outside ? row.colour : this.palette.base.paper)),
         line: { width: 1.6, color: rows.map((row) => row.colour) },
       },
@@ -127,7 +127,7 @@ class NullPicture extends RowsPicture {
       const middle = (ends[0] + ends[1]) / 2;
       const share = (middle - this.span[0]) / (this.span[1] - this.span[0]);
       const xanchor = share > 0.7 ? "right" : share < 0.3 ? "left" : "center";
-      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, 11), xanchor);
+      const line = freeLine(sides[b % 2], share * box.width, textWidth(band.label, smallFont()), xanchor);
       return [
         {
           text: plotText(band.label),
@@ -139,7 +139,7 @@ class NullPicture extends RowsPicture {
           xanchor,
           yanchor: under ? "top" : "bottom",
           yshift: (under ? -1 : 1) * (1 + NAME_LINE * line),
-          font: { size: 11, color: this.palette.base["ink-3"] },
+          font: { size: smallFont(), color: this.palette.base["ink-3"] },
         },
       ];
     });

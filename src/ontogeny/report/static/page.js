@@ -55,8 +55,11 @@ function startBarHeight() {
 }
 
 // Paper shows everything at once: all figures at its width, notes and the table of all rows open.
+const SHORT_CHART = 960; // units of its height: so far it fits under the first screen
+
 function startPrint() {
   let closed = [];
+  for (const svg of findAll("svg.chart")) svg.classList.toggle("short", svg.viewBox.baseVal.height < SHORT_CHART);
   addEventListener("beforeprint", () => {
     paper.printing = true;
     closed = findAll(".notes details, .table-fold").filter((fold) => !fold.open);

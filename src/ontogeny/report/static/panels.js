@@ -6,7 +6,7 @@ const HEAD = 16;
 
 // Room under the panels for the axis and its name.
 function axisRoom() {
-  return paper.printing ? 32 : 42;
+  return paper.printing ? 28 : 42;
 }
 
 // Lay out `count` panels; `size` gives margins (left, right, top, bottom), gap and panel height.

@@ -44,7 +44,7 @@ class Picture {
 
   panelTitle(panel, box) {
     const y = 1 - (box.y - 4 - this.titleShift) / this.frame.height;
-    const font = { size: 12, color: this.palette.base.ink };
+    const font = { size: smallFont() + 1, color: this.palette.base.ink };
     return note(panel.title, box.x / this.frame.width, y, { yanchor: "bottom", font });
   }
 

@@ -89,7 +89,7 @@ function regimeWords(regime, i, palette) {
       xanchor: right ? "right" : "left",
       xshift: right ? -3 : 3,
       yanchor: "top",
-      font: { size: 11, color: palette.base["ink-2"] },
+      font: { size: smallFont(), color: palette.base["ink-2"] },
     },
   ];
 }

@@ -16,7 +16,8 @@ class RowsPicture extends Picture {
 
   // Height of a row in pixels; many rows stand closer.
   get pitch() {
-    return paper.printing ? 10 : this.shown.length > 60 ? 15 : 19;
+    if (paper.printing) return this.shown.length > 30 ? 6.5 : 8.5;
+    return this.shown.length > 60 ? 15 : 19;
   }
 
   sizes() {
@@ -44,6 +45,7 @@ class RowsPicture extends Picture {
       range: [this.shown.length - 0.4 + this.below, -0.6],
       tickvals: range(this.shown.length),
       ticktext: this.labels.map(plotText),
+      tickfont: { size: Math.min(plotFont(), this.pitch - 1) },
     };
   }
 

@@ -130,9 +130,16 @@ class ScatterPicture extends Picture {
     return this.space ? "" : this.view.axisWords();
   }
 
+  // What the colours tell apart; it stands over the colour bar, or where that is too narrow on the line above.
+  get colourName() {
+    const { figure } = this;
+    return figure.colour_dimension ?? figure.named[figure.colour] ?? "";
+  }
+
   headWords() {
     const left = this.panels.reduce((sum, panel) => sum + panel.left, 0);
     const words = [this.space ? "drag to turn" : this.figure.named[this.figure.y]];
+    if (!barTitleFits(this.colourName)) words.push(`colour: ${this.colourName}`);
     if (left) words.push(`${left.toLocaleString("en-US")} not measured, not drawn`);
     return words.join("   ·   ");
   }
@@ -218,7 +225,7 @@ class ScatterPicture extends Picture {
       showarrow: false,
       xanchor: k === 2 ? "center" : to.u > 0 === box.width > 460 ? "left" : "right",
       yanchor: k === 2 ? "bottom" : box.width > 460 ? "middle" : "top",
-      font: { size: 11, color: this.palette.base["ink-3"] },
+      font: { size: smallFont(), color: this.palette.base["ink-3"] },
     }));
   }
 
@@ -240,7 +247,7 @@ class ScatterPicture extends Picture {
       xshift: dx,
       yshift: -dy,
       showarrow: false,
-      font: { size: 11, color: this.palette.base["ink-2"] },
+      font: { size: smallFont(), color: this.palette.base["ink-2"] },
     }));
   }
 
@@ -248,13 +255,14 @@ class ScatterPicture extends Picture {
     if (this.space) this.layout.dragmode = false;
     const { kind, names, looks, ramp, span } = this.scale;
     const { figure, frame, palette } = this;
-    const title = figure.colour_dimension ?? figure.named[figure.colour] ?? "";
+    const title = this.colourName;
+    const over = barTitleFits(title) ? title : "";
     if (kind === "kinds") {
       [this.barTitle, this.barFull] = [title, this.scale.full ?? names];
-      this.traces.push(seriesBar(names, looks, frame, palette, shortened(title, 9)));
+      this.traces.push(seriesBar(names, looks, frame, palette, over));
     }
     if (kind !== "step" && kind !== "number") return;
-    const bar = { title: shortened(title, 9), nticks: 5, separatethousands: true };
+    const bar = { title: over, nticks: 5, separatethousands: true };
     if (kind === "step") {
       const labels = [...tickLabels(DATA.scales[state.scale].ticks, Math.max(frame.boxes[0].height, 90) * 2)];
       Object.assign(bar, { tickvals: labels.map((t) => t[0]), ticktext: labels.map((t) => t[1]) });

@@ -1,6 +1,7 @@
-// What the reader has chosen for the whole page: the step, the kind of step axis, the layers.
+// What the reader has chosen for the whole page: the step, the kind of step axis, the layers, what the
+// rows of the chart show, and which of several runs is drawn in ink.
 
-const state = { step: DATA.start, scale: "log", layers: null };
+const state = { step: DATA.start, scale: "log", layers: null, chart: DATA.views[0], run: 0 };
 const listeners = [];
 const indexOfStep = new Map(DATA.steps.map((step, i) => [step, i]));
 

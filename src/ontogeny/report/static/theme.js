@@ -12,6 +12,11 @@ function plotFont() {
   return paper.printing ? 9 : 11.5;
 }
 
+// Size of the words that stand beside: names of bands and of panels, ticks of colour bars.
+function smallFont() {
+  return paper.printing ? 8.5 : 11;
+}
+
 function withAlpha(hex, alpha) {
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   return `rgba(${r},${g},${b},${alpha})`;

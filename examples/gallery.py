@@ -1,0 +1,190 @@
+"""Make the five pages of the gallery.
+
+    python examples/gallery.py FOLDER            # all five: about a quarter of an hour on two cores
+    python examples/gallery.py FOLDER seeds walk # these only
+    python examples/gallery.py FOLDER --pictures docs/images/gallery
+
+Every page is FOLDER/NAME.html. What was trained or studied before is not done again. The pictures,
+which need a browser and the ``dev`` extra, show the top of each page.
+"""
+
+import argparse
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase
+
+import ontogeny as og
+from ontogeny import tasks, training
+from ontogeny.demo import run_demo
+from ontogeny.observables import (
+    AttentionEntropy,
+    Concepts,
+    JointConcepts,
+    Loss,
+    Predictions,
+    TokenLosses,
+    WeightRank,
+)
+
+SEEDS = (0, 1, 2)
+STEPS = 400
+CONTROLS = {"controls": 3, "control_steps": 6}
+
+
+def demo(folder: Path) -> Path:
+    """The demo: a small masked model learns Python's documentation."""
+    return run_demo(folder / "runs" / "demo")
+
+
+def frequencies(folder: Path) -> Path:
+    """The same training on words in random order: only how often each occurs can be learned."""
+    demo(folder)
+
+    def make(run: Path) -> None:
+        training.scrambled(folder / "runs" / "demo" / "run", run, "frequencies")
+
+    run = _once(folder / "runs" / "frequencies", make)
+    return _study(folder, "frequencies", run, "The demo's training on words in random order")
+
+
+def walk(folder: Path) -> Path:
+    """A random walk of the demo's weights, studied as though it were a run."""
+    demo(folder)
+    trained = og.Trajectory.from_folder(folder / "runs" / "demo" / "run")
+
+    def make(run: Path) -> None:
+        last = int(trained.steps[-1])
+        record = og.Recorder(run, every="log", total=last, tokenizer=trained.tokenizer())
+        for checkpoint in trained.control("walk"):
+            record(checkpoint.step, checkpoint.model())
+
+    run = _once(folder / "runs" / "walk", make)
+    return _study(folder, "walk", run, "A random walk of the demo's weights")
+
+
+def seeds(folder: Path) -> Path:
+    """Three seeds of a small causal model, side by side."""
+    kept, heldout = tasks.split_texts(tasks.python_documentation(), 0.05)
+    tokenizer = tasks.train_tokenizer(kept, 2048)
+    stream = torch.tensor([i for ids in tokenizer(kept).input_ids for i in ids])
+    inputs = og.Inputs.from_texts(heldout[:100], tokenizer, max_length=64)
+    measures = [
+        Loss(),
+        AttentionEntropy(),
+        Concepts("ica", n_concepts=20, layers="mlp", max_tokens=2000),
+    ]
+    studies = {}
+    for seed in SEEDS:
+
+        def make(run: Path, seed: int = seed) -> None:
+            _train_causal(run, stream, tokenizer, seed)
+
+        run = _once(folder / "runs" / f"seed-{seed}", make)
+        trajectory = og.Trajectory.from_folder(run).select(count=16)
+        studies[f"seed {seed}"] = folder / "studies" / f"seed-{seed}"
+        og.Study(trajectory, inputs, measures, **CONTROLS).run(studies[f"seed {seed}"])
+    compared = og.compare(studies, title="Three seeds of a small LLaMA")
+    return og.report.write(compared, folder / "seeds.html")
+
+
+def claims(folder: Path) -> Path:
+    """A paper's claims beside what was measured, in its quick setting."""
+    return og.reproduce.recipe("execution-figure-2").run(folder / "reproductions", quick=True)
+
+
+PAGES: dict[str, Callable[[Path], Path]] = {
+    each.__name__: each for each in (demo, frequencies, walk, seeds, claims)
+}
+
+
+def _once(run: Path, make: Callable[[Path], None]) -> Path:
+    """Return a recorded run; one that was stopped half-way is made anew."""
+    if not run.exists():
+        partial = run.with_name(f"{run.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        make(partial)
+        partial.rename(run)
+    return run
+
+
+def _train_causal(
+    run: Path, stream: torch.Tensor, tokenizer: PreTrainedTokenizerBase, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=96,
+            intermediate_size=256,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            max_position_embeddings=64,
+            attn_implementation="eager",
+        )
+    )
+
+    def sample(generator: torch.Generator) -> torch.Tensor:
+        starts = torch.randint(len(stream) - 64, (32, 1), generator=generator)
+        return stream[starts + torch.arange(64)]
+
+    def loss(model: LlamaForCausalLM, ids: torch.Tensor) -> torch.Tensor:
+        return model(input_ids=ids, labels=ids).loss
+
+    record = og.Recorder(run, every="log", total=STEPS, tokenizer=tokenizer)
+    training.train(model, sample, loss, STEPS, on_step=[record], random_state=seed)
+    record.finish(STEPS, model)
+
+
+def _study(folder: Path, name: str, run: Path, title: str) -> Path:
+    trajectory = og.Trajectory.from_folder(run)
+    texts = tasks.text_files(folder / "runs" / "demo" / "run" / "heldout.jsonl")
+    inputs = og.Inputs.from_texts(texts[:150], trajectory.tokenizer(), max_length=64)
+    measures = [
+        Loss(),
+        Predictions(),
+        TokenLosses(),
+        JointConcepts(layers=["layers[1:5:3].mlp"], n_concepts=100, max_tokens=5000),
+        AttentionEntropy(),
+        WeightRank(blocks=["model.layers.*.mlp.*.weight"]),
+    ]
+    study = og.Study(trajectory, inputs, measures, title=title, **CONTROLS)
+    study.run(folder / "studies" / name)
+    return og.open_study(folder / "studies" / name).report(folder / f"{name}.html")
+
+
+def pictures(pages: Mapping[str, Path], folder: Path) -> None:
+    """Write the top of each page as a PNG."""
+    from playwright.sync_api import sync_playwright
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+        for name, page in pages.items():
+            tab = browser.new_page(viewport={"width": 1360, "height": 1000})
+            tab.goto(page.absolute().as_uri())
+            tab.wait_for_selector("html[data-room]")
+            tab.screenshot(path=folder / f"{name}.png")
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where runs, studies and pages are kept")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(PAGES)}; all by default")
+    parser.add_argument("--pictures", type=Path, help="folder for a PNG of each page")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in PAGES]:
+        parser.error(f"no page {', '.join(unknown)}; there are {', '.join(PAGES)}")
+    pages = {}
+    for name in options.names or PAGES:
+        pages[name] = PAGES[name](options.folder)
+        print(f"{name}: {pages[name]}", flush=True)
+    if options.pictures:
+        pictures(pages, options.pictures)
+
+
+if __name__ == "__main__":
+    main()

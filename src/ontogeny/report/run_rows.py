@@ -1,0 +1,90 @@
+"""Rows of several runs beside one another: one row a quantity and layer, a mark a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import xarray as xr
+
+from .formats import plain_text
+from .row_words import direction, mean
+from .rows import Row, RunRow, read_rows
+
+
+def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> list[Row]:
+    """Return the rows of one node of a comparison, none where it has none of its own.
+
+    Each row holds those of its runs. Its half-change step is their median, the ends of its interval
+    are the first and the last of theirs, and ``changed``, ``beyond`` and ``learned`` hold where
+    they do in every run. By loss there are no half-change steps, but losses.
+    """
+    steps = dataset.get("half_step")
+    if role == "runs" or steps is None or set(steps.dims) != {"row", "run"}:
+        return []
+    if "half_loss" in dataset:
+        return []
+    names = [plain_text(name) for name in dataset["run"].values]
+    labels = dataset.get("row_name")
+    own = [read_rows(_one_run(dataset, k), title, section, role) for k in range(len(names))]
+    marked = _marked(dataset)
+    measured = [any(row.controls for row in rows) for rows in own]
+    controlled = [bool(each) for each in marked.attrs.get("controlled", measured)]
+    found = []
+    for i, firms in enumerate(marked.values.tolist()):
+        rows = [rows[i] for rows in own]
+        runs = [RunRow(*each) for each in zip(names, rows, firms, controlled, strict=True)]
+        quantity = runs[0].row.quantity if labels is None else plain_text(labels.values[i])
+        found.append(_together(runs, quantity))
+    return found
+
+
+def _one_run(dataset: xr.Dataset, place: int) -> xr.Dataset:
+    """Return the rows of one run as its own study has them, its control runs along ``run``."""
+    names = [n for n, v in dataset.variables.items() if "row" in v.dims or n in ("step", "control")]
+    one = dataset[[name for name in names if name in dataset.variables]].isel(run=place, drop=True)
+    return one.rename(control="run") if "control" in one.dims else one
+
+
+def _marked(dataset: xr.Dataset) -> xr.DataArray:
+    """Return what counts as shown, (row, run): ``marked``, or what changed."""
+    marked = dataset["marked" if "marked" in dataset else "changed"].transpose("row", "run")
+    return marked.copy(data=np.nan_to_num(marked.values.astype(float)) > 0)
+
+
+def _together(runs: Sequence[RunRow], quantity: str) -> Row:
+    rows = [run.row for run in runs]
+    halves = [row.half_step for row in rows if math.isfinite(row.half_step)] or [math.nan]
+    ways = {direction(row) for row in rows}
+    ends = [
+        mean([getattr(row, name) for row in rows]) if len(ways) == 1 else math.nan
+        for name in ("first_value", "last_value")
+    ]
+    nothing = np.empty(0)
+    return replace(
+        rows[0],
+        quantity=quantity,
+        steps=nothing.astype(int),
+        progress=nothing,
+        distinct=nothing.astype(bool),
+        first_value=ends[0],
+        last_value=ends[1],
+        half_step=float(np.median(halves)),
+        half_step_low=min(halves),
+        half_step_high=max(halves),
+        settled_step=math.nan,
+        p_value=math.nan,
+        p_uncorrected=math.nan,
+        p_control=math.nan,
+        changed=any(run.firm for run in runs),
+        beyond=all(row.beyond for row in rows),
+        learned=all(row.learned for row in rows),
+        controls=tuple(
+            replace(control, name=f"{control.name} of {run.name}")
+            for run in runs
+            for control in run.row.controls
+        ),
+        runs=tuple(runs),
+    )

@@ -1,0 +1,59 @@
+// Below a card: what its concept was measured against, what it writes and costs, and its neighbours.
+
+function cardFoot(concept) {
+  const foot = make("div", { className: "foot" });
+  const line = (...parts) => foot.append(make("div", {}, ...parts));
+  if (concept.sharp !== null) line(sharpWords(concept));
+  if (concept.fires !== null) line(`Fires on ${percentWords(concept.fires)} of the tokens${explainedWords(concept)}`);
+  if (concept.again !== null) line(`A fit from another seed finds it again with a correlation of ${concept.again.toFixed(2)}`);
+  if (concept.up.length) line(shownAtlas.step === null ? "Adds to the logits at the last step " : "Adds to the logits ", ...writtenParts(concept));
+  if (concept.removed) line(removalWords(concept.removed));
+  if (concept.near.length) line("Nearest directions, with their cosine: ", ...concept.near.flatMap((near, k) => nearParts(concept, near, k)));
+  return foot;
+}
+
+// What its removal costs, beside equally strong removals; and whether that is more than both.
+function removalWords({ step, removed, random, other, verdict }) {
+  const beside = [
+    [random, "random directions"],
+    [other, "on the tokens of other concepts"],
+  ].filter(([cost]) => cost !== null);
+  const against = beside.map(([cost, words]) => `${words} at most ${formatNumber(cost, 0.01)}`).join("; ");
+  const cost = `Its removal at step ${formatStep(step)} costs ${formatNumber(removed, 0.01)} nats a token`;
+  return `${cost}${against ? ` (${against})` : ""}: ${verdict === "matters" ? "it matters" : "not surely more than these"}`;
+}
+
+function percentWords(share) {
+  return share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
+}
+
+function sharpWords(concept) {
+  const { limit } = shownAtlas.layers[concept.layer];
+  const against = limit === null ? "" : ` (95 % of the untrained model’s: at most ${percentWords(limit)})`;
+  return `${percentWords(concept.sharp)} of its activation on three tokens${against}`;
+}
+
+function explainedWords(concept) {
+  if (!concept.answers.length || concept.answers[1] === null) return "";
+  return `; the ${concept.answers[0]} explains ${percentWords(Math.max(0, concept.answers[1]))} of its code`;
+}
+
+function writtenParts(concept) {
+  const { pieces } = shownAtlas;
+  const one = ([place, value], sign) => [token(shortened(pieces[place], 20)), ` ${sign}${Math.abs(value).toFixed(2)} `];
+  const parts = [...concept.up.flatMap((each) => one(each, each[1] < 0 ? "−" : "+"))];
+  if (concept.down.length) parts.push("and takes from ", ...concept.down.flatMap((each) => one(each, each[1] < 0 ? "−" : "+")));
+  if (concept.random === null) return parts;
+  const most = concept.random;
+  const above = Math.max(...concept.up.map((each) => each[1])) > most ? "" : ": no more than chance";
+  parts.push(`(95 % of random directions: at most ${most.toFixed(2)})${above}`);
+  return parts;
+}
+
+function nearParts(concept, [number, cosine], k) {
+  const { concepts } = shownAtlas;
+  const other = concepts.find((each) => each.layer === concept.layer && each.number === number);
+  const words = `${other?.name || `C${number}`} ${cosine < 0 ? "−" : "+"}${Math.abs(cosine).toFixed(2)}`;
+  const comma = k ? [", "] : [];
+  return other ? [...comma, make("a", { href: `#${other.id}`, textContent: words })] : [...comma, words];
+}

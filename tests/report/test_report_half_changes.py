@@ -1,0 +1,307 @@
+"""The forest plot: marks stand at the half-change steps of the result, and claim no more."""
+
+import dataclasses
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers import compared_runs
+from helpers import report_examples as examples
+from ontogeny import report
+from ontogeny.figures import Section, attach
+from ontogeny.report.canvas import NARROW, WIDE
+from ontogeny.report.chart import draw_chart, lay_chart, views_of
+from ontogeny.report.content import read_content
+from ontogeny.report.groups import arrange, named_in
+from ontogeny.report.row_words import half_facts
+from ontogeny.report.rows import ControlRow
+from ontogeny.report.scales import StepScale
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def standalone(content, view="intervals", layout=WIDE):
+    """One view of the rows as SVG."""
+    canvas, _ = lay_chart(content, layout, (view,))
+    return f'<svg xmlns="http://www.w3.org/2000/svg">{canvas.svg}</svg>'
+
+
+def forest(tree, view="intervals", layout=WIDE):
+    """Rows of the result and, beside each, its group of the standalone drawing."""
+    content = read_content(tree)
+    root = ElementTree.fromstring(standalone(content, view, layout))
+    groups = [g for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("row ")]
+    return content, [(content.rows[int(g.get("data-row"))], g) for g in groups]
+
+
+def dots(group, *classes):
+    """Places of the dots of these classes, from left to right."""
+    circles = (c for c in group.iter(f"{SVG}circle") if c.get("class") in classes)
+    return sorted(float(c.get("cx")) for c in circles)
+
+
+def places(content, steps, layout=WIDE):
+    canvas, _ = lay_chart(content, layout, views_of(content))
+    known = [step for step in steps if math.isfinite(step)]
+    return sorted(canvas.x_of_step(step) for step in known)
+
+
+@pytest.mark.parametrize("layout", [WIDE, NARROW])
+def test_marks_stand_at_the_half_change_steps_of_the_result(layout):
+    content, drawn = forest(examples.controlled_tree(), layout=layout)
+    assert len(drawn) == len(content.rows)
+    for row, group in drawn:
+        own = dots(group, "dot", "open-dot")
+        assert own == pytest.approx(places(content, [row.half_step], layout), abs=0.06)
+        (bar,) = [p for p in group.iter(f"{SVG}path") if p.get("class") == "whisker"] or [None]
+        if bar is not None:
+            low, high = map(float, re.findall(r"[MH]([\d.]+)", bar.get("d")))
+            ends = places(content, [row.half_step_low, row.half_step_high], layout)
+            assert [low, high] == pytest.approx(ends, abs=0.06)
+        controls = [each.half_step for each in row.controls]
+        assert dots(group, "control-dot") == pytest.approx(
+            places(content, controls, layout), abs=0.06
+        )
+
+
+def test_both_views_have_the_same_rows_in_the_same_places():
+    tree = examples.controlled_tree()
+    (_, cells), (_, marks) = forest(tree, "cells"), forest(tree)
+    assert [row.name for row, _ in cells] == [row.name for row, _ in marks]
+    shades = r"q\d+|hatched|missing"
+    for (_, one), (_, other) in zip(cells, marks, strict=True):
+        kinds = [{p.get("class") for p in g.iter(f"{SVG}path")} for g in (one, other)]
+        assert any(re.fullmatch(shades, kind) for kind in kinds[0])
+        assert not any(re.fullmatch(shades, kind) for kind in kinds[1])
+
+
+def test_the_page_holds_both_views_once_and_shows_one():
+    content = read_content(examples.controlled_tree())
+    root = ElementTree.fromstring(draw_chart(content).svg)
+    groups = [g.get("class") for g in root.iter(f"{SVG}g")]
+    assert {"in-cells", "in-intervals"} <= set(groups)
+    moved = [row for row in content.rows if row.changed]
+    dotted = [c for c in root.iter(f"{SVG}circle") if c.get("class") in ("dot", "open-dot")]
+    # Marks of rows that changed belong to both views and are there once for each kind of axis.
+    assert len(dotted) >= 2 * len(moved)
+
+
+def test_what_lies_within_a_null_has_an_open_mark():
+    tree = examples.controlled_tree(learned=False)
+    content, drawn = forest(tree)
+    judged = [(row, group) for row, group in drawn if row.role != "motion"]
+    assert judged and not any(row.firm for row, _ in judged)
+    for row, group in judged:
+        assert not dots(group, "dot")
+        assert len(dots(group, "open-dot")) == math.isfinite(row.half_step)
+    svg = standalone(content)
+    assert "within noise, chance or controls" in svg
+    assert not re.search("learned|developed|beyond", svg, re.IGNORECASE)
+
+
+def test_rows_that_did_not_change_have_marks_in_this_view_only():
+    tree = examples.still_tree()
+    content, drawn = forest(tree)
+    still = [(row, group) for row, group in drawn if not row.changed]
+    for row, group in still:
+        assert len(dots(group, "open-dot")) == math.isfinite(row.half_step)
+        assert not dots(group, "dot")
+    for row, group in forest(tree, "cells")[1]:
+        assert bool(dots(group, "dot", "open-dot")) <= row.changed
+    assert content.rows
+
+
+def named_tree(layers=40, named=17):
+    """Two quantities in many layers; a sentence names one layer that even thinning leaves out."""
+    nodes = {}
+    for name in ("entropy", "norm"):
+        steps = np.arange(12)
+        rows = [f"layers.{i}.mlp · {name}" for i in range(layers)]
+        half = np.linspace(1, 10, layers)
+        data = xr.Dataset(
+            {
+                "progress": (("row", "step"), np.tile(np.linspace(0, 1, 12), (layers, 1))),
+                "distinct": (("row", "step"), np.ones((layers, 12), bool)),
+                "changed": ("row", np.ones(layers, bool)),
+                "half_step": ("row", half),
+            },
+            coords={
+                "step": steps,
+                "row": rows,
+                "row_layer": ("row", [f"layers.{i}.mlp" for i in range(layers)]),
+            },
+        )
+        said = [f"In layers.{named}.mlp it came first."] if name == "norm" else []
+        nodes[name] = attach(data, Section(name.title(), name), [], said)
+    return xr.DataTree.from_dict(nodes)
+
+
+@pytest.mark.parametrize("named", range(16, 22))
+def test_a_row_that_a_sentence_names_is_never_thinned_out(named):
+    content, drawn = forest(named_tree(named=named))
+    shown = [row.name for row, _ in drawn]
+    assert len(shown) < len(content.rows) == 80
+    assert f"layers.{named}.mlp · norm" in shown
+
+
+def test_a_layer_is_not_named_by_the_number_of_another():
+    rows = read_content(named_tree()).rows
+    found = named_in(rows, ["Not layers.17.mlp_gate, not layers.1.mlp.up, but layers.12.mlp."])
+    assert {row.layer for row in found} == {"layers.12.mlp"}
+    assert len(arrange(rows, 60, [rows.index(row) for row in found])[0].rows) >= 60
+
+
+def one_step_tree():
+    data = xr.Dataset({"loss": ("step", [8.0])}, coords={"step": [5]}, attrs={"role": "track"})
+    return xr.DataTree.from_dict({"loss": data})
+
+
+def unmoved_tree():
+    data = xr.Dataset(
+        {
+            "progress": (("row", "step"), np.full((1, 3), np.nan)),
+            "half_step": ("row", [np.nan]),
+        },
+        coords={"step": [0, 1, 2], "row": ["nothing"]},
+    )
+    return xr.DataTree.from_dict({"one": attach(data, Section("One", "One."), [])})
+
+
+@pytest.mark.parametrize("make", [one_step_tree, unmoved_tree])
+def test_without_a_half_change_step_there_is_no_such_view_and_no_file(make, tmp_path):
+    assert views_of(read_content(make())) == ("cells",)
+    names = {path.name for path in report.write_figures(make(), tmp_path, formats=["png"])}
+    assert not {name for name in names if name.startswith("half-change")}
+    page = report.write(make(), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="chart-view"' not in page
+
+
+def test_hovering_names_every_control_and_what_was_not_recorded():
+    content = read_content(examples.controlled_tree())
+    row = next(row for row in content.rows if len(row.controls) == 3)
+    halves = enumerate((40, 50, math.nan))
+    controls = tuple(ControlRow(f"walk {i}", 1.0, 2.0, half) for i, half in halves)
+    told = half_facts(dataclasses.replace(row, controls=controls))
+    assert told[1:] == ["walk 0: 40", "walk 1: 50", "walk 2: not recorded"]
+    told = half_facts(dataclasses.replace(row, controls=controls * 4))
+    assert told[1:] == ["8 control runs: 40–50", "4 control runs: not recorded"]
+
+
+# Several runs.
+
+
+@pytest.fixture(scope="module")
+def seeds():
+    """Three seeds; in one of them the entropy of a layer is no more than its motion."""
+    runs = compared_runs.seeds(3, controls=True)
+    node = runs["seed 1"]["attention-entropy"].to_dataset()
+    node["beyond"].values[1] = False
+    runs["seed 1"]["attention-entropy"].dataset = node
+    return og.compare(runs)
+
+
+def test_each_run_has_a_dot_at_its_half_change_step(seeds):
+    content, drawn = forest(seeds)
+    assert [run.name for run in content.rows[0].runs] == ["seed 0", "seed 1", "seed 2"]
+    nodes = [seeds[name].to_dataset() for name in ("loss", "attention-entropy")]
+    halves = {
+        str(label): node.half_step.transpose("row", "run").values[i]
+        for node in nodes
+        for i, label in enumerate(node.row.values)
+    }
+    assert len(drawn) == len(halves) == 4
+    for row, group in drawn:
+        kinds = ("dot", "open-dot", "run-dot", "run-open-dot")
+        assert dots(group, *kinds) == pytest.approx(places(content, halves[row.label]), abs=0.06)
+        assert len(dots(group, "dot", "open-dot")) == 1, "one run is drawn in ink"
+        own = halves[row.label]
+        assert row.half_step == np.median(own)
+        assert (row.half_step_low, row.half_step_high) == (own.min(), own.max())
+
+
+def test_rows_of_runs_stand_by_what_is_shown_in_how_many_of_them(seeds):
+    content, drawn = forest(seeds)
+    states = {row.label: row.state for row, _ in drawn}
+    assert states.pop("loss") == "every learned"
+    assert sorted(states.values()) == ["every beyond", "every beyond", "some beyond"]
+    (some,) = [(row, group) for row, group in drawn if row.state == "some beyond"]
+    assert len(dots(some[1], "run-open-dot")) == 1
+    assert [run.firm for run in some[0].runs] == [True, False, True]
+    told = half_facts(some[0])[1]
+    assert told.startswith("seed 1: half-change step") and "no control was run" not in told
+    assert views_of(content) == ("intervals",)
+
+
+def test_without_controls_runs_only_changed():
+    content, _ = forest(og.compare(compared_runs.seeds(2)))
+    assert {row.state for row in content.rows} == {"every changed"}
+    svg = standalone(content)
+    assert "Changed in every run; no control was run" in svg
+    assert not re.search("learned|control runs", svg, re.IGNORECASE)
+
+
+def test_control_runs_of_all_runs_are_grey_dots():
+    runs = compared_runs.seeds(2, controls=True)
+    for k, tree in enumerate(runs.values()):
+        node = tree["loss"].to_dataset()
+        halves = ("row", "run"), [[30.0 + k, 60.0 + k]]
+        ends = {f"control_{end}": (("row", "run"), [[8.0, 8.0]]) for end in ("first", "last")}
+        tree["loss"].dataset = node.assign(control_half_step=halves, **ends).assign_coords(
+            run=["turned 0", "turned 1"]
+        )
+    content, drawn = forest(og.compare(runs))
+    (group,) = [group for row, group in drawn if row.label == "loss"]
+    assert dots(group, "control-dot") == pytest.approx(
+        places(content, [30.0, 31.0, 60.0, 61.0]), abs=0.06
+    )
+    (row,) = [row for row, _ in drawn if row.label == "loss"]
+    assert {each.name for each in row.controls} == {
+        f"turned {i} of seed {k}" for i in (0, 1) for k in (0, 1)
+    }
+
+
+def test_runs_along_the_loss_have_no_half_change_steps():
+    tree = og.compare(compared_runs.seeds(2, controls=True), align="loss")
+    assert read_content(tree).rows == []
+    kinds = {figure["kind"] for figure in json.loads(tree["runs"].attrs["figures"])}
+    assert "marks" in kinds
+
+
+# Files.
+
+
+def test_files_hold_a_line_for_each_mark(seeds, tmp_path):
+    tree = examples.controlled_tree()
+    names = {path.name for path in report.write_figures(tree, tmp_path / "one", formats=["svg"])}
+    assert {"half-change-steps.csv", "half-change-steps.svg", "chart.svg"} <= names
+    table = pd.read_csv(tmp_path / "one" / "half-change-steps.csv")
+    rows = read_content(tree).rows
+    own = table[table["kind"] == "run"]
+    assert own["half_step"].tolist() == pytest.approx([r.half_step for r in rows], nan_ok=True)
+    assert own["filled"].tolist() == [row.firm for row in rows]
+    assert (table["kind"] == "control").sum() == sum(len(row.controls) for row in rows)
+
+    names = {path.name for path in report.write_figures(seeds, tmp_path / "three", ["pdf"])}
+    assert {"half-change-steps.csv", "half-change-steps.pdf"} <= names
+    assert not {"chart.csv", "runs-runs.csv"} & names
+    table = pd.read_csv(tmp_path / "three" / "half-change-steps.csv")
+    half = table[(table["row"] == "loss") & (table["kind"] == "run")].set_index("run")["half_step"]
+    expected = seeds["loss"].half_step.isel(row=0).to_series()
+    assert half.to_dict() == pytest.approx(expected.to_dict())
+    pdf = (tmp_path / "three" / "half-change-steps.pdf").read_bytes()
+    assert b"/FontFile2" in pdf and b"/Subtype /Image" not in pdf
+    assert "In ink, with its interval: seed 0" in (tmp_path / "three" / "captions.txt").read_text()
+
+
+def test_the_step_axis_is_that_of_the_slider():
+    content = read_content(examples.controlled_tree())
+    canvas, _ = lay_chart(content, WIDE, ("intervals",))
+    scale = StepScale(content.steps)
+    assert (canvas.low, canvas.high) == scale.span
