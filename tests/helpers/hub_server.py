@@ -138,6 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
         return entry
 
     def resolve(self, method, path, line, fault):
+        if path.count("/") < 5:
+            return self.missing("EntryNotFound")
         owner, name, _, revision, file = path.strip("/").split("/", 4)
         commit, files = self.stand_in.files_at(f"{owner}/{name}", revision)
         if files is None:

@@ -1,0 +1,210 @@
+"""From the name of a run to its page: init, study, list, help, completion, python -m ontogeny."""
+
+import io
+import os
+import subprocess
+import sys
+import tomllib
+import warnings
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import ontogeny as og
+from helpers.hub_models import model_files, neox
+from helpers.hub_server import StandIn
+from helpers.own_model import write_own
+from helpers.paths import ROOT
+from helpers.study_examples import developing, record
+from ontogeny.cli import main
+from ontogeny.cli.commands import app
+from ontogeny.start import cost
+from ontogeny.study import read_study
+from ontogeny.tasks import bundled_texts, train_tokenizer
+
+STEPS = (0, 1, 2, 4, 8, 16)
+SMALL = ("--set", "inputs.max_texts=20", "--set", "controls.count=0", "--set", "options.noise=0")
+
+
+def with_tokenizer(models):
+    """Return models with the rows of a tokenizer for English, and that."""
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    for model in models.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        model.config.mask_token_id = tokenizer.mask_token_id
+    return models, tokenizer
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("start")
+    models, tokenizer = with_tokenizer(developing(STEPS))
+    record(models, folder / "run")
+    for checkpoint in (folder / "run").glob("checkpoint-*"):
+        tokenizer.save_pretrained(checkpoint)
+    return folder
+
+
+@pytest.fixture
+def there(place, monkeypatch):
+    monkeypatch.chdir(place)
+    return place
+
+
+def call(capsys, *arguments):
+    """Return (exit code, standard output, standard error) of one command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    out = capsys.readouterr()
+    return stop.value.code or 0, out.out, out.err
+
+
+def test_init_writes_a_file_with_comments_that_runs(there, tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    code, out, _ = call(
+        capsys, "init", "run", "--preset", "quick", "--steps", "3", *SMALL, "-o", file
+    )
+    assert code == 0 and "masked predictions" in out and "to download: nothing" in out
+    assert "time: about" in out and "on disk: " in out
+    text = file.read_text()
+    content = tomllib.loads(text)
+    assert content["inputs"]["bundled"] == "english" and content["inputs"]["max_texts"] == 20
+    assert content["trajectory"]["select"] == {"count": 3, "spacing": "log"}
+    assert "# How well does the model predict these texts?" in text and "of 6 checkpoints" in text
+    assert len(read_study(file).trajectory) == 3
+    code, out, err = call(capsys, "run", file, "--output", tmp_path / "s", "--quiet")
+    assert (code, err) == (0, "")
+    result = og.open_study(tmp_path / "s").result
+    assert result["loss"].loss.notnull().all() and not len(result.problems())
+    code, _, err = call(capsys, "init", "run", "-o", file)
+    assert code == 1 and "exists; give another --output" in err
+
+
+def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path, capsys):
+    folder = tmp_path / "deep" / "q"
+    arguments = ("study", "run", "--output", folder, "--workers", "1")
+    code, out, _ = call(capsys, *arguments, "--preset", "quick", "--steps", "0,4,16", *SMALL)
+    page = folder / "report.html"
+    assert code == 0 and f"page: {page}" in out and "preset quick" in out
+    assert "the English sample of ontogeny: 20 texts" in page.read_text()
+    code, out, err = call(capsys, *arguments)
+    assert code == 0 and "going on with" in out and "all cells are done" in err
+    code, _, err = call(capsys, *arguments, "--preset", "quick")
+    assert code == 1 and "without --preset" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "is named OWNER/NAME"),
+        (["run", "--preset", "fast"], "'quick', 'standard', 'weights', 'circuits', 'everything'"),
+        (["run", "--steps", "some"], "--steps takes how many checkpoints (8)"),
+        (["run", "--steps", "0,3"], "the nearest are"),
+        (["run", "--set", "inputs.max_textz=3"], "Did you mean 'max_texts'?"),
+        (["run", "--set", "inputs.max_texts"], "--set takes key=value"),
+        (["run", "--set", "inputz.max_texts=3"], "trajectory., inputs., controls., options."),
+        (["run", "--set", "observables.los.on=3"], "Did you mean 'loss'?"),
+        (["run", "--set", "observables.loss.objectiv=3"], "Did you mean 'objective'?"),
+        (["run", "--texts", "none.txt"], "matches no file"),
+        (["run", "--texts", "a.txt", "--texts", "b.bin"], "not both"),
+        (["run", "--model", "model.py:build"], "there is no file"),
+    ],
+)
+def test_bad_input_gets_one_line_and_leaves_nothing(there, tmp_path, capsys, arguments, message):
+    file = tmp_path / "s.toml"
+    code, _, err = call(capsys, "init", *arguments, "-o", file)
+    assert code == 1 and message in err and err.count("\n") == 1 and not file.exists()
+
+
+def test_above_a_limit_it_asks_or_refuses_and_the_flag_it_names_works(
+    there, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(cost, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    arguments = ("study", "run", "--preset", "quick", "--steps", "3", "--workers", "1", *SMALL)
+    code, _, err = call(capsys, *arguments, "--output", tmp_path / "a")
+    assert code == 1 and "pass --yes" in err and not (tmp_path / "a.toml").exists()
+    assert call(capsys, *arguments, "--output", tmp_path / "a", "--yes")[0] == 0
+
+
+def test_an_own_model_is_told_what_it_lacks_and_then_studied(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(write_own(tmp_path))
+    code, _, err = call(capsys, "study", "out")
+    assert code == 1 and "--texts val.bin" in err
+    code, _, err = call(capsys, "study", "out", "--texts", "val.bin")
+    assert code == 1 and "--model model.py:build" in err
+    code, out, _ = call(capsys, "layers", "out", "h.*.mlp", "--model", "model.py:build")
+    assert code == 0 and "h.2.mlp" in out
+    code, out, _ = call(
+        capsys, "study", "out", "--texts", "val.bin", "--model", "model.py:build", "--preset",
+        "quick", "--workers", "1", *SMALL,
+    )  # fmt: skip
+    assert code == 0 and (tmp_path / "studies" / "out" / "report.html").exists()
+    assert read_study(tmp_path / "studies" / "out.toml").trajectory.steps.tolist() == [
+        0,
+        10,
+        20,
+        40,
+    ]
+
+
+def test_list_and_help_say_what_each_answers_needs_and_costs(capsys):
+    _, out, _ = call(capsys, "list", "observables")
+    lines = out.splitlines()
+    assert len(lines) == 1 + len(og.observables.names())
+    assert all("?" in line and "Needs " in line and "costs " in line for line in lines[1:])
+    for kind in (*og.observables.names(), *og.concepts.names(), *og.distances.names()):
+        code, out, _ = call(capsys, "help", kind)
+        assert code == 0 and out.startswith(f"{kind}: ")
+    _, out, _ = call(capsys, "help", "effective-dimensions")
+    entry = tomllib.loads(out[out.index("[[observables]]") : out.index("\nlabel =")])
+    (table,) = entry["observables"]
+    assert og.observables.make(**table) == og.observables.EffectiveDimensions()
+    code, _, err = call(capsys, "help", "los")
+    assert code == 1 and "Did you mean 'loss'?" in err
+
+
+def test_a_shell_completes_commands_presets_and_kinds():
+    def completed(words):
+        environment = {
+            "_ONTOGENY_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        }
+        return CliRunner().invoke(app, [], env=environment, prog_name="ontogeny").output.split()
+
+    assert "study" in completed("ontogeny st")
+    assert completed("ontogeny study run --preset st") == ["standard"]
+    assert completed("ontogeny help joint") == ["joint-concepts"]
+
+
+@pytest.mark.slow
+def test_a_repository_becomes_a_page_in_a_process_of_its_own(tmp_path):
+    models, tokenizer = with_tokenizer({step: neox(0) for step in (0, 1, 2)})
+    revisions = {}
+    for step, model in models.items():
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(0.1 * step * torch.randn_like(p))
+        folder = tmp_path / f"step{step}"
+        tokenizer.save_pretrained(folder)
+        revisions[f"step{step}"] = model_files(model, folder)
+    with StandIn({"lab/tiny": revisions}) as hub:
+        environment = {
+            **os.environ,
+            "HF_ENDPOINT": hub.url,
+            "HF_HUB_CACHE": str(tmp_path / "cache"),
+            "PYTHONPATH": str(ROOT / "src"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "ontogeny", "study", "lab/tiny", "--preset", "quick",
+             "--workers", "1", *SMALL],
+            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "causal predictions" in done.stdout and "in the Hub's cache" in done.stdout
+    assert (tmp_path / "studies" / "tiny" / "report.html").exists()
+    assert 'hub = "lab/tiny"' in (tmp_path / "studies" / "tiny.toml").read_text()

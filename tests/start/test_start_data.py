@@ -1,0 +1,67 @@
+"""What is written is what is read: TOML, ``--set``, costs in words, the bundled texts."""
+
+import math
+import tomllib
+
+import pytest
+
+from ontogeny.errors import ArgumentError
+from ontogeny.start import toml
+from ontogeny.start.cost import Cost
+from ontogeny.start.sets import with_sets
+from ontogeny.tasks import bundled_texts
+
+AWKWARD = {
+    "a": 'quotes " and \\ and\nline',
+    "b-c": [1, 2.5, True, "x # no comment"],
+    "with space": {"inner": {"deep": ["é", ""]}},
+    "empty": {},
+    "tiny": 1e-08,
+}
+
+
+def test_toml_comes_back_as_it_was_written():
+    text = toml.joined([toml.lines(AWKWARD, {"a": "a note", "tiny": "small"})])
+    assert tomllib.loads(text) == AWKWARD
+
+
+def test_sets_reach_every_table_and_leave_the_rest():
+    content = {
+        "inputs": {"max_texts": 9},
+        "observables": [{"kind": "concepts", "extractor": "ica"}, {"kind": "loss"}],
+    }
+    sets = (
+        "inputs.max_texts=5", "trajectory.select.count=3", "observables.concepts-ica.n_concepts=4",
+        'observables.loss.on="b"', "observables.concepts.layers=[\"mlp\"]", "title=A b",
+    )  # fmt: skip
+    changed = with_sets(content, sets)
+    assert changed["trajectory"] == {"select": {"count": 3}} and changed["title"] == "A b"
+    concepts = {"kind": "concepts", "extractor": "ica", "n_concepts": 4, "layers": ["mlp"]}
+    assert changed["observables"] == [concepts, {"kind": "loss", "on": "b"}]
+    assert content["inputs"] == {"max_texts": 9} and "n_concepts" not in content["observables"][0]
+
+
+def test_a_set_below_a_value_is_refused():
+    with pytest.raises(ArgumentError, match="is a value and no table"):
+        with_sets({"inputs": {"max_texts": 9}}, ["inputs.max_texts.more=1"])
+
+
+def test_costs_are_said_and_limits_are_in_words():
+    small = Cost(8, 0, 5_000_000, 90.0, 1.5, "cpu")
+    assert small.limits() == [] and "to download: nothing" in small.lines()
+    large = Cost(154, 60 * 10**9, 10**9, 7200.0, 40.0, "cuda")
+    assert large.limits() == ["download 60 GB", "take about 2.0 hours"]
+    assert large.limits(workers=8) == ["download 60 GB"]
+    assert "60 GB in the Hub's cache" in large.lines()[1]
+    failed = Cost(8, 0, 0, 0.0, 0.0, "cpu", "no room")
+    assert failed.lines()[-1] == "no checkpoint was timed: no room"
+
+
+def test_the_bundled_texts_are_varied_and_none_is_repeated():
+    texts = bundled_texts()
+    words = [word for text in texts for word in text.lower().split()]
+    assert len(set(texts)) == len(texts) == 81 and len(words) > 2000
+    assert all(text[-1] in '."' and text.isascii() for text in texts)
+    assert len(set(words)) / math.sqrt(len(words)) > 15  # a vocabulary as rich as prose
+    with pytest.raises(ArgumentError, match="'english'"):
+        bundled_texts("french")

@@ -1,0 +1,203 @@
+"""Own models, tokens, tokenizers and observables, from files of the user's."""
+
+import concurrent.futures
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ontogeny as og
+from helpers.own_model import STEPS, write_own
+from ontogeny import own_code
+from ontogeny.errors import ArgumentError, CheckpointError
+from ontogeny.inputs import read_tokens
+from ontogeny.start import Wishes, look, propose
+from ontogeny.study import make_study
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    return write_own(tmp_path_factory.mktemp("own"))
+
+
+def wishes(own, model="model.py:build"):
+    return Wishes(
+        str(own / "out"), texts=[str(own / "val.bin")], model=str(own / model), preset="quick"
+    )
+
+
+def test_nanogpt_checkpoints_are_read_under_the_names_of_the_module(own):
+    build = own_code.load("model.py:build", own)
+    trajectory = og.Trajectory.from_folder(own / "out", build)
+    assert tuple(trajectory.steps) == STEPS
+    stored = torch.load(own / "out" / "ckpt_20.pt", weights_only=True)["model"]
+    for name, tensor in trajectory[20].model().state_dict().items():
+        assert torch.equal(tensor, stored[f"_orig_mod.{name}"])
+    assert sorted(trajectory[20].digests()) == sorted(build().state_dict())
+    assert not len(trajectory.audit())
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_lightning_checkpoints_give_the_module_inside_or_the_whole(tmp_path, wrapped):
+    class Run(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = nn.Linear(3, 2)
+
+    run = Run()
+    for epoch, step in enumerate((0, 100)):
+        whole = {"state_dict": run.state_dict(), "epoch": epoch, "global_step": step}
+        torch.save(whole, tmp_path / f"epoch={epoch}-step={step}.ckpt")
+        with torch.no_grad():
+            run.model.weight.add_(1.0)
+    trajectory = og.Trajectory.from_folder(tmp_path, Run if wrapped else nn.Linear(3, 2))
+    assert tuple(trajectory.steps) == (0, 100)
+    model = trajectory[100].model()
+    inner = model.model if wrapped else model
+    assert torch.equal(inner.weight + 1, run.model.weight)
+
+
+def test_what_training_loops_save_beside_weights_is_no_checkpoint(tmp_path):
+    torch.save({"a": torch.ones(2)}, tmp_path / "model_5.pt")
+    torch.save({"a": torch.ones(2)}, tmp_path / "optimizer_5.pt")
+    torch.save({"step": 5, "lr": 0.1}, tmp_path / "model_7.pt")
+    trajectory = og.Trajectory.from_folder(tmp_path)
+    assert tuple(trajectory.steps) == (5, 7)
+    with pytest.raises(CheckpointError, match="it has the keys step, lr"), trajectory[7].open():
+        pass
+
+
+def test_code_never_runs_from_a_pickled_file(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return exec, ("raise SystemExit('ran')",)
+
+    torch.save({"model": {"a": torch.ones(2)}, "x": Evil()}, tmp_path / "ckpt_1.pt")
+    trajectory = og.Trajectory.from_folder(tmp_path)
+    with pytest.raises(CheckpointError, match="weights_only=True"), trajectory[1].open():
+        pass
+
+
+def test_own_code_is_named_and_survives_pickling_into_another_process(own):
+    build = own_code.load("model.py:build", own)
+    assert pickle.loads(pickle.dumps(build)) is build
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert type(pool.submit(build).result(60)).__name__ == "GPT"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model.py:buidl", "Did you mean 'build'"),
+        ("modle.py:build", "there is no file"),
+        ("model.py", "file.py:name"),
+        ("broken.py:build", "SyntaxError in line 2"),
+        ("failing.py:build", "ValueError: no data"),
+    ],
+)
+def test_wrong_names_of_code_get_one_line(own, text, message):
+    (own / "broken.py").write_text("x = 1\ndef build(:\n")
+    (own / "failing.py").write_text("raise ValueError('no data')\n")
+    with pytest.raises(ArgumentError, match=message):
+        own_code.load(text, own)
+
+
+def test_own_code_imports_its_neighbours(tmp_path):
+    (tmp_path / "neighbour_of_own.py").write_text("WIDTH = 7\n")
+    (tmp_path / "m.py").write_text(
+        "from neighbour_of_own import WIDTH\ndef build(): return WIDTH\n"
+    )
+    assert own_code.load("m.py:build", tmp_path)() == 7
+
+
+def test_a_study_of_an_own_model_with_an_own_observable(own, tmp_path):
+    proposal = propose(wishes(own), own)
+    shown = proposal.shown
+    assert (shown.objective, shown.named, shown.width, shown.longest) == ("causal", False, 16, 24)
+    assert shown.layers == ("h.0.mlp", "h.1.mlp", "h.2.mlp") and shown.blocks == ("attn", "mlp")
+    assert "softmax(QK)" in shown.no_maps and not shown.no_prediction
+    content = dict(proposal.content)
+    assert content["inputs"]["max_length"] == 24
+    content["controls"] = {"count": 0}
+    own_one = {"kind": "mine.py:ActivationNorm", "layers": "h.*.mlp"}
+    content["observables"] = [content["observables"][0], own_one]
+    content["inputs"] = {**content["inputs"], "max_texts": 12}
+    result = make_study(content, own).run(tmp_path / "s")
+    assert not len(result.problems())
+    assert result["ActivationNorm"].norm.shape == (4, 3) and result["loss"].loss.notnull().all()
+
+
+def test_attention_that_gives_maps_is_found_and_logits_of_the_last_token_are_explained(own):
+    assert not propose(wishes(own, "model.py:attending"), own).shown.no_maps
+    proposal = propose(wishes(own, "model.py:LastOnly"), own)
+    assert "returns no logits" in proposal.shown.no_prediction
+    assert set(proposal.left_out) == {"loss", "predictions"}
+
+
+def test_a_bidirectional_model_is_told_from_a_causal_one():
+    torch.manual_seed(0)
+
+    class Mixing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(20, 8), nn.Linear(8, 20)
+
+        def forward(self, ids):
+            x = self.embed(ids)
+            return self.head(x + x.mean(1, keepdim=True))
+
+    inputs = og.Inputs.from_tokens([[5, 6, 7, 8], [9, 10, 11, 12]], mask_token_id=1)
+    checkpoint = og.Trajectory.from_models({0: Mixing()})[0]
+    assert look(checkpoint, inputs).objective == "masked"
+
+
+def test_an_own_observable_changes_its_version_with_its_file(tmp_path):
+    text = "from ontogeny.observables import Loss\nclass Mine(Loss):\n    kind = 'mine'\n"
+    versions = []
+    for name, more in (("a.py", ""), ("b.py", "    # changed\n")):
+        (tmp_path / name).write_text(text + more)
+        cls = own_code.load(f"{name}:Mine", tmp_path)
+        versions.append(og.observables.make_own(f"{name}:Mine", cls).version)
+    assert versions[0] != versions[1]
+    with pytest.raises(ArgumentError, match="must be a class that inherits"):
+        og.observables.make_own("x.py:f", print)
+
+
+# ---- tokens ----
+
+
+def test_a_stream_of_tokens_is_cut_all_over_the_file_and_a_table_by_rows(tmp_path):
+    np.save(tmp_path / "stream.npy", np.arange(100, dtype=np.int32))
+    found = read_tokens(tmp_path / "stream.npy", max_length=10, max_texts=4)
+    assert found[:, 0].tolist() == [0, 30, 60, 90] and (np.diff(found, axis=1) == 1).all()
+    assert read_tokens(tmp_path / "stream.npy", max_length=10).size == 100
+    np.save(tmp_path / "rows.npy", np.arange(12).reshape(3, 4))
+    assert read_tokens(tmp_path / "rows.npy", 3, 2).tolist() == [[0, 1, 2], [4, 5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("array", "name", "message"),
+    [
+        (np.zeros(5), "x.npy", "whole numbers"),
+        (np.zeros(5, int), "x.npy", "fewer than max_length"),
+        (np.zeros((2, 2, 2), int), "x.npy", "one or two dimensions"),
+        (np.array([object()]), "x.npy", "not a readable"),
+        (None, "x.bin", "there is no file"),
+        (None, "x.txt", "there is no file"),
+    ],
+)
+def test_files_that_hold_no_tokens_are_refused(tmp_path, array, name, message):
+    if array is not None:
+        np.save(tmp_path / name, array, allow_pickle=True)
+    with pytest.raises(ArgumentError, match=message):
+        read_tokens(tmp_path / name, 8)
+
+
+def test_bytes_that_are_no_such_numbers_are_refused(tmp_path):
+    (tmp_path / "odd.bin").write_bytes(b"abc")
+    with pytest.raises(ArgumentError, match="give dtype"):
+        read_tokens(tmp_path / "odd.bin")
