@@ -22,6 +22,7 @@ from ontogeny.concepts.joint import codes as joint_codes
 from ontogeny.concepts.joint import lives as joint_lives
 from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.concepts.joint.presence import Decoder, Presence
+from ontogeny.concepts.joint.readout import CheckpointReadout, Moments
 from ontogeny.concepts.joint.snapshots import standardised, text_folds
 from ontogeny.concepts.joint.whitening import Gathered
 from ontogeny.tasks import PlantedLives, planted_lives
@@ -58,11 +59,11 @@ def by_plain_ica(run: PlantedLives, seed: int):
 
 def by_stacked_sae(run: PlantedLives, seed: int):
     rows = np.arange(len(run.codes))
-    steps = [standardised(a, rows, "step", 1.0) for a in run.activations]
+    steps = [standardised(a, rows)[0] for a in run.activations]
     sae = concepts.SAE(LATENTS, variant="batchtopk", k=ACTIVE, epochs=40, random_state=seed)
     codes = joint_codes.sparse(sae.fit_transform(np.concatenate(steps, axis=1)), ACTIVE)
-    decode = Decoder(codes, text_folds(run.texts, np.random.default_rng(seed)), run.texts)
-    there = Presence.joined([decode(X) for X in steps])
+    half, decoder = text_folds(run.texts, np.random.default_rng(seed)), Decoder(codes, run.texts)
+    there = Presence.joined([CheckpointReadout(Moments(X, half), decoder).presence for X in steps])
     found = joint_lives.lives(there.strength, there.readable, there.whitened, READABLE)
     return run.recovered(codes, found.born)
 

@@ -61,6 +61,7 @@ kind = "joint-concepts"
 layers = {described}
 n_concepts = {latents}
 max_tokens = {joint_tokens}
+shown_texts = 3
 
 [[observables]]
 kind = "activation-decay"
@@ -83,6 +84,7 @@ max_tokens = {tokens}
 
 [[observables]]
 kind = "attention-entropy"
+shown_texts = 3
 
 [controls]
 kind = "turned"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .errors import ArgumentError, check_choice
+from .errors import ArgumentError, check_choice, check_whole
 
 MASK_FRACTION = 0.15
 GRANULARITIES = ("all", "mean", "last", "cls", "masked")
@@ -182,6 +182,9 @@ class Attention(Need):
         where an answer is read).
     top
         Numbers k of strongest keys.
+    shown
+        Of how many texts the entropy of every ordinary token is given too, mean over heads:
+        ``shown_entropy(layer, shown_text, shown_place)`` of an `ontogeny.inputs.ShownTexts`.
     """
 
     layers: str | tuple[str, ...] = "*"
@@ -189,6 +192,7 @@ class Attention(Need):
     statistic: str = "entropy"
     tokens: str = "all"
     top: tuple[int, ...] = ()
+    shown: int = 0
 
     def __post_init__(self) -> None:
         for name in ("layers", "top"):
@@ -198,6 +202,8 @@ class Attention(Need):
         check_choice("tokens", self.tokens, ("all", "last"))
         if any(k < 1 for k in self.top):
             raise ArgumentError(f"top must hold numbers of keys, each at least 1; got {self.top}.")
+        if check_whole("shown", self.shown, 0) and self.tokens != "all":
+            raise ArgumentError(f"shown={self.shown} needs tokens='all'; got {self.tokens!r}.")
 
     def pass_key(self, source: Source) -> Hashable:
         """Return the key of a pass in the eager implementation."""
@@ -205,7 +211,7 @@ class Attention(Need):
 
     def collector(self, source: Source) -> Any:
         """Return what reduces the maps."""
-        return source.attention_collector(self.layers, self.tokens, self.top)
+        return source.attention_collector(self.layers, self.tokens, self.top, self.shown)
 
     def tensors(self, source: Source) -> set[str]:
         """Return the tensors of the modules up to the last map."""

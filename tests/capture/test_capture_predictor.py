@@ -52,6 +52,30 @@ def test_predictions_equal_the_models_own_logits(family, side, batch_size):
     assert found.attrs["vocabulary"] == VOCABULARY
 
 
+class Headless(torch.nn.Module):
+    """Names no map to the vocabulary."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask=None):
+        return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_vocabulary_is_known_of_a_model_that_is_not_finite(named):
+    model = build("bert")
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.fill_(float("nan"))
+    predictor = Predictor(model if named else Headless(model), "masked")
+    passes = []
+    model.register_forward_hook(lambda *_: passes.append(1))
+    assert predictor.vocabulary(inputs_of()) == VOCABULARY
+    assert len(passes) == (0 if named else 1)
+
+
 def test_a_gap_of_several_tokens_hides_them_all():
     model, inputs = build("bert"), inputs_of()
     found = Predictor(model).at(inputs, [1, 1], [4, 4], width=[3, 1], top=1)

@@ -1,5 +1,6 @@
 """The page of a comparison in a browser: runs over one another, and a mark for each."""
 
+import numpy as np
 import pytest
 
 import ontogeny as og
@@ -72,10 +73,16 @@ def test_hovering_a_row_names_all_its_runs(by_loss):
     assert all(f"seed {i}" in text for i in range(3)) and "loss" in text
 
 
-def test_runs_overlap_in_panels_of_layers_and_have_a_mean(page):
-    lines = traces(page, "attention-entropy/entropy", "line")
+def test_runs_overlap_in_panels_of_layers_and_differ_from_their_mean(page):
+    figure = "attention-entropy/entropy"
+    lines = traces(page, figure, "line")
     assert len(lines) == 9  # three runs in each of three layers
-    assert len(traces(page, "attention-entropy/entropy-mean", "line")) == 3
+    page.click(f"[id='{figure}'] .segments button:text-is('difference')")
+    entropy = three()["attention-entropy"].entropy
+    others = entropy.isel(run=[1, 2]).mean("run")
+    for i, line in enumerate(traces(page, figure, "line")):
+        expected = (entropy.isel(run=0) - others).isel(layer=i)
+        np.testing.assert_allclose(line["y"], expected, atol=1e-14)
 
 
 def test_runs_aligned_by_loss_are_drawn_from_high_to_low(visit):

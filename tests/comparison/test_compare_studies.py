@@ -106,9 +106,8 @@ def test_the_mean_is_over_runs_with_n_minus_one(compared):
     np.testing.assert_allclose(data.loss_mean_high - data.loss_mean, spread)
     figures = json.loads(compared["attention-entropy"].attrs["figures"])
     by_name = {figure["id"]: figure for figure in figures}
-    assert by_name["layer-entropy"]["series"] == "run"
-    assert by_name["layer-entropy"]["facet"] == "layer"
-    assert by_name["layer-entropy-mean"]["series"] == "layer"
+    assert by_name["layer-entropy"]["runs"] == "run"
+    assert by_name["layer-entropy"]["series"] == "layer"
 
 
 def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
@@ -122,8 +121,8 @@ def test_a_comparison_is_written_and_opened_like_a_study(compared, tmp_path):
     og.comparison.write_comparison(compared, tmp_path / "both")  # replaces its like
     written = og.report.write_figures(opened.result, tmp_path / "figures", ["png", "svg"])
     names = {path.name for path in written}
-    assert {"half-change-steps.png", "half-change-steps.csv"} <= names
-    assert {"runs-table.tex", "loss-loss-mean.svg"} <= names
+    assert {"half-change-steps.png", "half-change-steps.csv", "runs-table.tex"} <= names
+    assert {"loss-loss.svg", "loss-loss-difference.svg"} <= names
 
 
 def test_a_study_is_never_overwritten(compared, folders, tmp_path):

@@ -144,6 +144,9 @@ def test_neighbours_are_the_smallest_angles():
     few = describe.neighbours(D[:2], 3)
     assert few.near.values.tolist() == [[1, -1, -1], [0, -1, -1]]
     assert describe.neighbours(D * 1e-200, 3).near.equals(found.near)
+    of_gram = describe.neighbours_of_gram(D @ D.T, 3)
+    assert of_gram.near.equals(found.near)
+    np.testing.assert_allclose(of_gram.near_cosine, found.near_cosine, atol=1e-12)
 
 
 INPUTS = Inputs.from_tokens([[1, 2], [3]])

@@ -53,6 +53,66 @@ def losses(steps=STEPS, *, hostile=False, tokenizer=True, costs=True, controls=(
     return xr.Dataset(found, coords=coords)
 
 
+def _shown(data):
+    """Return texts and tokens of losses under the names of other nodes."""
+    return {
+        "shown_text_number": ("shown_text", data.text_number.values),
+        "shown_token_id": (("shown_text", "shown_place"), data.token_id.values),
+        "piece_text": ("piece", data.piece_text.values),
+    }
+
+
+def entropies(steps=STEPS, layers=2, *, controls=(), **options):
+    """Return the attention entropies of the same tokens: later layers sharper, all falling."""
+    data = losses(steps=steps, **options)
+    ordinary = (data.token_id.values > 101)[None]
+    fall = np.linspace(3.8, 1.2, len(steps))[:, None, None]
+    values = [np.where(ordinary, fall - 0.5 * layer, np.nan) for layer in range(layers)]
+    paths = [f"model.layers.{i}.self_attn" for i in range(layers)]
+    found = _shown(data) | {
+        "shown_entropy": (("layer", "step", "shown_text", "shown_place"), np.array(values)),
+        "shown_entropy_uniform": (
+            ("shown_text", "shown_place"), np.where(ordinary[0], 4.0, np.nan),
+        ),
+    }  # fmt: skip
+    coords = {"step": np.asarray(steps), "layer": paths, "piece": data.piece.values}
+    if controls:
+        ends = np.full((len(controls), len(steps), layers), np.nan)
+        ends[:, -1] = np.array(controls)[:, None]
+        found["layer_entropy_control"] = (("run", "step", "layer"), ends)
+        coords["run"] = [f"turned {i}" for i in range(len(controls))]
+    return xr.Dataset(found, coords=coords)
+
+
+def codes(steps=STEPS, **options):
+    """Return joint concepts with codes of the same tokens: each grows at tokens of its own."""
+    data, concepts = losses(steps=steps), made.joint_concepts(steps=steps, **options)
+    ids = data.token_id.values
+    r, layers = concepts.sizes["concept"], concepts.sizes["layer"]
+    own = np.array([ids % r == j for j in range(r)])  # (concept, text, place)
+    rise = np.linspace(0, 120, len(steps)).round()[:, None, None, None, None]
+    values = np.broadcast_to(rise * own, (len(steps), layers, *own.shape)).copy()
+    values[..., ids <= 101] = 255
+    shared = np.broadcast_to(100 * own, (layers, *own.shape)).copy()
+    shared[..., ids <= 101] = 255
+    tokens = ("layer", "concept", "shown_text", "shown_place")
+    found = {name: v for name, v in _shown(data).items() if name != "piece_text"}
+    return concepts.assign(found).assign(
+        shown_code=(("step", *tokens), values.astype(np.uint8)),
+        shown_shared_code=(tokens, shared.astype(np.uint8)),
+    )
+
+
+def full_tree(**options):
+    """Return a merged result of a loss, and losses, concepts and entropies of the same tokens."""
+    return made.tree({
+        "loss": made.loss_story(),
+        "token-losses": losses(controls=(8.5, 8.7), **options),
+        "joint-concepts": codes(),
+        "attention-entropy": entropies(controls=(3.1, 3.3), **options),
+    })  # fmt: skip
+
+
 def tree(**options):
     """Return a merged result of a loss and the losses of tokens."""
     return made.tree({"loss": made.loss_story(), "token-losses": losses(**options)})

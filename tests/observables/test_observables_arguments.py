@@ -129,6 +129,7 @@ RULES = {
     "of": node,
     "on": optional(text),
     "layers": patterns,
+    "shown_texts": whole(0),
     "blocks": patterns,
     "tokens": among("all", "mean", "last", "cls", "masked"),
     "max_tokens": optional(whole(2)),
@@ -287,13 +288,13 @@ NEEDED = {
 }
 ARGUMENTS = [
     (kind, field.name)
-    for kind, cls in registry._kinds().items()
+    for kind, cls in registry.kinds().items()
     for field in dataclasses.fields(cls)
 ]
 
 
 def needed(kind):
-    fields = dataclasses.fields(registry._kinds()[kind])
+    fields = dataclasses.fields(registry.kinds()[kind])
     return {
         f.name: NEEDED[f.name]
         for f in fields
@@ -334,7 +335,7 @@ def check(kind, name, value):
     assert "must" in message or " has no option " in message, message
     assert any(repr(each) in message for each in parts(value)), message
     with pytest.raises(ArgumentError):
-        registry._kinds()[kind](**arguments)
+        registry.kinds()[kind](**arguments)
 
 
 def usable(observable):

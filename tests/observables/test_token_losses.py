@@ -6,8 +6,8 @@ import torch
 
 import ontogeny as og
 from helpers.capture_models import MASK, build
-from ontogeny.errors import ArgumentError
-from ontogeny.inputs import Inputs
+from ontogeny.errors import ArgumentError, StudyWarning
+from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
 from ontogeny.observables.predictions import loss
 from ontogeny.observables.predictions.frequencies import (
@@ -16,7 +16,6 @@ from ontogeny.observables.predictions.frequencies import (
     token_costs,
     word_frequencies,
 )
-from ontogeny.observables.predictions.token_losses import _chosen
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 
@@ -71,7 +70,7 @@ def test_long_texts_of_different_units_are_chosen(result):
     data, _, _ = result
     assert set(data.text_number.values.tolist()) <= {1, 3, 4} and data.sizes["place"] == 10
     copies = Inputs.from_tokens([[5, 6, 7, 8]] * 3 + [[6, 7]])
-    chosen = _chosen(copies, 3, 8, 0)
+    chosen = ShownTexts.of(copies, 3, 8).number
     assert len(chosen) == 2 and 3 in chosen
 
 
@@ -113,6 +112,24 @@ def test_what_is_beyond_a_text_is_empty(tmp_path):
         [False, True, False, False],
     ]
     assert data.piece.values.tolist() == [6, 7, 8, 9]
+
+
+def test_a_reference_step_that_is_not_finite_loses_its_own_cells_alone(tmp_path):
+    models = {step: build("llama", seed=step) for step in (0, 1, 2)}
+    with torch.no_grad():
+        for weight in models[2].parameters():
+            weight.fill_(float("nan"))
+    study = og.Study(og.Trajectory.from_models(models), texts(), [TokenLosses(2, 10)], device="cpu")
+    with pytest.warns(StudyWarning):
+        data = study.run(tmp_path / "study")["token-losses"].to_dataset()
+    lost = np.isnan(data.token_loss.values).all(axis=(1, 2))
+    assert lost.tolist() == [False, False, True]
+    assert data.status.values[2].startswith("failed: NonFiniteError")
+
+
+def test_the_result_says_whether_tokens_were_masked(result):
+    data, _, family = result
+    assert bool(data.masked) == (family == "bert")
 
 
 @pytest.mark.parametrize("options", [{"n_texts": 0}, {"max_tokens": 1}, {"objective": "class"}])
@@ -167,6 +184,6 @@ def test_texts_with_nothing_to_predict_in_what_is_shown_are_not_chosen():
     """A prompt that is marked as special fills all that is shown of the first text."""
     special = [[1, 1, 0, 0], [1, 0, 0, 0]]
     inputs = Inputs.from_tokens([[1, 2, 3, 4], [1, 5, 6, 7]], special=special)
-    assert _chosen(inputs, 2, 2, 0).tolist() == [1]
+    assert ShownTexts.of(inputs, 2, 2).number.tolist() == [1]
     with pytest.raises(ArgumentError, match="max_tokens=2"):
-        _chosen(inputs.subset([0]), 1, 2, 0)
+        ShownTexts.of(inputs.subset([0]), 1, 2)

@@ -22,10 +22,20 @@ def example(data=None, **options):
     return read_example(read_content(made.tree({"loss": made.loss_story(), "tokens": data})))
 
 
-def stored(found):
-    array = found.payload["losses"]
+def measure(found, key="loss"):
+    """The payload of one measure."""
+    return next(each for each in found.payload["measures"] if each["key"] == key)
+
+
+def unpacked(array, parts):
     raw = np.frombuffer(base64.b64decode(array["bdata"]), np.uint8).reshape(array["shape"])
-    return np.where(raw == 255, np.nan, raw / found.payload["parts"])
+    return np.where(raw == 255, np.nan, raw / parts)
+
+
+def stored(found, key="loss", option=0):
+    """Values of a measure as the page holds them, (step, text, place)."""
+    one = measure(found, key)
+    return unpacked(one["values"], one["parts"])[option]
 
 
 def test_a_loss_is_kept_with_one_decimal_at_every_step():
@@ -39,24 +49,25 @@ def test_a_loss_is_kept_with_one_decimal_at_every_step():
 
 def test_means_are_over_the_predicted_tokens_of_a_text():
     data = examples.losses()
-    payload = example(data).payload
-    np.testing.assert_allclose(payload["means"], data.token_loss.mean("place").T, atol=1e-4)
-    assert payload["cost"] == [4.5, 4.5, 4.5]
+    payload = measure(example(data))
+    np.testing.assert_allclose(payload["means"][0], data.token_loss.mean("place").T, atol=1e-4)
+    assert payload["costs"] == [4.5, 4.5, 4.5]
 
 
 def test_without_word_frequencies_none_are_given():
-    assert example(costs=False).payload["cost"] == [None] * 3
+    assert measure(example(costs=False))["costs"] == [None] * 3
     bare = examples.losses().drop_vars(["token_loss_frequencies", "token_leads_from"])
-    assert example(bare).payload["cost"] is None and example(bare).payload["lead"] is None
+    found = measure(example(bare))
+    assert found["costs"] is found["references"] is found["lead"] is None
 
 
 def test_the_scale_ends_where_few_losses_lie_above_it():
     data = examples.losses(top=8.6)
-    assert example(data).top == 9
+    assert measure(example(data))["top"] == 9
     data.token_loss[0, 0, 1] = 60.0  # one of more than a hundred
-    assert example(data).top == 9
+    assert measure(example(data))["top"] == 9
     assert np.nanmax(stored(example(data))) == 25.0
-    assert example(examples.losses(top=0.01)).top == 1
+    assert measure(example(examples.losses(top=0.01)))["top"] == 1
 
 
 def test_steps_that_were_not_measured_are_left_out():
@@ -64,7 +75,7 @@ def test_steps_that_were_not_measured_are_left_out():
     data.token_loss[4] = np.nan
     data.token_loss[6, 0, 2] = np.nan
     found = example(data)
-    assert found.payload["steps"] == [s for s in examples.STEPS if s != examples.STEPS[4]]
+    assert measure(found)["steps"] == [s for s in examples.STEPS if s != examples.STEPS[4]]
     assert np.isnan(stored(found)[5, 0, 2])  # one that is missing at a single step alone
 
 
@@ -75,7 +86,7 @@ def test_a_text_has_the_direction_of_its_predicted_tokens_and_ends_where_it_ends
     assert "".join(token.text for token in hebrew.tokens) == (
         "<|bos|>" + "".join(examples.HEBREW) + " cat<|eos|>"
     )
-    assert [token.predicted for token in short.tokens] == [False, True, True, False]
+    assert [token.known for token in short.tokens] == [False, True, True, False]
     names = {token.text: token.words for token in plain.tokens}
     assert names["."] == "full stop" and names["  "] == "space × 2" and names["↵"] == "new line"
     assert names[" cat"] == ""
@@ -91,9 +102,18 @@ def test_without_a_tokenizer_numbers_are_shown_and_it_is_said():
     assert not example().numbers
 
 
-@pytest.mark.parametrize("lacking", ["token_id", "token_loss"])
-def test_nothing_is_drawn_without_its_numbers(lacking):
-    assert example(examples.losses().drop_vars(lacking)) is None
+def test_nothing_is_drawn_without_losses():
+    assert example(examples.losses().drop_vars("token_loss")) is None
+
+
+@pytest.mark.parametrize("lacking", ["token_id", "text_number"])
+def test_where_no_token_was_kept_it_is_said(lacking):
+    data = examples.losses().drop_vars(lacking)
+    assert example(data).texts == ()
+    tree = made.tree({"loss": made.loss_story(), "tokens": data})
+    page = Page(render_page(read_content(tree)))
+    assert "Only counts of tokens were kept for these inputs." in "".join(page.text)
+    assert page.data["example"] is None
 
 
 def test_nothing_is_drawn_where_nothing_was_measured_or_there_is_no_node():
@@ -105,10 +125,10 @@ def test_nothing_is_drawn_where_nothing_was_measured_or_there_is_no_node():
 
 
 def test_control_runs_stand_beside_the_mean():
-    assert example(controls=(8.541, 8.77)).controls == (
+    assert example(controls=(8.541, 8.77)).measures[0].controls == (
         "In 2 control runs the mean over these texts ends at 8.54–8.77 nats."
     )
-    assert example().controls == ""
+    assert example().measures[0].controls == ""
 
 
 def test_paper_shows_the_ends_and_when_rows_of_the_chart_are_half_way():
@@ -116,9 +136,9 @@ def test_paper_shows_the_ends_and_when_rows_of_the_chart_are_half_way():
     (row,) = [row for row in content.rows if row.changed and row.role != "motion"]
     steps = np.array(examples.STEPS)
     middle = int(np.abs(steps - row.half_step).argmin())
-    assert read_example(content).payload["print"] == [0, middle, len(steps) - 1]
+    assert measure(read_example(content))["print"] == [0, middle, len(steps) - 1]
     still = made.tree({"loss": made.loss_story(changed=False), "tokens": examples.losses()})
-    assert read_example(read_content(still)).payload["print"] == [0, len(steps) - 1]
+    assert measure(read_example(read_content(still)))["print"] == [0, len(steps) - 1]
 
 
 def test_long_texts_are_cut_and_it_is_said():

@@ -132,4 +132,4 @@ def test_paper_has_the_text_once_for_each_of_a_few_steps(page):
     assert rows.count() == 0 and page.locator(".example-texts").is_visible()
 
 
-PRINTED = 'JSON.parse(document.getElementById("data").textContent).example.print'
+PRINTED = 'JSON.parse(document.getElementById("data").textContent).example.measures[0].print'

@@ -358,18 +358,6 @@ def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
     assert cut <= 0.5
 
 
-def test_the_column_of_gaps_follows_the_slider(page):
-    page.focus("#slider")
-    page.keyboard.press("End")
-    tokens = page.locator("#cloze tbody .current bdi").all_text_contents()
-    data = made.predictions()
-    words = dict(zip(data.piece.values.tolist(), data.piece_text.values.tolist(), strict=True))
-    ids = data.answer_id.isel(step=-1, rank=0).values.tolist()
-    assert tokens == [words[i] for i in ids]
-    assert page.text_content("#cloze .cloze-step") == "512"
-    assert page.text_content("#cloze .cloze-same") == "1"
-
-
 def test_a_run_with_one_checkpoint_has_a_picture_and_no_slider(visit):
     steps = (7,)
     loss = made.loss_story(

@@ -77,7 +77,7 @@ def test_the_smallest_of_several_input_sets_counts():
     ],
 )
 def test_documents_of_the_wrong_kind_are_refused(source, documents, message):
-    from ontogeny.study.file import _check_documents
+    from ontogeny.study.input_tables import _check_documents
 
     with pytest.raises(ArgumentError, match=message):
         _check_documents("[inputs]", source, documents)

@@ -17,6 +17,7 @@ from ontogeny import needs
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.observables import Observable, by_layer
+from ontogeny.study import probe
 
 STEPS = (0, 1, 2, 4, 8, 16)
 TEXTS = 24
@@ -250,13 +251,40 @@ def test_a_state_of_all_steps_is_not_tried(trajectory):
     assert (plan.refused, plan.notes) == ("", [])
 
 
-def test_what_has_cells_is_not_tried_again(trajectory, tmp_path):
+@pytest.fixture
+def tried(monkeypatch):
+    """Names of the observables that get a dry run, one list for each time."""
+    found, dry_run = [], probe.dry_run
+
+    def noting(model, trajectory, inputs, observables, *others):
+        found.append([each.name for each in observables])
+        return dry_run(model, trajectory, inputs, observables, *others)
+
+    monkeypatch.setattr(probe, "dry_run", noting)
+    return found
+
+
+def test_what_has_cells_is_not_tried_again(trajectory, tmp_path, tried):
     study_of(trajectory, Picky()).run(tmp_path / "s")
     study = study_of(trajectory, Picky(), ActivationNorm())
     study.plan(tmp_path / "s")
-    assert [each.name for each in study._tried] == ["activation-norm"]
+    assert tried == [["picky"], ["activation-norm"]]
     changed = study_of(trajectory, Picky(rows=TEXTS + 1))
     assert changed.plan(tmp_path / "s").refused and not study.plan(tmp_path / "s").refused
+
+
+def test_what_one_folder_spares_the_next_one_does_not(trajectory, tmp_path, tried):
+    """A second folder is not spared the dry run; what was tried once is not tried again."""
+    picky = Picky(steps=(0, 16))
+    said_by(study_of(trajectory, picky), tmp_path / "begun", keep_going=True)
+    tried.clear()
+    study = study_of(trajectory, picky, ActivationNorm())
+    assert not study.plan(tmp_path / "begun").refused and tried == [["activation-norm"]]
+    assert "picky: ArgumentError: not at this step" in study.plan(tmp_path / "new").refused
+    with pytest.raises(ArgumentError, match="1 observable would fail at every step: picky"):
+        study.run(tmp_path / "other")
+    assert not study.plan(tmp_path / "begun").refused
+    assert study.plan().refused and tried == [["activation-norm"], ["picky"]]
 
 
 def test_warnings_as_errors_lose_nothing(pooled, tmp_path):

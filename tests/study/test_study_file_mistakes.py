@@ -10,19 +10,19 @@ from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import registry
 from ontogeny.observables.arguments import check_kind
-from ontogeny.study import file, read_study
+from ontogeny.study import file, input_tables, read_study
 from ontogeny.tasks import train_tokenizer
 
 TABLES = {
     "trajectory": file._TRAJECTORY,
-    "inputs": file._INPUTS,
+    "inputs": input_tables._INPUTS,
     "options": file._OPTIONS,
     "trajectory.select": file._SELECT,
 }
 KEYS = [(table, key) for table, keys in TABLES.items() for key in keys]
 FIELDS = [
     (kind, field.name)
-    for kind, cls in registry._kinds().items()
+    for kind, cls in registry.kinds().items()
     for field in dataclasses.fields(cls)
 ]
 REQUIRED = {"layers": "model.layers.*.mlp", "marker_ids": [8]}
@@ -92,7 +92,7 @@ def test_a_value_of_another_kind_is_refused_by_its_key(place, table, key):
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS)
 def test_an_option_of_an_observable_is_checked_by_name_and_kind(kind, name):
-    cls = registry._kinds()[kind]
+    cls = registry.kinds()[kind]
     hint = typing.get_type_hints(cls)[name]
     needed = {
         f.name: REQUIRED.get(f.name, "loss")

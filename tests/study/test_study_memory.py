@@ -44,6 +44,23 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
     assert study.run(tmp_path / "s", Elsewhere()).attrs["problems"] == "[]"
 
 
+def test_a_plan_prices_the_checkpoints_that_shared_codes_are_fitted_to():
+    """Beside the values of both layers: one layer's kernel, or its stack where that is smaller."""
+    steps, width = (0, 1, 2, 4), 16
+
+    def held(**options):
+        chosen = og.observables.JointConcepts(
+            LAYERS, n_concepts=4, n_active=1, max_tokens=50, examples=0, **options
+        )
+        trajectory = og.Trajectory.from_models(developing(steps))
+        return og.Study(trajectory, tiny_inputs(), chosen, device="cpu").plan().activation_bytes
+
+    values = 2 * 50 * width * 4
+    assert held(fit_steps=4) == held() == values + 4 * 50 * 50 + 2 * 4 * 50 * width
+    assert held(fit_steps=(0, 4)) == values + 8 * 2 * 50 * width  # 2 * 16 features, 50 tokens
+    assert held(method="batchtopk") == values + 8 * 4 * 50 * width
+
+
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     tmp_path, monkeypatch, kind

@@ -135,6 +135,15 @@ def test_a_state_that_is_not_there_is_refused_when_the_study_is_made(of, why):
     )
 
 
+def test_a_suggestion_never_names_the_node_that_asks():
+    effects = og.observables.ConceptEffects("concept-effect", layers=LAYERS)
+    with pytest.raises(ArgumentError, match=r"depends on 'concept-effect', .* not have\.$"):
+        study(developing(STEPS), [effects, Centres()])
+    near = Centres(label="concept-effec")
+    with pytest.raises(ArgumentError, match=r"Did you mean 'concept-effec'\?$"):
+        study(developing(STEPS), [effects, near])
+
+
 def test_a_model_that_cannot_be_reset_says_which_module():
     class Own(torch.nn.Module):
         def __init__(self):

@@ -234,7 +234,7 @@ def test_two_folders_for_one_step_are_refused(tmp_path):
 
 def test_own_modules_need_a_model_and_it_must_fit(tmp_path):
     write_linear(tmp_path, 5)
-    with pytest.raises(CheckpointError, match=r"no config\.json.*pass model="):
+    with pytest.raises(CheckpointError, match=r"no config\.json.*--model model\.py:build"):
         Trajectory.from_folder(tmp_path)[5].model()
     with pytest.raises(ArgumentError, match="model must be an nn"):
         Trajectory.from_folder(tmp_path, model="GPT2")

@@ -138,7 +138,7 @@ def test_what_is_no_model_is_refused(models, message):
 def test_state_dicts_without_a_model_give_tensors_but_no_module():
     trajectory = Trajectory.from_models({0: linear(0).state_dict()})
     assert set(trajectory[0].digests()) == {"weight", "bias"}
-    with pytest.raises(CheckpointError, match="pass model="):
+    with pytest.raises(CheckpointError, match="model=build in Python"):
         trajectory[0].model()
 
 

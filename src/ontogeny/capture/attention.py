@@ -12,7 +12,8 @@ import xarray as xr
 from torch import Tensor
 
 from ..errors import LayerMatchError, NonFiniteError
-from ..inputs import Batch, Inputs
+from ..inputs import Batch, Inputs, ShownTexts
+from .shown_entropy import ShownEntropies
 
 _ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 
@@ -36,6 +37,8 @@ class AttentionCollector:
         ``"all"``: the ordinary tokens are queries; ``"last"``: the last token of each text is.
     top
         Numbers k; for each, the mean share of a query's attention that its k strongest keys get.
+    shown
+        Of how many texts the entropy of every ordinary token is kept, see `ShownTexts`.
     """
 
     def __init__(
@@ -44,10 +47,12 @@ class AttentionCollector:
         inputs: Inputs,
         tokens: str = "all",
         top: Sequence[int] = (),
+        shown: int = 0,
     ) -> None:
         self.paths = tuple(paths)
         self._ordinary = inputs.ordinary if tokens == "all" else _last_tokens(inputs)
         self._top = tuple(top)
+        self._shown = ShownEntropies(ShownTexts.of(inputs, shown)) if shown else None
         self._entropy: dict[str, np.ndarray] = {}
         self._mass: dict[str, np.ndarray] = {}
         self._uniform = np.full(len(inputs), np.nan)
@@ -60,6 +65,8 @@ class AttentionCollector:
     def start(self, batch: Batch) -> set[str] | None:
         """Note the batch's queries and keys; the first batch shows which modules have maps."""
         self._batch = batch
+        if self._shown:
+            self._shown.start(batch)
         self._taken: set[str] = set()
         self._reached = torch.zeros(batch.ids.shape[1:] * 2, dtype=torch.bool)
         self._queries = torch.from_numpy(self._ordinary[batch.rows, batch.columns])
@@ -94,6 +101,8 @@ class AttentionCollector:
         )
         means = total / queries.sum(dim=-1)[:, None]
         store[:, self._batch.rows] = means.T.cpu().numpy()
+        if self._shown:
+            self._shown.take(path, entropy)
         if self._top:
             self._take_mass(path, weights / mass[..., None], queries)
 
@@ -117,7 +126,9 @@ class AttentionCollector:
             raise LayerMatchError(
                 f"none of the {len(self.paths)} matching modules returned attention weights, "
                 "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
-                "transformers give them with the eager attention implementation."
+                "transformers give them with the eager attention implementation. In a model of "
+                "your own, let the attention module compute softmax(QK) itself, without a fused "
+                "kernel, and return (output, weights)."
             )
         self._batches += 1
         query, key = self._reached.numpy().nonzero()
@@ -130,11 +141,14 @@ class AttentionCollector:
         logs = np.log(np.maximum(number, 1)) * queries
         with np.errstate(invalid="ignore"):
             self._uniform[self._batch.rows] = logs.sum(axis=1) / queries.sum(axis=1)
+        if self._shown:
+            self._shown.finish(logs)
 
     def result(self) -> xr.Dataset:
         """Return ``entropy(layer, head, text)``, ``uniform(text)`` and ``tokens(text)``.
 
-        With `top`, also ``top_mass(k, layer, head, text)``; ``tokens`` counts queries.
+        With `top`, also ``top_mass(k, layer, head, text)``; with `shown`, what `ShownEntropies`
+        keeps. ``tokens`` counts queries.
 
         Heads that a layer does not have, and texts without an ordinary token, hold NaN.
 
@@ -164,6 +178,8 @@ class AttentionCollector:
             },
             coords={"layer": layers, "head": np.arange(heads), "text": np.arange(len(tokens))},
         )
+        if self._shown:
+            found = found.assign(self._shown.variables())
         if not self._top:
             return found
         top_mass = np.full((len(self._top), *entropy.shape), np.nan)

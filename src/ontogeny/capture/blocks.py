@@ -122,8 +122,10 @@ def _part(
 ) -> WeightBlock:
     tensor, part = split_label(name)
     heads = _heads(name, configuration) if family.interleaved else None
-    index = part_index(part, shape[family.fused_axis], heads).numpy()
-    if family.fused_axis == 1:
+    # Models with GPT-2's names and linear layers, such as nanoGPT's, store (out, in).
+    axis = 0 if shape[0] == 3 * shape[-1] else family.fused_axis
+    index = part_index(part, shape[axis], heads).numpy()
+    if axis == 1:
         columns = int(index[0]), int(index[-1]) + 1
         return WeightBlock(name, tensor, (shape[0], len(index)), 0, ((0, shape[0]),), columns)
     breaks = np.flatnonzero(np.diff(index) > 1) + 1

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from ..inputs import Batch, Inputs
 from .collect import feed
-from .forward import check_fits, quiet
-from .logits import LogitRows
+from .forward import check_fits, quiet, run
+from .logits import LogitRows, head_path
 from .loss import resolve_objective
 from .settings import ReadingSettings
 
@@ -58,6 +58,24 @@ class Predictor:
     ) -> None:
         self._model, self._settings = model, settings or ReadingSettings()
         self.masked = resolve_objective(model, objective) == "masked"
+
+    def vocabulary(self, inputs: Inputs) -> int:
+        """Return the number of tokens that get a probability, whether or not weights are finite.
+
+        That is the number of rows of the model's map to the vocabulary. Where the model names none,
+        the first text of `inputs` is read for the shape of its logits.
+        """
+        path = head_path(self._model)
+        if path is not None:
+            return len(self._model.get_submodule(path).get_parameter("weight"))
+        batch = self._settings.layout(inputs).batch([0])
+        rows, first = LogitRows.of(self._model), np.zeros(1, dtype=np.int64)
+        rows.choose(batch, first, first)
+        with quiet(self._model):
+            output = run(self._model, batch, position_ids=self._settings.positions == "mask")
+        logits = rows.take(output)
+        assert logits is not None
+        return int(logits.shape[-1])
 
     def at(
         self,

@@ -101,10 +101,11 @@ class ModelSource:
         return ActivationCollector(layers, self.inputs, sample, self.settings.device)
 
     def attention_collector(
-        self, layers: str | Sequence[str], tokens: str, top: Sequence[int]
+        self, layers: str | Sequence[str], tokens: str, top: Sequence[int], shown: int = 0
     ) -> Collector:
         """Return what takes reduced attention maps out of a pass."""
-        return AttentionCollector(match_attention(self.model, layers), self.inputs, tokens, top)
+        paths = match_attention(self.model, layers)
+        return AttentionCollector(paths, self.inputs, tokens, top, shown)
 
     def loss_collector(self) -> Collector:
         """Return what takes the loss of every text out of a pass: one for all needs of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +13,13 @@ from .._version import __version__
 from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
+from .listing import help_, list_, table
+from .starting import Model, init, study
 
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     epilog="Add --debug to any command to see where an error comes from.",
@@ -49,6 +51,10 @@ def _options(
         context.exit()
 
 
+app.command()(study)
+app.command()(init)
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for run, study and page.")] = Path(
@@ -70,11 +76,12 @@ def demo(
 def audit(
     source: Source,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 on findings.")] = False,
+    model: Model = "",
 ) -> None:
     """Report what is wrong with the checkpoints of a run: duplicates, gaps, changes."""
     from .sources import open_trajectory
 
-    trajectory = open_trajectory(source)
+    trajectory = open_trajectory(source, model)
     findings = trajectory.audit()
     typer.echo(f"{trajectory!r}\n{findings}")
     if strict and len(findings):
@@ -183,12 +190,15 @@ def report(
 
 app.command()(compare)
 app.command()(concept)
+app.command(name="list")(list_)
+app.command(name="help")(help_)
 
 
 @app.command()
 def layers(
-    model: Source,
+    source: Source,
     pattern: Annotated[str, typer.Argument(help="Glob over module paths.")] = "**",
+    model: Model = "",
 ) -> None:
     """Show which modules a layer pattern matches, with the shapes of their outputs."""
     from ..capture import list_layers
@@ -196,27 +206,9 @@ def layers(
 
     rows = [
         (info.path, info.kind, "×".join(map(str, info.shape)) if info.shape else "-")
-        for info in list_layers(open_model(model), pattern)
+        for info in list_layers(open_model(source, model), pattern)
     ]
-    _table(("layer", "class", "output"), rows)
-
-
-@app.command(name="list")
-def list_(
-    what: Annotated[
-        str, typer.Argument(help="extractors, distances or observables; all by default.")
-    ] = "all",
-) -> None:
-    """List extractors, distances and observables."""
-    import importlib
-
-    from ..errors import check_choice
-
-    packages = {"extractors": "concepts", "distances": "distances", "observables": "observables"}
-    check_choice("what", what, ["all", *packages])
-    for name in packages if what == "all" else [what]:
-        names = importlib.import_module(f"..{packages[name]}", __package__).names()
-        typer.echo(f"{name}: {', '.join(names)}")
+    table(("layer", "class", "output"), rows)
 
 
 @app.command()
@@ -244,7 +236,7 @@ def reproduce(
     from .progress import TrainingLines, progress_for
 
     if name is None:
-        _table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
+        table(("recipe", "what"), [(n, recipes.recipe(n).title) for n in recipes.names()])
         return
     shown = progress_for(quiet)
     page = recipes.recipe(name).run(
@@ -267,10 +259,3 @@ def _whole(attributes: Mapping[Any, Any]) -> bool:
 
 def _output(study: Path, output: Path | None) -> Path:
     return output if output is not None else Path("studies") / study.stem
-
-
-def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())

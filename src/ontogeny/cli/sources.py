@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ..start.source import is_repository
 
 if TYPE_CHECKING:
     from torch import nn
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-
-
-def open_trajectory(source: str) -> Trajectory:
+def open_trajectory(source: str, model: str = "") -> Trajectory:
     """Return the trajectory of a folder or, where there is none, of a Hub repository.
+
+    `model` names a function of the user's that builds the module, such as ``"model.py:build"``.
 
     Raises
     ------
@@ -25,12 +24,12 @@ def open_trajectory(source: str) -> Trajectory:
     """
     from ..trajectory import Trajectory
 
-    if _is_repository(source):
-        return Trajectory.from_hub(source)
-    return Trajectory.from_folder(source)
+    if is_repository(source):
+        return Trajectory.from_hub(source, model=_built_by(model))
+    return Trajectory.from_folder(source, _built_by(model))
 
 
-def open_model(source: str) -> nn.Module:
+def open_model(source: str, model: str = "") -> nn.Module:
     """Return the model of a folder, or that of the last checkpoint of folder or repository.
 
     Raises
@@ -40,11 +39,13 @@ def open_model(source: str) -> nn.Module:
     """
     from ..trajectory import load_model
 
-    if _is_repository(source):
-        trajectory = open_trajectory(source)
+    if is_repository(source):
+        trajectory = open_trajectory(source, model)
         return trajectory[int(trajectory.steps[-1])].model()
-    return load_model(source)
+    return load_model(source, model=_built_by(model))
 
 
-def _is_repository(source: str) -> bool:
-    return not Path(source).expanduser().exists() and bool(_REPOSITORY.fullmatch(source))
+def _built_by(model: str) -> Any:
+    from ..own_code import load
+
+    return load(model) if model else None

@@ -166,7 +166,8 @@ def _steps_at_loss() -> Any:
         "When each run first had a loss",
         value="step_at_loss",
         x="loss_level",
-        series="run",
+        series=None,
+        runs="run",
         caption="Between checkpoints it is taken as straight.",
     )
 

@@ -1,4 +1,4 @@
-"""The figures of several runs: overlay, small multiples, mean and spread, and marks of each run."""
+"""The figures of several runs: curves that the page compares them in, and marks of each run."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Curves, Figure, Heatmap, Marks, NullComparison, Table, attach
 from ..figures import Section as SectionWords
+from ..summary.controls import NUMBERED, RUN
 from ..summary.figures import figure_of_runs
 from .clock import Clock
 
-NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank")
-"""Dimensions whose labels mean something else in every run: never drawn over one another."""
-
-MOST_PANELS = 12
-"""More small multiples become a menu."""
-
 MOST_ROWS = 12
 """More dots beside nulls get a panel for each run instead of a panel each."""
-
-SPREAD_FROM = 3
-"""Runs from which on a mean with its spread is drawn."""
 
 
 def figures_of_runs(
@@ -48,7 +39,6 @@ def figures_of_runs(
     for figure in figures:
         for each in _along(figure, dimension):
             found += _of_runs(each, data)
-            found += _mean(each, data)
     if data.sizes.get("row", 0) > 1 and clock.dimension == "loss_level":
         found.append(marks(data))
     return [figure for figure in found if _fits(figure, data)]
@@ -88,7 +78,7 @@ def _along(figure: Figure, dimension: str) -> Iterator[Any]:
 
 
 def _of_runs(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
-    """Give a figure with the runs over one another, or side by side where that means nothing."""
+    """Give a figure with its runs, side by side where one cannot be compared with another."""
     if isinstance(figure, Table) and figure.group:
         for run in map(str, data["run"].values):
             yield dataclasses.replace(
@@ -104,35 +94,10 @@ def _of_runs(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
     if isinstance(figure, Curves | NullComparison | Heatmap) and (apart or crowded):
         yield dataclasses.replace(figure, facet="run")
         return
-    drawn = figure_of_runs(figure)
-    if isinstance(figure, Curves) and data.sizes.get(drawn.facet, 0) > MOST_PANELS:
-        drawn = dataclasses.replace(drawn, facet=None)  # what no use names becomes a menu
-    yield drawn
-
-
-def _mean(figure: Any, data: xr.Dataset) -> Iterator[Figure]:
-    """Give curves as their mean over runs with its spread."""
-    enough = data.sizes["run"] >= SPREAD_FROM
-    if not isinstance(figure, Curves) or not enough or f"{figure.value}_mean" not in data:
+    if isinstance(figure, Curves) and RUN not in figure.names():
+        yield dataclasses.replace(figure, runs=RUN)
         return
-    if not np.isfinite(data[f"{figure.value}_mean"].values).any():
-        return
-    if any(name in NUMBERED for name in (figure.series, figure.facet)):
-        return
-    name = f"{figure.relative or figure.value}_mean"
-    yield dataclasses.replace(
-        figure,
-        id=f"{figure.id}-mean",
-        title=f"{figure.title}: mean and spread",
-        value=name,
-        relative=None,
-        interval=(f"{name}_low", f"{name}_high"),
-        bands=(),
-        boundaries=(),
-        reference=None,
-        caption=f"Mean over {data.sizes['run']} runs. Shade: mean ± SD over runs, not an interval "
-        "of the mean. Nothing is drawn where a run has no value.",
-    )
+    yield figure_of_runs(figure)
 
 
 def _fits(figure: Figure, data: xr.Dataset) -> bool:

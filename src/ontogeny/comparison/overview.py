@@ -11,6 +11,9 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
+from ..report.content import read_content
+from ..report.first_screen import heading as first_heading
+from ..report.landmarks import read_loss
 from ..report.sentences import sentence_start
 from .clock import Clock, LossClock
 from .figures import marks
@@ -67,12 +70,31 @@ def headline(
     first = next((g for g in groups if g.role == "track"), groups[0] if groups else None)
     lead = " ".join(sentences(first, _node_of(first, nodes), clock)) if first else ""
     return {
-        "heading": _heading(groups, [run.controlled for run in runs]),
+        "heading": _shared_landmarks(runs) or _heading(groups, [run.controlled for run in runs]),
         "lead": lead or "The runs have no rows that were judged; the figures show their curves.",
         "details": list(words),
         **{name: sum(int(g.rows[name].all("run").sum()) for g in groups) for name in VERDICTS},
         "judged": sum(g.rows.sizes["row"] for g in groups),
     }
+
+
+def _shared_landmarks(runs: Sequence[Run]) -> str:
+    """Return what each run's own page has for a heading, where its loss fell and all say the same.
+
+    It is the order of what the loss gained by: frequencies, the token before, what else stands
+    around. Runs that say different things have no heading together.
+    """
+    said = set()
+    for run in runs:
+        content = read_content(run.tree)
+        loss = read_loss(content)
+        if loss is None or loss.outcome != "fell" or not loss.uses_context:
+            return ""
+        said.add(first_heading(content, loss, None))
+    if len(said) > 1:
+        return ""
+    words = said.pop()
+    return f"In each of {len(runs)} runs: {words[0].lower()}{words[1:]}"
 
 
 def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score
@@ -130,7 +131,7 @@ class CAV(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Return (n, 2) probabilities of ``classes_``; meaningless for mean-difference."""
-        p = 1 / (1 + np.exp(-_plain(self.decision_function(X)).astype(np.float64)))
+        p = expit(_plain(self.decision_function(X)).astype(np.float64))
         return _give(np.column_stack([1 - p, p]), X)
 
     def permuted(

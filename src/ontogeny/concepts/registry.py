@@ -40,6 +40,11 @@ def names() -> tuple[str, ...]:
     return tuple(_EXTRACTORS)
 
 
+def extractor_class(name: str) -> type[Extractor] | None:
+    """Return the class of an extractor, or None if there is none of this name."""
+    return _EXTRACTORS.get(name)
+
+
 def make(name: str, n_concepts: int = 100, random_state: Any = 0, **options: Any) -> Extractor:
     """Return an unfitted extractor by its name; `options` are its own keyword arguments.
 

@@ -10,7 +10,7 @@ from .concentration import concentration
 from .contexts import contexts
 from .enrichment import enrichment
 from .names import names
-from .neighbours import neighbours
+from .neighbours import neighbours, neighbours_of_gram
 from .rows import orientation
 from .tokens import strongest_tokens
 
@@ -20,6 +20,7 @@ __all__ = [
     "enrichment",
     "names",
     "neighbours",
+    "neighbours_of_gram",
     "orientation",
     "strongest_tokens",
 ]

@@ -71,6 +71,8 @@ class Curves(Figure):
     An axis of steps is logarithmic with step 0 set apart and can be switched to linear.
     `reference` is drawn dashed in the same colours, with `reference_label` in words: a theory's
     curves over the measured ones. `boundaries` are drawn as lines with their interval over steps.
+    `runs` is a dimension of several runs: the reader sees them over one another, side by side, or
+    one of them as its difference from the others.
     """
 
     x: str = "step"
@@ -81,9 +83,10 @@ class Curves(Figure):
     reference: str | None = None
     reference_label: str = "theory"
     boundaries: Sequence[Boundary] = ()
+    runs: str | None = None
 
     kind = "curves"
-    dimensions = ("x", "series", "facet")
+    dimensions = ("x", "series", "facet", "runs")
     parts: ClassVar = {"bands": Band, "boundaries": Boundary}
 
     def companions(self) -> Iterator[str]:

@@ -21,7 +21,7 @@ from .curves import Fits, LearningDynamics, Regimes, Signals
 from .labelled import TCAV, ConceptDirections
 from .predictions import Loss, Predictions, TokenLosses
 from .readout import ReadoutAccuracy, SaeProbe
-from .registry import make, names
+from .registry import make, make_own, names
 from .semantics import WordSemantics, semantics_page
 from .weights import (
     Commutators,
@@ -75,5 +75,6 @@ __all__ = [
     "WordSemantics",
     "semantics_page",
     "make",
+    "make_own",
     "names",
 ]

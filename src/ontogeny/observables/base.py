@@ -144,7 +144,7 @@ class Observable(abc.ABC):
     >>> from ontogeny import needs
     >>> @dataclass(frozen=True)
     ... class ActivationNorm(Observable):
-    ...     layers: str = "model.layers.*.mlp"
+    ...     layers: str = "mlp"
     ...     kind: ClassVar[str] = "activation-norm"
     ...     variables: ClassVar = {"norm": ("mean norm of the activations", "activation units")}
     ...
@@ -155,7 +155,7 @@ class Observable(abc.ABC):
     ...         values = reading[self.needs()[0]]
     ...         return by_layer(values, lambda path, a: {"norm": a.norm(dim=1).mean()})
     >>> ActivationNorm().arguments()
-    {'label': None, 'layers': 'model.layers.*.mlp'}
+    {'label': None, 'layers': 'mlp'}
     """
 
     label: str | None = field(default=None, kw_only=True)
@@ -174,7 +174,7 @@ class Observable(abc.ABC):
     kept: ClassVar[tuple[str, ...]] = ()
     """Variables of the state that stand in the result; `summarise` finds them beside the cells."""
     compared: ClassVar[tuple[str, ...]] = ()
-    """Further variables that `derive` gives: ``x_control`` holds them in control runs."""
+    """Further variables, of cells or from `derive`: ``x_control`` holds them in control runs."""
     tables: ClassVar[Sequence[NumberTable]] = ()
     """Tables of numbers that do not depend on the step; they stand after the other figures."""
     section: ClassVar[Section | None] = None
@@ -237,6 +237,13 @@ class Observable(abc.ABC):
     def prepares_over_steps(self) -> bool:
         """Whether `prepare` reads every step and not the reference alone; a plan prices it."""
         return False
+
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes that `prepare` holds beside one checkpoint's values; a plan prices it.
+
+        Of `rows` rows, `features` features in each layer on average, and a study of `steps` steps.
+        """
+        return 0
 
     @property
     def state_of(self) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, check_choice, suggestion
+from ..own_code import digest
 from . import (
     activations,
     attention,
@@ -35,7 +39,7 @@ _OURS = tuple(
 
 
 @cache
-def _kinds() -> dict[str, type[Observable]]:
+def kinds() -> dict[str, type[Observable]]:
     """Return all kinds; a package's entry point must not take a name that is taken."""
     kinds: dict[str, type[Observable]] = {c.kind: c for c in _OURS}
     for entry in entry_points(group=GROUP):
@@ -55,7 +59,7 @@ def names() -> tuple[str, ...]:
     >>> "concepts" in names()
     True
     """
-    return tuple(_kinds())
+    return tuple(kinds())
 
 
 def make(kind: str, **arguments: Any) -> Observable:
@@ -72,7 +76,37 @@ def make(kind: str, **arguments: Any) -> Observable:
     >>> make("concepts", extractor="pca", n_concepts=8).n_concepts
     8
     """
-    cls = _kinds()[check_choice("kind", kind, _kinds())]
+    return _made(kind, kinds()[check_choice("kind", kind, kinds())], arguments)
+
+
+def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
+    """Return an observable of a class in a user's own file.
+
+    Its kind is the name of the class where it names none. Where it has no ``version`` of its own,
+    that is a digest of the file: cells are computed again if the file changes.
+
+    Parameters
+    ----------
+    kind
+        How a study file names it, such as ``"mine.py:ActivationNorm"``.
+    cls
+        The class.
+
+    Raises
+    ------
+    ArgumentError
+        If `cls` is no observable, or as `make`.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Observable)):
+        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+    if not cls.kind:
+        cls.kind = cls.__name__
+    if "version" not in vars(cls):
+        cls.version = digest(Path(inspect.getfile(cls)))
+    return _made(kind, cls, arguments)
+
+
+def _made(kind: str, cls: type[Observable], arguments: Mapping[str, Any]) -> Observable:
     known = {f.name: f for f in dataclasses.fields(cls)}
     for name in arguments:
         if name not in known:

@@ -90,6 +90,7 @@ def read_cloze(content: Content) -> Cloze | None:
     )
     same = [int(np.unique(row, return_counts=True)[1].max()) for row in ids]
     payload = {
+        "columns": chosen.tolist(),
         "steps": steps.tolist(),
         "tokens": pieces.texts,
         "first": places.tolist(),

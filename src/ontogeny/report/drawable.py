@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,9 @@ from .cells import DataTable
 from .content import Node
 from .formats import plain_text
 from .labels import LayerGroups
+
+if TYPE_CHECKING:
+    from .runs import Runs
 
 STEP_PANELS = 8
 """Panels of a figure with one panel for each step."""
@@ -36,7 +39,9 @@ class Drawable:
     one label at a time. ``own`` holds arrays made for this figure, which stand in for variables of
     these names. ``table`` is a table as it is written, ``tree`` holds clouds of words in the order
     of drawing, each with its depth. ``kept`` holds the places that thinning leaves along a
-    dimension. ``notice`` says what reading the figure left out, ``problem`` why it is not drawn.
+    dimension. ``runs`` holds the runs that the reader may compare in it. A ``derived`` figure has
+    a node of its own, made for it. ``notice`` says what reading the figure left out, ``problem``
+    why it is not drawn.
     """
 
     id: str
@@ -48,6 +53,8 @@ class Drawable:
     table: DataTable | None = None
     tree: Sequence[Sequence[int]] = ()
     kept: Mapping[str, np.ndarray] = field(default_factory=dict)
+    runs: Runs | None = None
+    derived: bool = False
     notice: str = ""
     problem: str = ""
 
@@ -81,6 +88,11 @@ class Drawable:
         return [name for name in self.variables if name in self.node.dataset.variables]
 
     @property
+    def written(self) -> list[str]:
+        """The variables of the figure's data file: what it draws, or all that its node is for."""
+        return list(map(str, self.node.dataset.data_vars)) if self.derived else self.stored
+
+    @property
     def axes(self) -> dict[str, str]:
         """The dimension used as x, y, series, rows, facet or groups, as far as there is one."""
         uses = self.figure.dimensions
@@ -112,7 +124,10 @@ class Drawable:
 
     def array(self, name: str) -> xr.DataArray:
         """Return what is drawn under a variable's name, thinned."""
-        array = self.own[name] if name in self.own else self.selected(name)
+        return self.thin(self.own[name] if name in self.own else self.selected(name))
+
+    def thin(self, array: xr.DataArray) -> xr.DataArray:
+        """Return the places of an array that thinning leaves."""
         return array.isel({d: i for d, i in self.kept.items() if d in array.dims})
 
     def array_key(self, name: str) -> tuple[str, str]:
@@ -126,7 +141,8 @@ class Drawable:
 
     def axis(self, dimension: str) -> Axis:
         """Return the labels along a dimension of the arrays."""
-        arrays = [self.node.dataset, *self.own.values()]
+        controls = self.runs.controls.values() if self.runs else ()
+        arrays = [self.node.dataset, *self.own.values(), *controls]
         labels = next(a[dimension].values for a in arrays if dimension in a.dims)
         if dimension in self.kept:
             labels = labels[self.kept[dimension]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import xarray as xr
@@ -15,6 +15,7 @@ from .export_concepts import write_concepts
 from .export_overview import entry, write_overview
 from .latex import latex_table
 from .readers import read_drawables
+from .run_differences import difference_of
 from .style import chart_style
 
 FORMATS = ("pdf", "svg", "png")
@@ -56,7 +57,8 @@ def write_figures(
     dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows and
     ``half-change-steps.csv`` a line for each run and control run. ``first-screen`` is a picture.
     Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
-    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX.
+    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX. Of a
+    figure with several runs or control runs ``<figure>-difference`` holds what sets the run apart.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def write_figures(
     captions: list[str] = []
     written = write_overview(content, target, kinds, captions)
     written += write_concepts(content, target, kinds, captions)
-    for each in read_drawables(content):
+    for each in _with_differences(read_drawables(content)):
         if each.problem:
             continue
         path = target / _unused_name(each.file_stem, written)
@@ -106,6 +108,14 @@ def write_figures(
         written.append(target / "captions.txt")
         written[-1].write_text("\n".join(captions), encoding="utf-8")
     return written
+
+
+def _with_differences(drawables: Sequence[Drawable]) -> Iterator[Drawable]:
+    """Give every figure, and behind one with several runs what sets the first of them apart."""
+    for each in drawables:
+        yield each
+        if (difference := difference_of(each)) is not None:
+            yield difference
 
 
 def check_formats(formats: Sequence[str]) -> list[str]:
@@ -149,7 +159,7 @@ def _write_data(drawable: Drawable, path: Path) -> None:
     if drawable.table is not None:
         path.write_text(drawable.table.csv, encoding="utf-8")
         return
-    names = drawable.stored
+    names = drawable.written
     data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
     order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
     rows = data.to_dataframe(dim_order=order).reset_index()

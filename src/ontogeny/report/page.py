@@ -34,10 +34,11 @@ from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "runs",
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
     "scatter", "figure", "words", "download", "slider", "layers", "chart", "concepts",
     "life", "life-lines", "life-rows", "cards", "card-contexts", "card-foot", "control-card",
-    "atlas", "cloze", "example-text", "links", "tables", "page",
+    "atlas", "cloze", "example-text", "example-course", "example-print", "links", "tables", "page",
 )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
     first = first_screen(content)
     atlas = read_atlas(content, first.concepts if first else None)
     cloze = read_cloze(content) if first else None
-    example = read_example(content)
+    example = read_example(content, first.concepts if first else None)
     drawn = {
         "first": build_first(content, first) if first else None,
         "atlas": atlas.payload if atlas else None,

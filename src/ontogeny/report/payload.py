@@ -22,6 +22,9 @@ from .formats import plain_text
 from .latex import latex_table
 from .row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
 from .rows import Row, half_steps
+from .run_differences import derived_names
+from .run_words import band_words, captions, view_code
+from .runs import LINES
 from .scales import KINDS, StepScale
 
 Scales = Mapping[str, StepScale]
@@ -157,6 +160,38 @@ def _figure(drawable: Drawable, node: _NodeData) -> dict[str, Any]:
         "tree": drawable.tree,
         "heaviest": drawable.heaviest,
         "notice": drawable.notices,
+        "runs": _runs(drawable, node),
+    }
+
+
+def _runs(drawable: Drawable, node: _NodeData) -> dict[str, Any] | None:
+    """Return the runs of a figure, its views of them, and the values of control runs."""
+    runs = drawable.runs
+    if runs is None:
+        return None
+    controls = {
+        name: node.store((f"{name}_control", drawable.array_key(name)[1]), drawable.thin(values),
+                         drawable)
+        for name, values in runs.controls.items()
+    }  # fmt: skip
+    views = {
+        name: {"axes": view.axes, "choose": list(view.choose), "panels": view.panels}
+        for name, view in runs.views.items()
+    }
+    return {
+        "names": list(runs.names),
+        "controls": controls,
+        "others": list(runs.others),
+        "factor": _finite(runs.factor),
+        "lines": LINES,
+        "views": views,
+        "captions": captions(drawable, runs),
+        "band": band_words(runs),
+        "code": view_code(drawable, runs),
+        "columns": {
+            name: list(derived_names(name, bool(runs.controls)).values())
+            for name in filter(None, (drawable.figure.value, drawable.figure.relative))
+        },
     }
 
 

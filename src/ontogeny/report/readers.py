@@ -16,6 +16,7 @@ from .fields import check_dimensions, numbers, variable
 from .formats import plain_text
 from .labels import slug
 from .points import read_scatter
+from .runs import figure_with_runs
 from .tabular import read_table
 
 
@@ -52,14 +53,14 @@ def _read_panels(drawable: Drawable) -> Drawable:
         check_dimensions(numbers(drawable, name), value.dims, repr(figure.value))
     for boundary in getattr(figure, "boundaries", ()):
         _check_boundary(drawable, boundary)
-    return drawable
+    return figure_with_runs(drawable)
 
 
 def _with_axes(drawable: Drawable, value: xr.DataArray) -> Drawable:
     """Return the figure without those of its optional dimensions that the value lacks."""
     figure = drawable.figure
     absent = {use: name for use, name in drawable.axes.items() if name not in value.dims}
-    optional = ("series", "facet")
+    optional = ("series", "facet", "runs")
     if missing := [name for use, name in absent.items() if use not in optional]:
         raise Problem(f"{value.name!r} has no dimension {missing[0]!r}; it has {value.dims}.")
     drawable = replace(drawable, figure=replace(figure, **dict.fromkeys(absent)))

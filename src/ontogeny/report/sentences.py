@@ -116,4 +116,5 @@ def _input_line(item: object) -> str:
         for key, noun in (("texts", "text"), ("tokens", "token"))
         if isinstance(data.get(key), int)
     ]
-    return plain_text(": ".join(filter(None, [str(data.get("name", "")), ", ".join(sizes)])))
+    name = str(data.get("source") or data.get("name", ""))
+    return plain_text(": ".join(filter(None, [name, ", ".join(sizes)])))

@@ -24,7 +24,7 @@ def page_style() -> str:
             ("@media screen and (prefers-color-scheme: dark)", "dark"),
         )
     ]
-    names = ("page", "first", "example-text", "failures", "print")
+    names = ("page", "first", "cloze", "example-text", "failures", "print")
     sheets = [static_text(f"{name}.css") for name in names]
     return "\n".join([*modes, chart_style(), *sheets])
 

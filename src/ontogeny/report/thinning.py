@@ -44,6 +44,11 @@ def thinned(drawables: Sequence[Drawable], budget: int) -> list[Drawable]:
             if d not in whole[node]
         }
         kept[node] = _kept(lengths, share / size if size else 1.0)
+    for each in drawables:
+        if each.runs and "step" in kept.get(each.node.id, {}):
+            read = np.isin(each.node.dataset["step"], each.runs.steps)  # no difference without
+            steps = np.union1d(kept[each.node.id]["step"], np.flatnonzero(read))
+            kept[each.node.id]["step"] = steps
     return [
         each if each.problem or each.table is not None else replace(each, kept=kept[each.node.id])
         for each in drawables

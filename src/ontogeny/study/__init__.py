@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from ..atlas import accessor as accessor  # registers result.concept
 from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
-from .file import read_sources, read_study
+from .file import make_sources, make_study, read_sources, read_study
 from .folder import StudyFolder, open_study
 from .plan import Plan
 from .progress import Progress
 from .study import Study
 
-__all__ = ["Plan", "Progress", "Study", "StudyFolder", "open_study", "read_sources", "read_study"]
+__all__ = [
+    "Plan",
+    "Progress",
+    "Study",
+    "StudyFolder",
+    "make_sources",
+    "make_study",
+    "open_study",
+    "read_sources",
+    "read_study",
+]

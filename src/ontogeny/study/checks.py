@@ -58,7 +58,7 @@ def check_observables(observables: Sequence[Observable]) -> tuple[Observable, ..
             if other not in names:
                 raise ArgumentError(
                     f"{observable.name} depends on {other!r}, which the study does not have."
-                    f"{suggestion(other, names)}"
+                    f"{suggestion(other, names - {observable.name})}"
                 )
         _check_source(observable, by_name)
         _check_state(observable, by_name)
@@ -83,7 +83,8 @@ def _check_state(observable: Observable, by_name: Mapping[str, Observable]) -> N
     """Refuse the state of a node that the study does not have, or that prepares none."""
     node = observable.state_of
     if node and (node not in by_name or not has_state(by_name[node])):
-        known = [name for name, other in by_name.items() if has_state(other)]
+        others = {name: other for name, other in by_name.items() if name != observable.name}
+        known = [name for name, other in others.items() if has_state(other)]
         why = "prepares nothing" if node in by_name else "the study does not have"
         raise ArgumentError(
             f"{observable.name} reads the state of {node!r}, which {why}.{suggestion(node, known)}"

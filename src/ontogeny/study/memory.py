@@ -22,7 +22,7 @@ def too_large(activation_bytes: int, workers: int = 1) -> str | None:
     >>> too_large(1000) is None
     True
     >>> too_large(10**18)
-    'the activations of one checkpoint take 1e+09 GB at once, this machine has ... GB; ...'
+    'activations take 1e+09 GB at once, this machine has ... GB; ...'
     """
     room = memory_of_this_machine()
     if room is None or activation_bytes * workers <= room:
@@ -32,7 +32,7 @@ def too_large(activation_bytes: int, workers: int = 1) -> str | None:
         each = f" in each of {workers} workers, {activation_bytes * workers / 1e9:.3g} GB together"
         fewer = "take fewer workers, or "
     return (
-        f"the activations of one checkpoint take {activation_bytes / 1e9:.3g} GB at once{each}, "
+        f"activations take {activation_bytes / 1e9:.3g} GB at once{each}, "
         f"this machine has {room / 1e9:.3g} GB; {fewer}give the observables max_tokens, fewer "
         'layers or fewer texts, or tokens="mean".'
     )

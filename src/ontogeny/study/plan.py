@@ -60,7 +60,7 @@ class Plan:
     batches: int = 0
     """Batches of those passes together."""
     activation_bytes: int = 0
-    """Largest activations held at once for one checkpoint."""
+    """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
     weight_bytes: int = 0
     """Weights that will be read."""
     retained_bytes: int = 0
@@ -195,9 +195,31 @@ def price(
         keys = {probe.passes[need] for need in reading if need in probe.passes}
         plan.forwards += len(keys)
         plan.batches += sum(-(-len(inputs[key.on]) // batch_size) for key in keys)
-        held = sum(probe.bytes.get(need, 0) for need in set(reading))
-        plan.activation_bytes = max(plan.activation_bytes, held)
+        plan.activation_bytes = max(plan.activation_bytes, _held(reading, probe))
+    states = [by_name[e.node] for e in entries if isinstance(e.cell, StateCell)]
+    beside = max((_to_prepare(o, probe, inputs, len(plan.steps)) for o in states), default=0)
+    prepared = _held(groups.get("prepared", ()), probe) + beside
+    plan.activation_bytes = max(plan.activation_bytes, prepared)
     blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)
     plan.retained_bytes = sum(probe.block_bytes.values()) * len(plan.steps) * blocks
     read = len(readings) + len(plan.steps) * blocks
     plan.weight_bytes = probe.parameters * 4 * read
+
+
+def _held(needs: Iterable[Need], probe: Probe) -> int:
+    """Return the bytes of the values of needs."""
+    return sum(probe.bytes.get(need, 0) for need in set(needs))
+
+
+def _to_prepare(
+    observable: Observable, probe: Probe, inputs: Mapping[str, Inputs], steps: int
+) -> int:
+    """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
+    largest = 0
+    for need in observable.needs():
+        held, layers = probe.bytes.get(need, 0), len(probe.layers.get(need, ()))
+        if held and layers:
+            rows = len(need.units(inputs[need.at_step.on or next(iter(inputs))]))
+            features = held // (4 * rows * layers)
+            largest = max(largest, observable.bytes_to_prepare(rows, features, steps))
+    return largest

@@ -117,18 +117,34 @@ class _Stages:
 
 
 def summarise(
-    job: Job,
-    trajectory: Trajectory,
+    parts: Sequence[RunPart], read: Callable[[Path], Cell], waiting: Callable[[str], None]
+) -> None:
+    """Compute every summary that does not stand: of controls, then of the run, which reads them."""
+    studied, *controls = parts
+    for part in controls:
+        _summarise(part, part.graph.summaries(), read, waiting)
+    of_run = studied.graph.summaries([part.graph for part in controls])
+    _summarise(studied, of_run, read, waiting)
+
+
+def _summarise(
+    part: RunPart,
     generations: Sequence[Sequence[SummaryCell]],
     read: Callable[[Path], Cell],
     waiting: Callable[[str], None],
 ) -> None:
-    """Compute every summary that does not stand, those first that others depend on."""
-    revisions = Revisions(trajectory, None, (), job.folder)
+    """Compute the summaries of one run, those first that others depend on."""
+    revisions = Revisions(part.trajectory, None, (), part.job.folder)
     for generation in generations:
-        tasks = [Task(cell.label, trajectory, (cell,)) for cell in generation]
+        tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
         here = partial(run_task, read=read)
-        list(map_tasks(job, tasks, None, revisions, waiting, here))
+        list(map_tasks(part.job, tasks, None, revisions, waiting, here))
+
+
+def save_digests(parts: Sequence[RunPart]) -> None:
+    """Write the digests of weights that are known by now into the folders."""
+    for part in parts:
+        part.graph.digests.save()
 
 
 def _prefix(name: str) -> str:

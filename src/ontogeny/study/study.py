@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import logging
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from ..errors import ArgumentError, StoreError
+from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..store import Cell, sweep, write_json
 from ..trajectory import Prefetch, Trajectory
-from .build import Graph, has_begun
-from .cache import DigestCache, VerifiedCellCache
+from .cache import VerifiedCellCache
 from .checks import check_observables, check_trajectory, named_inputs
-from .claims import held, sweep_claims
-from .controls import ControlRun, Controls, observed_of_controls
-from .graph import StateCell, observed_steps
-from .layout import WRITTEN, digests_path, run_folder, settings_path
+from .controls import Controls
+from .examination import Examination
+from .frozen import freeze, frozen_settings, frozen_steps
 from .memory import too_large, workers_here
-from .merge import merge, write_result
-from .plan import Plan, make_plan, price, sum_of_plans
+from .parts import Parts
+from .plan import Plan, sum_of_plans
 from .probe import Probe, probe
 from .progress import Progress, Silent
-from .readings import Job, release_skeleton
-from .schedule import RunPart, compute, summarise
+from .readings import release_skeleton
+from .result import merged
+from .schedule import compute, save_digests, summarise
 from .settings import (
     Settings,
     noise_steps,
@@ -42,11 +36,9 @@ from .settings import (
     resolve_reference,
     without_reference,
 )
-from .speaking import MOVE_IT, doubts, of_control, refusal, say, say_problems
+from .speaking import MOVE_IT, doubts, refusal, say, say_problems
 from .threads import pinned
-from .unit_counts import repeated_texts, unit_counts
-
-log = logging.getLogger("ontogeny.study")
+from .unit_counts import repeated_texts
 
 
 class Study:
@@ -118,7 +110,7 @@ class Study:
             trajectory, controls, control_kind, control_steps, control_runs
         )
         self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
-        self._tried: Sequence[Observable] = ()
+        self._examination = Examination(self._probe, self.observables)
         self._settings({})  # refuses a wrong option now and not after the first download
 
     @property
@@ -134,77 +126,17 @@ class Study:
         certainly fail in a run. `rereference` is an argument of `run`.
         """
         path = None if folder is None else Path(folder)
-        frozen = without_reference(_frozen(path), rereference)
-        self._try_first(path)
-        parts = self._parts(path, self._settings(frozen), frozen, VerifiedCellCache())
+        frozen = without_reference(frozen_settings(path), rereference)
+        found, read = self._examination.of(path), VerifiedCellCache()
+        parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
         problem = too_large(plan.activation_bytes)
         plan.notes += [f"too large: {problem}"] if problem else []
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
-        plan.notes += doubts(self._probe.failures)
-        plan.refused = refusal(self._probe.failures)
+        plan.notes += doubts(found.failures)
+        plan.refused = refusal(found.failures)
         return plan
-
-    def _parts(
-        self,
-        folder: Path | None,
-        settings: Settings,
-        frozen: Mapping[str, Any],
-        read: VerifiedCellCache,
-    ) -> list[RunPart]:
-        """Return the run that is studied, and its control runs, with what is to do of each."""
-        token, settings = uuid.uuid4().hex, self._with_positions(settings)
-        steps, kept = [int(s) for s in self.trajectory.steps], _frozen_steps(frozen, self._controls)
-        parts = [self._part("", self.trajectory, folder, settings, token, read)]
-        for control in self._controls.runs(steps, settings.reference_step, kept):
-            where = None if folder is None else run_folder(folder, control.name)
-            reference = settings.reference_step
-            reference = reference if reference in control.steps else control.steps[-1]
-            own = dataclasses.replace(settings, noise_steps=(), reference_step=reference)
-            # Checkpoints made of the run's own fit into the same module.
-            shared = token if control.given is None else uuid.uuid4().hex
-            trajectory = control.of(self.trajectory)
-            parts.append(
-                self._part(control.name, trajectory, where, own, shared, read, control=control)
-            )
-        return parts
-
-    def _part(
-        self,
-        name: str,
-        trajectory: Trajectory,
-        folder: Path | None,
-        settings: Settings,
-        token: str,
-        read: VerifiedCellCache,
-        control: ControlRun | None = None,
-    ) -> RunPart:
-        observables = observed_of_controls(self.observables) if name else self.observables
-        graph = Graph(
-            trajectory, self.inputs, observables, settings, self._probe, _digests(folder), name
-        )
-        where = Path() if folder is None else folder.resolve()
-        job = Job(token, where, observables, self.inputs, settings)
-        return RunPart(name, job, graph, self._plan(graph, folder, read), control)
-
-    def _plan(self, graph: Graph, folder: Path | None, read: VerifiedCellCache) -> Plan:
-        plan = make_plan(graph.cells(), folder, graph.trajectory, graph.digests, read, graph.name)
-        others = [
-            entry.cell.needs(graph.by_name)
-            for entry in plan.prepared
-            if entry.to_do and isinstance(entry.cell, StateCell)
-            for _ in range(self._others_read(entry.cell, folder, graph))
-        ]
-        price(plan, self._probe, self.inputs, graph.by_name, graph.settings.batch_size, others)
-        return plan
-
-    def _others_read(self, cell: StateCell, folder: Path | None, graph: Graph) -> int:
-        """Return how many steps beside the reference are read for a state, as far as is known."""
-        if graph.by_name[cell.node].prepares_over_steps:
-            return len(graph.steps) - 1
-        stored = {} if folder is None else observed_steps(folder / cell.place)
-        return len(stored.get("other_weights", ()))
 
     def run(
         self,
@@ -246,7 +178,7 @@ class Study:
         Raises
         ------
         ArgumentError
-            If the activations of one checkpoint in each worker of this machine need more memory
+            If the activations that each worker of this machine holds at once need more memory
             than it has. Workers elsewhere are not counted. Or if an observable that has no cell
             yet refuses two checkpoints, and not `keep_going`.
         StoreError
@@ -259,95 +191,50 @@ class Study:
             reference is no longer the last (or first) step.
         """
         path, progress = Path(folder), progress or Silent()
-        settings = self._prepare_folder(path, rereference)
+        settings = freeze(path, rereference, self._frozen)
         if max_revisions is not None:
             self._hold = self._one_revision
-        self._try_first(path)
-        read = VerifiedCellCache()
-        parts = self._parts(path, settings, _frozen(path), read)
-        main, plan = parts[0], sum_of_plans([part.plan for part in parts])
-        _save(parts)
-        at_once = min(workers_here(executor), plan.checkpoints)
-        if problem := too_large(plan.activation_bytes, at_once):
-            raise ArgumentError(problem)
-        if (refused := refusal(self._probe.failures)) and not keep_going:
-            raise ArgumentError(refused)
-        if old := old_reference(self._reference, plan.steps, _frozen(path)):
-            say(old, *MOVE_IT)
-        for line in [
-            *repeated_texts(self.inputs),
-            *doubts(self._probe.failures),
-            *(f"changed: {c}" for c in plan.changes()),
-        ]:
-            progress.note(line)
+        found, read = self._examination.of(path), VerifiedCellCache()
+        frozen = frozen_settings(path)
+        parts = self._parts(path, found, read).made(settings, frozen)
+        plan = sum_of_plans([part.plan for part in parts])
+        save_digests(parts)
+        _refuse(plan, found, executor, keep_going)
+        self._announce(plan, found, frozen, progress)
         try:
             problems = compute(parts, executor, progress, max_revisions)
         finally:
             progress.finish()
-            _save(parts)
+            save_digests(parts)
             release_skeleton()
-        for part in parts[1:]:
-            summarise(part.job, part.trajectory, part.graph.summaries(), read, progress.note)
-        summaries = main.graph.summaries([part.graph for part in parts[1:]])
-        summarise(main.job, self.trajectory, summaries, read, progress.note)
-        units = unit_counts(self.observables, self.inputs)
-        tree = merge(main.job.folder, self.observables, self._attributes(parts, read), read, units)
-        failed = [
-            f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs
-        ]
-        tree.attrs["problems"] = json.dumps([*problems, *failed])
-        tree.encoding["source"] = str(write_result(path, tree))  # as xarray notes it
+        summarise(parts, read, progress.note)
+        tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
             progress.note(f"audit: {finding['message']}")
         say_problems(tree)
         return tree
 
-    def _attributes(self, parts: Sequence[RunPart], read: Callable[[Path], Cell]) -> dict[str, Any]:
-        found, graph = self._probe, parts[0].graph
-        controls = [
-            part.control.to_dict() | of_control(part, read)
-            for part in parts
-            if part.control is not None
-        ]
-        settings = {
-            **graph.settings.to_dict(),
-            "reference": self._reference,
-            "batch_difference": found.batch_difference,
-            "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in self.observables},
-        }
-        inputs = [
-            {"name": name, "fingerprint": i.fingerprint, **i.source_of_tokens, **i.counts}
-            for name, i in self.inputs.items()
-        ]
-        return {
-            "title": self.title,
-            "nodes": json.dumps([o.name for o in self.observables]),
-            "settings": json.dumps(settings),
-            "steps": json.dumps([int(s) for s in self.trajectory.steps]),
-            "reference_step": graph.settings.reference_step,
-            "controls": json.dumps(controls),
-            "findings": json.dumps(self.trajectory.audit().to_records()),
-            "inputs": json.dumps(inputs),
-            "trajectory": json.dumps(self._source(graph.digests)),
-            "model": json.dumps({"class": found.model_class, "parameters": found.parameters}),
-        }
+    def _announce(
+        self, plan: Plan, probe: Probe, frozen: Mapping[str, Any], progress: Progress
+    ) -> None:
+        """Say what a run should be known for before it computes."""
+        if old := old_reference(self._reference, plan.steps, frozen):
+            say(old, *MOVE_IT)
+        changed = [f"changed: {each}" for each in plan.changes()]
+        for line in [*repeated_texts(self.inputs), *doubts(probe.failures), *changed]:
+            progress.note(line)
 
-    def _source(self, digests: DigestCache) -> dict[str, Any]:
-        """Return where the checkpoints come from, and a digest of the weights of each."""
-        found = {str(c.step): digests.whole(c) for c in self.trajectory}
-        return {**self.trajectory.provenance(), "digests": found}
+    def _parts(self, folder: Path | None, probe: Probe, read: VerifiedCellCache) -> Parts:
+        return Parts(
+            self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
+        )
 
-    @cached_property
-    def _probe(self) -> Probe:
+    def _probe(self, tried: Sequence[Observable]) -> Probe:
         settings = self._settings({})
         with pinned(settings.threads):
             return probe(
-                self.trajectory, self.inputs, self.observables, settings, self._hold, self._tried
+                self.trajectory, self.inputs, self.observables, settings, self._hold, tried
             )
-
-    def _try_first(self, folder: Path | None) -> None:
-        """Choose the observables that get a dry run: those with no finished cell yet."""
-        self._tried = [o for o in self.observables if folder is None or not has_begun(folder, o)]
 
     @contextmanager
     def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
@@ -355,76 +242,37 @@ class Study:
         with Prefetch(trajectory, max_revisions=1) as prefetch:
             yield prefetch.trajectory
 
-    def _with_positions(self, settings: Settings) -> Settings:
-        return dataclasses.replace(settings, positions=self._probe.positions)
-
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
+        same_noise = frozen.get("noise") == self._noise
+        kept = frozen.get("noise_steps", ()) if same_noise else ()
         return Settings(
             reference_step=resolve_reference(self._reference, steps, frozen),
-            noise_steps=noise_steps(
-                steps,
-                self._noise,
-                frozen.get("noise_steps", ()) if frozen.get("noise") == self._noise else (),
-            ),
+            noise_steps=noise_steps(steps, self._noise, kept),
             **self._options,
         )
 
-    def _prepare_folder(self, folder: Path, rereference: bool) -> Settings:
-        # Listed before it is read: another process may be making the same folder at this moment.
-        others = folder.is_dir() and any(p.name[0] != "." for p in folder.iterdir())
-        if others and not _frozen(folder):
-            raise StoreError(
-                f"{folder} holds files that are no study; give an empty or a new folder."
-            )
-        with held(folder, "settings"):  # the first of several processes freezes them for all
-            frozen = without_reference(_frozen(folder), rereference)
-            settings = self._settings(frozen)
-            steps = [int(s) for s in self.trajectory.steps]
-            controls = self._controls.runs(
-                steps, settings.reference_step, _frozen_steps(frozen, self._controls)
-            )
-            write_json(
-                settings_path(folder),
-                {
-                    "format": "ontogeny-study-1",
-                    "title": self.title,
-                    "reference": self._reference,
-                    "reference_step": settings.reference_step,
-                    "noise": self._noise,
-                    "noise_steps": list(settings.noise_steps),
-                    "steps": steps,
-                    "control_steps": self._controls.steps,
-                    "controls": [control.to_dict() for control in controls],
-                },
-            )
-        sweep_claims(folder)
-        sweep(folder, *WRITTEN)  # what killed workers left half-written
-        return settings
+    def _frozen(self, frozen: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
+        """Return the settings by what a folder has frozen, and what it keeps from now on."""
+        settings, steps = self._settings(frozen), [int(s) for s in self.trajectory.steps]
+        kept = frozen_steps(frozen, self._controls)
+        controls = self._controls.runs(steps, settings.reference_step, kept)
+        return settings, {
+            "title": self.title,
+            "reference": self._reference,
+            "reference_step": settings.reference_step,
+            "noise": self._noise,
+            "noise_steps": list(settings.noise_steps),
+            "steps": steps,
+            "control_steps": self._controls.steps,
+            "controls": [control.to_dict() for control in controls],
+        }
 
 
-def _frozen(folder: Path | None) -> dict[str, Any]:
-    if folder is None or not settings_path(folder).exists():
-        return {}
-    try:
-        frozen = json.loads(settings_path(folder).read_text())
-    except ValueError as error:
-        raise StoreError(f"{settings_path(folder)} is damaged: {error}") from error
-    if not isinstance(frozen, dict) or not frozen:
-        raise StoreError(f"{settings_path(folder)} is damaged: it holds no settings.")
-    return frozen
-
-
-def _frozen_steps(frozen: Mapping[str, Any], controls: Controls) -> Sequence[int]:
-    """Return the steps at which a folder has controls, if as many steps are still asked for."""
-    made = [c for c in frozen.get("controls", ()) if c["random_state"] is not None]
-    return made[0]["steps"] if made and frozen["control_steps"] == controls.steps else ()
-
-
-def _save(parts: Sequence[RunPart]) -> None:
-    for part in parts:
-        part.graph.digests.save()
-
-
-def _digests(folder: Path | None) -> DigestCache:
-    return DigestCache(None if folder is None else digests_path(folder))
+def _refuse(plan: Plan, probe: Probe, executor: Executor | None, keep_going: bool) -> None:
+    """Raise what would make a run fail later."""
+    at_once = min(workers_here(executor), plan.checkpoints)
+    if problem := too_large(plan.activation_bytes, at_once):
+        raise ArgumentError(problem)
+    if (refused := refusal(probe.failures)) and not keep_going:
+        raise ArgumentError(refused)

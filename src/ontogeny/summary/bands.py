@@ -26,14 +26,16 @@ def null_bands(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
         draws = [dim for dim in data[name].dims if dim not in data[quantity.name].dims]
         if not draws:
             continue
-        data = data.assign(_band(data[name], draws, name))
+        data = data.assign(band_of_draws(data[name], draws, name))
         share = f"{quantity.share}_{null}"
         if share in data:  # the band of the figure's other form
-            data = data.assign(_band(data[share], draws, name, "_relative"))
+            data = data.assign(band_of_draws(data[share], draws, name, "_relative"))
     return data
 
 
-def _band(values: xr.DataArray, draws: list[Any], name: str, form: str = "") -> dict[str, Any]:
+def band_of_draws(
+    values: xr.DataArray, draws: list[Any], name: str, form: str = ""
+) -> dict[str, Any]:
     """Return the lower and upper end over `draws`, under the names of the null."""
     if int(np.prod([values.sizes[dim] for dim in draws])) < _FEW:
         low, high = values.min(draws), values.max(draws)

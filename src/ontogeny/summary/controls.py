@@ -16,9 +16,15 @@ import xarray as xr
 from scipy.stats import t
 
 from ..dynamics import half_change_step
+from ..figures import Band, Curves, Figure, NullComparison
 from ..quantities import CONTROL, Quantity
+from .bands import band_of_draws
 
 LABEL = "control runs"
+RUN = "run"
+NUMBERED = ("concept", "line", "orthant", "cluster", "component", "direction", "rank", "newborn")
+"""Dimensions whose labels mean something else in every run: runs are not compared along them."""
+
 NO_NULLS = ("line", "shuffled")
 """Kinds that end trained or go in trained directions: they are drawn, but judge nothing."""
 _BORROWED = 4
@@ -62,26 +68,21 @@ def with_controls(
     """
     found = {}
     shares = [quantity.share for quantity in quantities if quantity.share]
-    for name in [*(quantity.name for quantity in quantities), *shares]:
-        known = {
-            run: node[name]
-            for run, node in controls.items()
-            if name in node and "step" in node[name].dims
-        }
+    for name in dict.fromkeys([*(quantity.name for quantity in quantities), *shares, *compared]):
+        known = {run: node[name].drop_attrs() for run, node in controls.items() if name in node}
+        if name not in compared:
+            known = {run: value for run, value in known.items() if "step" in value.dims}
         if not known:
             continue
-        pieces = [value.drop_attrs().reindex(step=data.step) for value in known.values()]
+        pieces = [
+            value.reindex(step=data.step) if "step" in value.dims else value
+            for value in known.values()
+        ]
         stacked = xr.concat(pieces, dim="run", join="outer", coords="minimal")
         stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
-        if name in data:  # and not only after what follows from several steps
+        if name in data and "step" in stacked.dims:  # and not only after what follows from steps
             stacked = stacked.reindex_like(data[name].isel(step=0, drop=True))
         found[f"{name}_{CONTROL}"] = stacked
-    for name in compared:
-        known = {run: node[name].drop_attrs() for run, node in controls.items() if name in node}
-        if known:
-            stacked = xr.concat(known.values(), dim="run", join="outer", coords="minimal")
-            stacked = stacked.assign_coords(run=list(known)).reindex(run=list(controls))
-            found[f"{name}_{CONTROL}"] = stacked
     return data.assign(found) if found else data
 
 
@@ -90,9 +91,45 @@ def of_controls(data: xr.Dataset, quantity: Quantity) -> Quantity:
     name = f"{quantity.name}_{CONTROL}"
     if name not in data:
         return quantity
-    kinds = dict.fromkeys(kind_of(str(run)) for run in data[name]["run"].values)
-    label = f"{LABEL} ({', '.join(kinds)})"
-    return dataclasses.replace(quantity, nulls={**quantity.nulls, CONTROL: label})
+    return dataclasses.replace(quantity, nulls={**quantity.nulls, CONTROL: _label(data[name])})
+
+
+def _label(values: xr.DataArray) -> str:
+    kinds = dict.fromkeys(kind_of(str(run)) for run in values["run"].values)
+    return f"{LABEL} ({', '.join(kinds)})"
+
+
+def with_control_bands(
+    data: xr.Dataset, figures: Sequence[Figure]
+) -> tuple[xr.Dataset, list[Figure]]:
+    """Return figures with the band of the control runs wherever the data hold their values.
+
+    Examples
+    --------
+    >>> values = {"x": ("step", [4.0, 2.0]), "x_control": (("run", "step"), [[4, 3.0], [4, 5]])}
+    >>> data = xr.Dataset(values, {"step": [0, 1], "run": ["turned 0", "turned 1"]})
+    >>> data, (figure,) = with_control_bands(data, [Curves("x", "X", value="x", series=None)])
+    >>> figure.bands[0].label, data.x_control_high.values
+    ('control runs (turned)', array([4., 5.]))
+    """
+    found: list[Figure] = []
+    for figure in figures:
+        name = f"{figure.value}_{CONTROL}"
+        used = {getattr(figure, use) for use in figure.dimensions}
+        if (
+            not isinstance(figure, Curves | NullComparison)
+            or any(band.control for band in figure.bands)
+            or name not in data
+            or set(data[name].dims) != {RUN, *data[figure.value].dims}
+            or used & {RUN, *NUMBERED}
+        ):
+            found.append(figure)
+            continue
+        if f"{name}_low" not in data:
+            data = data.assign(band_of_draws(data[name], [RUN], name))
+        band = Band(f"{name}_low", f"{name}_high", _label(data[name]))
+        found.append(dataclasses.replace(figure, bands=[*figure.bands, band]))
+    return data, found
 
 
 def kind_of(run: str) -> str:

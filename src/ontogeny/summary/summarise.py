@@ -9,7 +9,7 @@ import xarray as xr
 from ..figures import Figure, Section, attach
 from ..quantities import Quantity
 from .bands import null_bands
-from .controls import of_controls
+from .controls import of_controls, with_control_bands
 from .figures import default_figures
 from .noise import with_noise
 from .rows import chart_rows
@@ -60,6 +60,6 @@ def summarise(
     quantities = [of_controls(data, quantity) for quantity in quantities]
     data = derived(data, quantities)
     of_rows = statements(data, quantities)
-    drawn = [*default_figures(data, quantities), *figures(data)]
+    data, drawn = with_control_bands(data, [*default_figures(data, quantities), *figures(data)])
     data = attach(data, section, drawn, [*of_rows, *words(data)], role)
     return data.assign_attrs(sentences_on_rows=len(of_rows))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..deprecation import moved_name
+from .bundled import BUNDLED, bundled_texts
 from .corpus import python_documentation, split_texts
 from .files import document_files, text_files
 from .hub_texts import DATASETS, load_texts
@@ -25,12 +26,14 @@ from .tables import read_labelled
 from .tokenizer import train_tokenizer
 
 __all__ = [
+    "BUNDLED",
     "DATASETS",
     "PLANTED",
     "LabelledTexts",
     "Planted",
     "PlantedLives",
     "PlantedModel",
+    "bundled_texts",
     "document_files",
     "load_texts",
     "planted",

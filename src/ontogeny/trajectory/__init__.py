@@ -19,6 +19,7 @@ from .prefetch import Prefetch
 from .recorder.recorder import Recorder
 from .retained import retain, retained
 from .skeleton import Skeleton
+from .tokenizers import named_tokenizer
 from .trajectory import Trajectory, UnknownStepError
 from .weights.files import Reader
 
@@ -41,6 +42,7 @@ __all__ = [
     "download",
     "load_model",
     "missing_bytes",
+    "named_tokenizer",
     "retain",
     "retained",
 ]

@@ -2,7 +2,8 @@
 
 Each way of opening gives the checkpoints by increasing step, and a `Catalogue` of what else is
 known. Folders are those that our `Recorder` and the Hugging Face Trainer write
-(``checkpoint-500/``), and those with folders named ``step500``, ``step-500`` or ``step_500``.
+(``checkpoint-500/``), and those with folders named ``step500``, ``step-500`` or ``step_500``, or
+with weight files whose names hold the step, as nanoGPT, Lightning and own training loops write.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def open_folder(folder: Path, model: Template | None) -> Opened:
             checkpoints.append(Checkpoint(step, path.name, path, weights, model))
         except CheckpointError as error:
             # Otherwise it was deleted meanwhile, as the Trainer does with old checkpoints.
-            if path.is_dir():
+            if path.exists():
                 incomplete.append((step, str(error)))
     if not checkpoints:
         raise _nothing(folder, incomplete)
@@ -96,15 +97,15 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
     if incomplete:
         step, why = incomplete[0]
         return CheckpointError(
-            f"{folder} holds {len(incomplete)} checkpoint folders but none is whole; "
-            f"step {step}: {why}"
+            f"{folder} holds {len(incomplete)} checkpoints but none is whole; step {step}: {why}"
         )
     try:
         find_weights(folder)
     except CheckpointError:
         return CheckpointError(
             f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
-            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside."
+            "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, and for "
+            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors."
         )
     return CheckpointError(
         f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "

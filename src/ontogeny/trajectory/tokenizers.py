@@ -143,10 +143,23 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     return _read(last.path)
 
 
-def _read(folder: Path) -> Any:
+def named_tokenizer(name: str | Path) -> Any:
+    """Return the tokenizer of a folder or of a repository on the Hub; its code is not run.
+
+    Raises
+    ------
+    CheckpointError
+        If there is none, or it cannot be read.
+    """
+    return _read(name)
+
+
+def _read(name: str | Path) -> Any:
     from transformers import AutoTokenizer
 
+    local = isinstance(name, Path)
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return AutoTokenizer.from_pretrained(name, local_files_only=local, trust_remote_code=False)
     except Exception as error:  # any of transformers' reasons makes this tokenizer unreadable
-        raise CheckpointError(f"the tokenizer in {folder} cannot be read: {error}") from error
+        where = f"in {name}" if local else f"{name!r}"
+        raise CheckpointError(f"the tokenizer {where} cannot be read: {error}") from error

@@ -72,8 +72,10 @@ class Trajectory:
         Parameters
         ----------
         path
-            A folder that a `Recorder` or the Hugging Face Trainer wrote, or one with folders
-            named ``step500``, ``step-500`` or ``step_500``.
+            A folder that a `Recorder` or the Hugging Face Trainer wrote, one with folders named
+            ``step500``, ``step-500`` or ``step_500``, or one with weight files whose names hold
+            the step, such as ``ckpt_500.pt`` (nanoGPT), ``epoch=1-step=500.ckpt`` (Lightning) and
+            ``500.safetensors``.
         model
             For a module that is not of transformers: the module, or a function without arguments
             that builds it.

@@ -10,6 +10,7 @@ from torch import nn
 import ontogeny as og
 from helpers import family_models
 from ontogeny.capture.removal import LossAtTokens
+from ontogeny.concepts.joint.intervals import found_again
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import ConceptEffects, JointConcepts
 from ontogeny.observables.concepts.effect_controls import (
@@ -274,7 +275,8 @@ def test_others_fire_as_often_and_elsewhere():
 def test_the_strongest_that_are_found_again_are_removed():
     rng = np.random.default_rng(0)
     codes = rng.exponential(size=(200, 4))
-    again = np.stack([rng.exponential(size=200), codes[:, 3], codes[:, 1]], axis=1)
+    other = np.stack([rng.exponential(size=200), codes[:, 3], codes[:, 1]], axis=1)
+    again = found_again(codes, other)[0]
     D = np.diag([9.0, 1.0, 5.0, 2.0])
     assert chosen_concepts(codes, again, D, 1).tolist() == [3]
     assert chosen_concepts(codes, again, D, 2).tolist() == [1, 3]

@@ -1,6 +1,8 @@
 """Joint concepts in a study: planted lives inside a model, states that stay, what the page says."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -8,7 +10,12 @@ import torch
 
 import ontogeny as og
 from ontogeny.concepts import JointDictionary
+from ontogeny.concepts.joint import readout
+from ontogeny.concepts.joint.readout import Moments
+from ontogeny.concepts.joint.whitening import Gathered
 from ontogeny.errors import ArgumentError
+from ontogeny.observables.concepts import joint
+from ontogeny.observables.concepts.joint_gathered import standard
 from ontogeny.tasks import PlantedModel, planted_lives
 
 TEXT = 25
@@ -220,3 +227,60 @@ def test_a_run_that_diverges_loses_its_broken_checkpoint_alone(run, tmp_path):
 def test_arguments_out_of_range_are_named(given, message):
     with pytest.raises(ArgumentError, match=message):
         observable(**given)
+
+
+def test_each_checkpoint_is_read_once_and_the_other_seed_is_matched_once(
+    run, tmp_path, monkeypatch
+):
+    """With descriptions: one factor of each half, and one readout for the codes of either seed."""
+    counts = {"factor": 0, "readout": 0, "match": 0}
+
+    def counting(name, function):
+        def counted(*given, **options):
+            counts[name] += 1
+            return function(*given, **options)
+
+        return counted
+
+    monkeypatch.setattr(readout, "_factor", counting("factor", readout._factor))
+    monkeypatch.setattr(readout.Moments, "predicted", counting("readout", Moments.predicted))
+    monkeypatch.setattr(joint, "found_again", counting("match", joint.found_again))
+    steps = 4
+    models = {10 * t: PlantedModel(torch.from_numpy(A[None])) for t, A in
+              enumerate(run.activations[:steps].astype(np.float32))}  # fmt: skip
+    study = og.Study(
+        og.Trajectory.from_models(models), inputs(), [observable(fit_steps=4)], device="cpu"
+    )
+    node = study.run(tmp_path)["joint-concepts"].to_dataset()
+    assert counts == {"factor": 2 * steps, "readout": 2 * steps, "match": 1}
+    assert "context_id" in node and node.found_again.dims == ("layer", "concept")
+
+
+def test_one_layer_is_in_memory_at_a_time_while_codes_are_fitted(run, monkeypatch):
+    """Layers wait in files, and what a fit takes of them is what was read, bit for bit."""
+    alive, most = weakref.WeakSet(), []
+    fit = joint.raw_codes
+
+    def fitted(gathered, *given):
+        alive.add(gathered)
+        gc.collect()
+        most.append(len(alive))
+        return fit(gathered, *given)
+
+    monkeypatch.setattr(joint, "raw_codes", fitted)
+
+    class Run:
+        reference_step, is_control = 90, False
+
+        def reading(self, step):
+            values = torch.from_numpy(run.activations[step // 10])
+            return {own._activations(): {f"layers.{i}": values * 2**i for i in range(3)}}
+
+    own = observable(fit_steps=(0, 30, 90), examples=0)
+    codes = own.prepare(Run()).codes.values
+    assert most == [1, 1, 1]
+    whole = Gathered(1500, 24, 3)
+    for step in (0, 30, 90):
+        whole.add(standard(torch.from_numpy(run.activations[step // 10]))[0])
+    np.testing.assert_array_equal(codes[0], own._codes(whole)["codes"][1])
+    np.testing.assert_array_equal(codes[0], codes[1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
+import scipy.stats
 import torch
 from torch import Tensor
 
@@ -130,7 +131,7 @@ def sparse(codes: np.ndarray, k: float) -> np.ndarray:
 
 def skewness(codes: np.ndarray) -> np.ndarray:
     """Return the third standardised moment (r,) of columns of codes; 0 of constant ones."""
-    spread = codes.std(axis=0)
-    used = spread > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
-    unit = np.where(used, codes - codes.mean(axis=0), 0.0) / np.where(used, spread, 1.0)
-    return np.asarray((unit**3).mean(axis=0))
+    used = codes.std(axis=0) > 1e-6 * max(float(np.abs(codes).max()), 1e-30)
+    found = np.zeros(codes.shape[1])
+    found[used] = scipy.stats.skew(codes[:, used], axis=0)
+    return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from .presence import Decoder, Presence
+from .readout import CheckpointReadout, Moments
 from .snapshots import (
     Snapshots,
     chosen_rows,
@@ -34,18 +35,16 @@ class Tokens:
         (n,) rows that are used.
     half, block
         (n,) whether a token is of the first half of the texts; the block of texts it belongs to.
-    scale
-        ``"step"``: a checkpoint is divided by its own standard deviation; ``"none"``: by `common`.
     common
-        Standard deviation of the first checkpoint.
+        What every checkpoint is divided by: the standard deviation of the first one, or None for
+        that of each.
     """
 
     shape: tuple[int, ...]
     rows: np.ndarray
     half: np.ndarray
     block: np.ndarray
-    scale: str
-    common: float
+    common: float | None
 
     @classmethod
     def chosen(
@@ -66,23 +65,23 @@ class Tokens:
         rows = chosen_rows(len(first), max_tokens, rng)
         half = text_folds(texts[rows], rng)
         block = text_blocks(texts[rows], BLOCKS, rng)
-        return cls(first.shape, rows, half, block, scale, deviation(first, rows))
+        common = None if scale == "step" else deviation(first, rows)
+        return cls(first.shape, rows, half, block, common)
 
-    def standardised(self, values: np.ndarray) -> np.ndarray:
-        """Return the tokens of a checkpoint, centred and scaled, (n, m) float32."""
+    def standardised(self, values: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the tokens of a checkpoint, centred and scaled, (n, m) float32, and the scale."""
         if values.shape != self.shape:
             raise ArgumentError(
                 "a checkpoint must have the tokens and features of the fit, "
                 f"{self.shape}; its shape is {values.shape}."
             )
-        return standardised(values, self.rows, self.scale, self.common)
+        return standardised(values, self.rows, self.common)
 
     def in_units(
-        self, values: np.ndarray, D: np.ndarray, codes: np.ndarray
+        self, values: np.ndarray, scale: float, D: np.ndarray, codes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return decoders (r, m) and offset (m,) in the units of the activations."""
-        by = deviation(values, self.rows) if self.scale == "step" else self.common
-        component = D * np.float32(by if by > 0 else 1.0)
+        component = D * np.float32(scale)
         mean = values[self.rows].mean(axis=0, dtype=np.float64)
         return component, mean - codes.mean(axis=0, dtype=np.float64) @ component
 
@@ -106,11 +105,11 @@ def decoded(
     parts, components, offsets = [], [], []
     strengths: list[list[np.ndarray]] = [[] for _ in others]
     for _, values in snapshots.read(range(snapshots.count())):
-        X = tokens.standardised(values)
-        parts.append(decoder(X))
+        X, scale = tokens.standardised(values)
+        parts.append(CheckpointReadout(Moments(X, tokens.half), decoder).presence)
         for other, kept in zip(others, strengths, strict=True):
             kept.append(other.strength(X, other.decode(X))[0])
-        component, offset = tokens.in_units(values, parts[-1].decoders[0], decoder.codes)
+        component, offset = tokens.in_units(values, scale, parts[-1].decoders[0], decoder.codes)
         components.append(component)
         offsets.append(offset)
     return Decoded(

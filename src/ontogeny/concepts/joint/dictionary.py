@@ -168,7 +168,7 @@ class JointDictionary(BaseEstimator):
         size, trained = len(self.fit_steps_), self.method in TRAINED
         gathered = Gathered(len(tokens.rows), first.shape[1], size, stacked=trained)
         for _, values in snapshots.read(self.fit_steps_.tolist()):
-            gathered.add(tokens.standardised(values))
+            gathered.add(tokens.standardised(values)[0])
         raw = raw_codes(gathered, self.n_concepts, self.method, self.n_active, seeds)
         del gathered
         self._draw_seed = int(rng.integers(2**31))
@@ -261,9 +261,8 @@ class JointDictionary(BaseEstimator):
 
     def _decode(self, codes: Sequence[np.ndarray], snapshots: Snapshots) -> None:
         """Read all checkpoints once, with the codes and with those of other seeds."""
-        half, block = self._tokens.half, self._tokens.block
         self.codes_ = codes[0]
-        self._decoder, *others = (Decoder(each, half, block) for each in codes)
+        self._decoder, *others = (Decoder(each, self._tokens.block) for each in codes)
         found = [found_again(self.codes_, each) for each in codes[1:]]
         again = [correlation for correlation, _ in found]
         self.found_again_ = np.min(again, axis=0) if again else np.full(self.n_concepts, np.nan)

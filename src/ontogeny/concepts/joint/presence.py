@@ -10,11 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
-
-RIDGE = 1e-2  # of the readout, against the mean variance of a feature
-WHITENING = 1e-3  # added to the covariance, against the mean variance of a feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +61,12 @@ class Decoder:
     ----------
     codes
         (n, r) sparse codes.
-    half
-        (n,) True for the tokens of one half of the texts.
     block
         (n,) block of texts that each token belongs to.
     """
 
-    def __init__(self, codes: np.ndarray, half: np.ndarray, block: np.ndarray) -> None:
-        self.codes, self.half = codes, half
+    def __init__(self, codes: np.ndarray, block: np.ndarray) -> None:
+        self.codes = codes
         self.centred = codes - codes.mean(axis=0)
         gram = (self.centred.T @ self.centred).astype(np.float64)
         self.used = np.diag(gram) > 0
@@ -84,10 +78,6 @@ class Decoder:
         ones = np.ones(len(codes), dtype=np.float32)
         shape = (len(names), len(codes))
         self.blocks = scipy.sparse.csr_matrix((ones, (index, np.arange(len(codes)))), shape)
-
-    def grams(self, X: np.ndarray) -> list[np.ndarray]:
-        """Return the moments (m, m) of either half of the texts; the same for any codes."""
-        return [X[half].T @ X[half] for half in (self.half, ~self.half)]
 
     def decode(self, X: np.ndarray) -> np.ndarray:
         """Return the decoders (r, m) of a standardised checkpoint `X` (n, m)."""
@@ -105,35 +95,11 @@ class Decoder:
         floor = left * self.variance * self.error
         return np.sqrt(np.maximum(length * self.variance / total - floor, 0)), np.sqrt(floor), left
 
-    def __call__(self, X: np.ndarray) -> Presence:
-        """Return all that is said of one standardised checkpoint `X` (n, m)."""
-        grams = self.grams(X)
-        return self.presence(X, grams, self.readable(X, grams))
-
-    def presence(
-        self, X: np.ndarray, grams: Sequence[np.ndarray], readable: np.ndarray
-    ) -> Presence:
-        """Return the same from the results of `grams` and `readable`."""
-        D = self.decode(X)
-        strength, floor, left = self.strength(X, D)
-        covariance = ((grams[0] + grams[1]) / len(X)).astype(np.float64)
-        size = float(np.trace(covariance))
-        effective = size**2 / max(float((covariance**2).sum()), 1e-300)
-        return Presence(
-            D[None],
-            strength[None],
-            floor[None],
-            readable.mean(axis=0)[None],
-            np.array([min(1 - left, 1.0)]),
-            _whitened(D, covariance)[None],
-            self._influence(X, D, size)[None],
-            (floor**2 * np.sqrt(2 / max(effective, 1.0)))[None],
-        )
-
-    def _influence(self, X: np.ndarray, D: np.ndarray, size: float) -> np.ndarray:
+    def influence(self, X: np.ndarray, D: np.ndarray, size: float) -> np.ndarray:
         """Return by how much every block of texts moves the squared strength, (blocks, r).
 
-        The derivative of ``|d|^2 mean(u^2) / var`` by the weight of a token, summed over tokens.
+        The derivative of ``|d|^2 mean(u^2) / var`` by the weight of a token, summed over tokens;
+        `size` is the variance of the checkpoint.
         """
         n, variance = len(X), self.variance.astype(np.float32)
         if size == 0:
@@ -145,30 +111,6 @@ class Decoder:
         of_token -= length * variance * ((X**2).sum(axis=1, keepdims=True) / size - 1) / n
         return np.asarray(self.blocks @ of_token / size, dtype=np.float32)
 
-    def readable(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the correlation of each code with its readout on either half of the texts, (2, r).
-
-        The readout is fitted on the other half.
-        """
-        predicted = self.readout(X, grams)
-        halves = (~self.half, self.half)
-        return np.stack([_correlation(predicted[half], self.codes[half]) for half in halves])
-
-    def readout(self, X: np.ndarray, grams: Sequence[np.ndarray]) -> np.ndarray:
-        """Return what a sparse linear readout of `X` (n, m) says of the codes, (n, r).
-
-        That of either half of the texts is fitted on the other half.
-        """
-        found = np.empty_like(self.codes)
-        for half, gram in zip((self.half, ~self.half), grams, strict=True):
-            mean, aim = X[half].mean(axis=0), self.codes[half]
-            moment = gram - half.sum() * np.outer(mean, mean)
-            moment.flat[:: len(moment) + 1] += RIDGE * max(np.trace(moment), 1e-30) / len(moment)
-            product = X[half].T @ (aim - aim.mean(axis=0))
-            weights = scipy.linalg.solve(moment, product, assume_a="pos", overwrite_a=True)
-            found[~half] = sparse_readout(X[~half] @ weights, (aim > 0).mean(axis=0))
-        return found
-
 
 def inverse_of(gram: np.ndarray) -> np.ndarray:
     """Return the pseudoinverse (r, r) of the inner products of codes, 0 for codes that are 0."""
@@ -177,32 +119,3 @@ def inverse_of(gram: np.ndarray) -> np.ndarray:
     chosen = np.ix_(used, used)
     inverse[chosen] = np.linalg.pinv(gram[chosen], rcond=1e-8, hermitian=True)
     return inverse
-
-
-def sparse_readout(predicted: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return the largest values of each column of `predicted` (n, r), a `share` (r,) of them.
-
-    A code is mostly zero, and so is its readout: what a linear map says of tokens far below its
-    largest values is interference of other concepts.
-    """
-    n, r = predicted.shape
-    kept = np.clip(np.ceil(share * n).astype(int), 1, n - 1)
-    limit = np.sort(predicted, axis=0)[n - 1 - kept, np.arange(r)]
-    return np.where(predicted > limit, predicted, 0)
-
-
-def _correlation(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """Return the correlations (r,) of columns; 0 where one is constant."""
-    P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
-    length = np.sqrt((P**2).sum(axis=0, dtype=np.float64) * (Q**2).sum(axis=0, dtype=np.float64))
-    product = (P * Q).sum(axis=0, dtype=np.float64)
-    return np.where(length > 0, product / np.where(length > 0, length, 1.0), 0.0)
-
-
-def _whitened(D: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Return ``D C^-1 D^T`` (r, r), with a little added to the covariance C."""
-    C = covariance.copy()
-    C.flat[:: len(C) + 1] += WHITENING * max(float(np.trace(C)), 1e-30) / len(C)
-    factor = scipy.linalg.cholesky(C, lower=True)
-    half = scipy.linalg.solve_triangular(factor, D.T.astype(np.float64), lower=True)
-    return np.asarray(half.T @ half, dtype=np.float32)

@@ -101,11 +101,17 @@ def deviation(values: np.ndarray, rows: np.ndarray) -> float:
     return _centred(values, rows)[1]
 
 
-def standardised(values: np.ndarray, rows: np.ndarray, scale: str, common: float) -> np.ndarray:
-    """Return rows of `values` (n, m) centred and divided by their standard deviation."""
+def standardised(
+    values: np.ndarray, rows: np.ndarray, common: float | None = None
+) -> tuple[np.ndarray, float]:
+    """Return rows of `values` (n, m) centred and divided, and what they are divided by.
+
+    That is `common`, or else their own standard deviation; 1 of rows that do not vary.
+    """
     X, own = _centred(values, rows)
-    by = own if scale == "step" else common
-    return (X / (by if by > 0 else 1.0)).astype(np.float32)
+    by = own if common is None else common
+    by = by if by > 0 else 1.0
+    return (X / by).astype(np.float32), by
 
 
 def _centred(values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:

@@ -40,8 +40,25 @@ class Gathered:
         self._unit = np.float32(np.sqrt(m))  # of values that are kept in half precision
         self._kept: list[np.ndarray] = []
         self._kernel: np.ndarray | None = None
-        if not stacked and count * m > n:
+        if self._takes_kernel(n, m, count, stacked):
             self._kernel = np.zeros((n, n), dtype=np.float32, order="F")
+
+    @classmethod
+    def size(cls, n: int, m: int, count: int, *, stacked: bool = False) -> int:
+        """Return the bytes that such checkpoints take: the kernel and copies, or stack and copies.
+
+        Examples
+        --------
+        >>> Gathered.size(5000, 768, 12) / 1e6
+        192.16
+        """
+        if cls._takes_kernel(n, m, count, stacked):
+            return 4 * n * n + 2 * count * n * m
+        return 8 * count * n * m
+
+    @staticmethod
+    def _takes_kernel(n: int, m: int, count: int, stacked: bool) -> bool:
+        return not stacked and count * m > n
 
     @property
     def count(self) -> int:

@@ -38,7 +38,7 @@ class ActivationDecay(Observable):
     'activation-decay'
     """
 
-    layers: str | tuple[str, ...]
+    layers: str | tuple[str, ...] = "mlp"
     on: str | None = None
     tokens: str = "all"
     max_tokens: int | None = 5000

@@ -50,7 +50,7 @@ class EffectiveDimensions(Observable):
     'effective-dimensions'
     """
 
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     on: str | None = None
     tokens: str = "all"
     max_tokens: int | None = 5000

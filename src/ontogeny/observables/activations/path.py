@@ -44,7 +44,7 @@ class ActivationPath(Observable):
     'activation-path'
     """
 
-    layers: str | tuple[str, ...]
+    layers: str | tuple[str, ...] = "mlp"
     coordinates: int = 16
     on: str | None = None
     tokens: str = "all"

@@ -50,7 +50,7 @@ class Similarity(Observable):
     'similarity'
     """
 
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     measures: tuple[str, ...] = ("cka",)
     on: str | None = None
     tokens: str = "all"

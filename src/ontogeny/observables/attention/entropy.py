@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from ...errors import check_whole
 from ...figures import Section
-from ...needs import Attention, Need
+from ...inputs import ShownTexts
+from ...needs import Attention, InputSet, Need
 from ...quantities import Measured, Quantity
-from ..base import Observable, dataset
+from ...summary import Names
+from ..base import Observable, Run, dataset
+from ..predictions.pieces import PIECES, pieces_variable, with_pieces
+from ..shown import SHOWN, shown_variables
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,9 @@ class AttentionEntropy(Observable):
         Glob over attention modules; by default all that return attention weights.
     on
         Input set; the first by default.
+    shown_texts
+        Of how many texts the entropy of every token is kept, mean over heads, for the example text
+        of the page: of the texts that `TokenLosses` shows by default, the same number of them.
 
     Examples
     --------
@@ -34,9 +42,17 @@ class AttentionEntropy(Observable):
 
     layers: str | tuple[str, ...] = "*"
     on: str | None = None
+    shown_texts: int = 0
 
     kind: ClassVar[str] = "attention-entropy"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+    kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
+    variables: ClassVar[Names] = {
+        **SHOWN,
+        "shown_entropy": ("attention entropy of each token shown, mean over heads", "nats"),
+        "shown_entropy_uniform": ("entropy of equal attention at each token shown", "nats"),
+        "piece_text": ("how a token is written", ""),
+    }
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "layer_entropy",
@@ -68,9 +84,22 @@ class AttentionEntropy(Observable):
         source="Xu 2026, sec. 4.2, Fig. 2",
     )
 
+    def check(self) -> None:
+        """Refuse a number of texts out of range."""
+        check_whole("shown_texts", self.shown_texts, 0)
+
     def needs(self) -> Sequence[Need]:
-        """Return the reduced attention maps."""
-        return [Attention(self.layers, self.on)]
+        """Return the reduced attention maps, and the texts where tokens are shown."""
+        maps = Attention(self.layers, self.on, shown=self.shown_texts)
+        return [maps, InputSet(self.on)] if self.shown_texts else [maps]
+
+    def prepare(self, run: Run) -> xr.Dataset | None:
+        """Return which tokens are shown, if any."""
+        if not self.shown_texts:
+            return None
+        texts = InputSet(self.on)
+        shown = ShownTexts.of(run.reading(run.reference_step)[texts], self.shown_texts)
+        return xr.Dataset(shown_variables(shown) | {PIECES: pieces_variable(run.pieces(texts))})
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the entropy per layer and head, their mean, and that of uniform attention."""
@@ -90,9 +119,14 @@ class AttentionEntropy(Observable):
             [str(dim) for dim in of_text.dims],
             uniform,
         )
-        return dataset(
-            {
-                "layer_entropy": mean,
-                "entropy": Measured(entropy, nulls=uniform),
-            }
-        )
+        found = dataset({"layer_entropy": mean, "entropy": Measured(entropy, nulls=uniform)})
+        return found.assign({name: maps[name] for name in maps if name in self.variables})
+
+    def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the cells with how the tokens shown are written.
+
+        What equal attention would give hardly depends on the step: it is kept once.
+        """
+        if "shown_entropy_uniform" in data:
+            data = data.assign(shown_entropy_uniform=data.shown_entropy_uniform.max("step"))
+        return with_pieces(data, ["shown_token_id"]) if PIECES in data else data

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...capture import Readout, written
-from ...describe import neighbours
+from ...describe import neighbours_of_gram
 from ...summary import Names
 
 EMPTY = -1  # an id where there is no token
@@ -75,9 +75,7 @@ def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
 
 def near(gram: np.ndarray) -> dict[str, Any]:
     """Return the concepts that write alike, from inner products (r, r) of their directions."""
-    values, vectors = np.linalg.eigh(gram.astype(np.float64))
-    rows = vectors * np.sqrt(np.maximum(values, 0))  # directions with these inner products
-    return arrays(neighbours(rows, NEIGHBOURS))
+    return arrays(neighbours_of_gram(gram, NEIGHBOURS))
 
 
 def vocabulary(directions: np.ndarray, readout: Readout | None, seed: int) -> dict[str, Any]:

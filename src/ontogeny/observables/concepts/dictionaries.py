@@ -95,7 +95,7 @@ class Concepts(FromExtractor):
 
     extractor: str
     n_concepts: int = 100
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     distances: tuple[str, ...] = ("frobenius", "procrustes")
     correlations: tuple[str, ...] = ()
     on: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from ...concepts.joint.intervals import FOUND_AGAIN, found_again
+from ...concepts.joint.intervals import FOUND_AGAIN
 from ...errors import ArgumentError
 from ...summary.noise import mean_stderr
 from ...units import Units
@@ -91,16 +91,17 @@ def chosen_concepts(
 
     Parameters
     ----------
-    codes, again
-        (n, r) codes of the two fits.
+    codes
+        (n, r) codes.
+    again
+        (r,) their correlations with the best match of another fit.
     decoders
         (r, m) decoders at the reference step.
     count
         How many.
     """
     strength = np.linalg.norm(decoders, axis=1) * codes.std(axis=0)
-    certain = found_again(codes, again)[0] >= FOUND_AGAIN
-    return np.sort(np.lexsort((-strength, ~certain))[:count])
+    return np.sort(np.lexsort((-strength, again < FOUND_AGAIN))[:count])
 
 
 @dataclass(frozen=True, eq=False)

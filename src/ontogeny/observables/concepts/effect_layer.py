@@ -38,8 +38,7 @@ class LayerEffects:
             raise ArgumentError(
                 f"codes are of {len(self.all_codes)} tokens, and {path!r} gives {len(A)}."
             )
-        whole = np.zeros(len(A), dtype=bool)
-        self._decoder = Decoder(self.all_codes, whole, whole)
+        self._decoder = Decoder(self.all_codes, np.zeros(len(A), dtype=int))
         self.codes, self.units = self.all_codes[kept], units
         self.weights = at.tokens.astype(np.float64)
         self._A, self._D = A[kept].astype(np.float64), self.decoders(A)

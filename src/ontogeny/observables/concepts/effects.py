@@ -93,7 +93,7 @@ class ConceptEffects(Observable):
     """
 
     of: str = "joint-concepts"
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     objective: str = "auto"
     mask_fraction: float = MASK_FRACTION
     n_removed: int = 8
@@ -200,9 +200,8 @@ class ConceptEffects(Observable):
             known = layer_state(state, path)
             part = LayerEffects(path, at, gradients[path], kept, known, to_numpy(A), units)
             of_reference = part.decoders(to_numpy(there[path]))
-            removed = chosen_concepts(
-                part.all_codes, known["codes_again"].values, of_reference, self.n_removed
-            )
+            again = known["found_again"].values
+            removed = chosen_concepts(part.all_codes, again, of_reference, self.n_removed)
             return {
                 **part.first_order(self.random_state),
                 **self._removed(part, removed, reading.noise),

@@ -73,7 +73,7 @@ class EncoderDynamics(FromExtractor):
 
     extractor: str = "ica"
     n_concepts: int = 100
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     norm: str = "fro"
     ridge: float = 0.0
     intercept: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ import torch
 import xarray as xr
 
 from ...concepts.joint.codes import METHODS, TRAINED, raw_codes, sparse
+from ...concepts.joint.intervals import found_again
 from ...concepts.joint.lives import SECOND
 from ...concepts.joint.presence import Decoder
+from ...concepts.joint.readout import CheckpointReadout, Moments
 from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
@@ -31,8 +34,10 @@ from .joint_described import (
     with_descriptions,
     with_names,
 )
+from .joint_examples import SHOWN_CODES, SHOWN_KEPT, ShownCodes, shown_of_concepts
+from .joint_gathered import read_together, standard
 from .joint_lives import VARIABLES, lives_of_layers, sentences
-from .joint_observed import observed, read_together, stale_sentences, standard
+from .joint_observed import observed, stale_sentences
 
 BLOCKS = 50  # of texts, that births are resampled over
 
@@ -68,6 +73,10 @@ class JointConcepts(Observable):
     examples
         Contexts that are kept of each concept, with its name, its tokens and what it writes to
         the vocabulary (see `ontogeny.describe`); 0 describes nothing.
+    shown_texts
+        Of how many texts the code of every token is kept at every step, by a readout of that
+        checkpoint, for the example text of the page: of the texts that `TokenLosses` shows by
+        default. Needs ``tokens="all"`` and `examples`.
 
     Examples
     --------
@@ -75,7 +84,7 @@ class JointConcepts(Observable):
     'joint-concepts'
     """
 
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     n_concepts: int = 200
     method: str = "ica"
     n_active: int = 8
@@ -86,10 +95,11 @@ class JointConcepts(Observable):
     max_tokens: int | None = 5000
     random_state: int = 0
     examples: int = 4
+    shown_texts: int = 0
 
     kind: ClassVar[str] = "joint-concepts"
     version: ClassVar[int] = 3
-    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED)
+    kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
     variables: ClassVar[Names] = {
         "strength": ("root of the share of the variance that a concept writes", "1"),
@@ -100,6 +110,7 @@ class JointConcepts(Observable):
         "found_again": ("correlation with the best match of another seed", "1"),
         **VARIABLES,
         **DESCRIBED,
+        **SHOWN_CODES,
         "named": ("concepts with a name", "concepts"),
     }
     quantities: ClassVar[tuple[Quantity, ...]] = (
@@ -149,6 +160,12 @@ class JointConcepts(Observable):
             )
         check_number("readable", self.readable, 0, 1)
         check_whole("examples", self.examples, 0)
+        described = self.examples > 0 and self.tokens == "all"
+        if check_whole("shown_texts", self.shown_texts, 0) and not described:
+            raise ArgumentError(
+                f"shown_texts={self.shown_texts} needs described concepts of all tokens: examples "
+                f"of at least 1 and tokens='all'; got {self.examples} and {self.tokens!r}."
+            )
         if isinstance(self.fit_steps, int):
             check_whole("fit_steps", self.fit_steps)
         elif not self.fit_steps:
@@ -161,19 +178,28 @@ class JointConcepts(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and what describes their concepts."""
-        return [self._activations(), *self._describer.needs()]
+        others = dict.fromkeys([*self._describer.needs(), *self._shown.needs()])
+        return [self._activations(), *others]
 
     @property
     def prepares_over_steps(self) -> bool:
         """Codes are fitted over several steps beforehand."""
         return True
 
+    def bytes_to_prepare(self, rows: int, features: int, steps: int) -> int:
+        """Return the bytes of a fit: one layer at a time, all its checkpoints together."""
+        count = self.fit_steps if isinstance(self.fit_steps, int) else len(self.fit_steps)
+        stacked = self.method in TRAINED
+        return Gathered.size(rows, features, min(count, steps), stacked=stacked)
+
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
         steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
         need, stacked = self._activations(), self.method in TRAINED
-        gathered, reading = read_together(run, steps, need, stacked=stacked, named=named)
-        codes = by_layer(gathered, lambda _, layer: self._codes(layer))
+        with ExitStack() as files:
+            kept, reading = read_together(run, steps, need, files, named=named)
+            codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
+        codes = self._shown.with_texts(codes, reading)
         return with_descriptions(codes, run, reading, self._describer, self._untrained_codes)
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
@@ -184,23 +210,25 @@ class JointConcepts(Observable):
         half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
         readouts = describer.readouts(reading)
         words = describer.texts(reading) if describer.active else None
+        shown = self._shown.at_step(reading, half)
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             known = layer_state(state, path)
-            codes, again = (known[name].values for name in ("codes", "codes_again"))
             X, size = standard(A)
-            decoder, other = (Decoder(each, half, block) for each in (codes, again))
-            found = observed(X, decoder, other, self.readable - SECOND)
+            decoder = Decoder(known["codes"].values, block)
+            there = CheckpointReadout(Moments(X, half), decoder)
+            found = observed(there, known["codes_again"].values, self.readable - SECOND)
             if words is None:
                 return found
-            step = described_at_step(X, size, decoder, words, readouts.get(path))
-            return {**found, **step}
+            step = described_at_step(there, size, words, readouts.get(path))
+            return {**found, **step, **shown(path, A, size, there)}
 
         return by_layer(reading[need], one)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives of all concepts, and how many have a name."""
-        return with_names(lives_of_layers(data, self.readable, self.random_state))
+        data = with_names(lives_of_layers(data, self.readable, self.random_state))
+        return shown_of_concepts(data)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return the lives as a heat map, and the strengths of newborn concepts."""
@@ -241,6 +269,10 @@ class JointConcepts(Observable):
     def _describer(self) -> Describer:
         return Describer(self._activations(), self.examples)
 
+    @property
+    def _shown(self) -> ShownCodes:
+        return ShownCodes(self._activations(), self.shown_texts)
+
     def _activations(self) -> Activations:
         return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
 
@@ -266,6 +298,7 @@ class JointConcepts(Observable):
         return {
             "codes": (("token", "concept"), first),
             "codes_again": (("token", "concept"), second),
+            "found_again": ("concept", found_again(first, second)[0]),
         }
 
     def _untrained_codes(self, A: torch.Tensor) -> np.ndarray:

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 
 from ...capture import Readout
-from ...concepts.joint.presence import Decoder
+from ...concepts.joint.readout import CheckpointReadout
 from ..base import Reading, Run, by_layer
 from .described import near, only_of, tidied, vocabulary
 from .describer import Describer, Texts
@@ -62,20 +62,17 @@ def with_descriptions(
 
 
 def described_at_step(
-    X: np.ndarray, size: float, decoder: Decoder, texts: Texts, readout: Readout | None
+    there: CheckpointReadout, size: float, texts: Texts, readout: Readout | None
 ) -> dict[str, Any]:
-    """Return what a standardised checkpoint `X` (n, m) alone says of the latents.
+    """Return what a standardised checkpoint alone says of the latents.
 
     Where they are strongest by a readout of this checkpoint, what their decoders write to the
     vocabulary, and which of them write alike. `size` is the checkpoint's standard deviation.
     """
-    grams = decoder.grams(X)
-    there = decoder.presence(X, grams, np.zeros((2, decoder.codes.shape[1])))
-    directions = size * decoder.decode(X)
     return {
-        **texts.contexts(decoder.readout(X, grams)),
-        **near(there.whitened[0]),
-        **vocabulary(directions, readout, texts.random_state),
+        **texts.contexts(there.predicted),
+        **near(there.presence.whitened[0]),
+        **vocabulary(size * there.decoders, readout, texts.random_state),
     }
 
 

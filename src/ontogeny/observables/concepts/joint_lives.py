@@ -90,7 +90,7 @@ def _of_layer(one: xr.Dataset, readable: float, seed: int) -> xr.Dataset:
     )
     births = birth_intervals(presence, found, DRAWS, np.random.default_rng([seed, 3]))
     steps = one.step.values.astype(np.float64)
-    again = one.found_again.transpose("step", "concept").values[0]
+    again = one.found_again.values
     values = {
         "concept_kind": ("concept", found.kind.astype(object)),
         "concept_grown_out_of": ("concept", found.grown_out_of.astype(np.float64)),

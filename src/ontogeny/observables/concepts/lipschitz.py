@@ -65,7 +65,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
 
     extractor: str
     n_concepts: int = 100
-    layers: str | tuple[str, ...] = "model.layers.*.mlp"
+    layers: str | tuple[str, ...] = "mlp"
     distance: str = "procrustes"
     on: str | None = None
     tokens: str = "all"

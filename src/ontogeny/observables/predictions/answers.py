@@ -97,6 +97,7 @@ class Predictions(Observable):
             "word frequencies gives the same answer everywhere (grey).",
         ),
     )
+    compared: ClassVar[tuple[str, ...]] = ("right_probability",)
     section: ClassVar[Section] = Section(
         title="What the model says",
         definition="The likeliest tokens at gaps in fixed texts, and the probability of the token "

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import check_choice, check_whole
 from ...figures import Figure, Heatmap, Section
-from ...inputs import Inputs
-from ...inputs.sampling import generator
+from ...inputs import ShownTexts
 from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ...summary import Names
@@ -58,7 +57,14 @@ class TokenLosses(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "token-losses"
-    kept: ClassVar[tuple[str, ...]] = ("token_id", "token_loss_frequencies", "text_number", PIECES)
+    version: ClassVar[int] = 2
+    kept: ClassVar[tuple[str, ...]] = (
+        "token_id",
+        "token_loss_frequencies",
+        "text_number",
+        "masked",
+        PIECES,
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "shown_loss",
@@ -90,6 +96,7 @@ class TokenLosses(Observable):
         "token_id": ("token", ""),
         "text_loss": ("mean loss of each text", "nats per token"),
         "text_number": ("number of the text in its input set", ""),
+        "masked": ("1 where each token is masked in a pass of its own", ""),
         "piece_text": ("how a token is written", ""),
     }
 
@@ -108,23 +115,22 @@ class TokenLosses(Observable):
         asked, texts = self.needs()
         reading = run.reading(run.reference_step)
         model, inputs = reading[asked], reading[texts].padded("right")
-        chosen = _chosen(inputs, self.n_texts, self.max_tokens, self.random_state)
-        width = min(self.max_tokens, int(inputs.lengths[chosen].max()))
-        ids = np.where(inputs.mask, inputs.ids, -1)[chosen, :width]
-        predicted = inputs.ordinary[chosen, :width].copy()
+        shown = ShownTexts.of(inputs, self.n_texts, self.max_tokens, self.random_state)
+        predicted = shown.ordinary.copy()
         if not model.masked:
             predicted[:, 0] = False
         row, place = np.nonzero(predicted)
-        vocabulary = model.at(inputs, chosen[row[:1]], place[:1]).attrs["vocabulary"]
-        costs = np.full(ids.shape, np.nan)
+        costs = np.full(predicted.shape, np.nan)
         if len(np.unique(inputs.groups[inputs.ordinary.any(axis=1)])) > 1:
-            costs[row, place] = token_costs(inputs, chosen[row], place, vocabulary)
+            vocabulary = model.vocabulary(inputs)
+            costs[row, place] = token_costs(inputs, shown.number[row], place, vocabulary)
         tokens = ("text", "place")
         return xr.Dataset(
             {
-                "text_number": ("text", chosen),
-                "token_id": (tokens, ids),
+                "text_number": ("text", shown.number),
+                "token_id": (tokens, shown.ids),
                 "predicted": (tokens, predicted.astype(np.int8)),
+                "masked": ((), np.int8(model.masked)),
                 "token_loss_frequencies": (tokens, costs),
                 PIECES: pieces_variable(run.pieces(texts)),
             }
@@ -180,24 +186,3 @@ class TokenLosses(Observable):
                 "token that is not predicted.",
             )
         ]
-
-
-def _chosen(inputs: Inputs, n_texts: int, max_tokens: int, random_state: int) -> np.ndarray:
-    """Return texts of different units, in their order; where too few are long enough, the longest.
-
-    Raises
-    ------
-    ArgumentError
-        If no text has an ordinary token after its first one, within `max_tokens`.
-    """
-    lengths = np.where(inputs.ordinary[:, 1:max_tokens].any(axis=1), inputs.lengths, 0)
-    order = generator(random_state).permutation(len(inputs))
-    order = order[np.argsort(-np.minimum(lengths[order], max_tokens), kind="stable")]
-    order = order[lengths[order] > 0]
-    if not len(order):
-        raise ArgumentError(
-            f"no text has an ordinary token to predict among its first max_tokens={max_tokens}, "
-            "after its first one."
-        )
-    _, first = np.unique(inputs.groups[order], return_index=True)
-    return np.sort(order[np.sort(first)[:n_texts]])

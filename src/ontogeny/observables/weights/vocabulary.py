@@ -223,19 +223,17 @@ class VocabularyConcepts(Observable):
         data = _once(data)
         if "token_id" not in data:
             return data
-        again = data.found_again.expand_dims(step=data.step).transpose("step", "block", "concept")
         sure = data.assign(
             readability=data.readability.where(data.found_again >= FOUND_AGAIN, 0.0).where(
                 data.readability.notnull()
-            ),
-            found_again=again,
+            )
         )
         sure = sure.rename(block="layer", group="block")
         lived = lives_of_layers(sure, self.readable, self.random_state)
         lived = lived.rename(
             {"layer": "block", **({"block": "group"} if "block" in lived.dims else {})}
         )
-        lived = lived.assign(readability=data.readability, found_again=data.found_again)
+        lived = lived.assign(readability=data.readability)
         return tidied(lived)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:

@@ -59,7 +59,8 @@ function labelledEnds(lines, toY, height) {
 
 function endLabel(end, frame, box) {
   const x = (box.x + box.width + 20) / frame.width;
-  return note(shortened(end.line.label, 18), x, 1 - (box.y + end.to) / frame.height);
+  const chosen = end.line.run === undefined ? {} : { name: String(end.line.run), captureevents: true };
+  return note(shortened(end.line.label, 18), x, 1 - (box.y + end.to) / frame.height, chosen);
 }
 
 // From the end of a line to its label, in the line's own colour.
@@ -116,15 +117,15 @@ function bandLabels(panel, places, toY, box, i, palette) {
 function bandSpots(band, count, toX, toY, box) {
   const half = textWidth(band.label, smallFont()) / 2;
   const fits = (x) => x - half > 10 && x + half < box.width - 4;
-  const tried = range(count).filter((k) => k % Math.ceil(count / 24) === 0);
-  const able = tried.filter((k) => Number.isFinite(band.upper[k]) && fits(toX(k)));
-  return able
-    .filter((k, n) => !band.control || n >= able.length * 0.7)
-    .flatMap((k) => {
-      const edge = toY(band.upper[k]);
-      const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
-      return [edge - 9, under].map((y) => ({ x: toX(k), y, half, inside: y > edge }));
-    });
+  const known = range(count).filter((k) => Number.isFinite(band.upper[k]));
+  const tried = known.filter((_, n) => n % Math.ceil(known.length / 24) === 0);
+  const able = band.control ? tried.slice(Math.floor(tried.length * 0.7)) : tried.filter((k) => fits(toX(k)));
+  const inside = (x) => Math.max(half + 10, Math.min(box.width - half - 4, x));
+  return able.flatMap((k) => {
+    const edge = toY(band.upper[k]);
+    const under = edge + Math.min(9, (toY(band.lower[k]) - edge) / 2);
+    return [edge - 9, under].map((y) => ({ x: inside(toX(k)), y, half, inside: y > edge }));
+  });
 }
 
 function covers(one, other) {

@@ -10,25 +10,42 @@ class CurvesPicture extends Picture {
     this.places = dimensionPlaces(this.xAxis);
     this.shown = view.shown(figure.axes.series);
     this.direct = this.series !== null && this.shown.length <= DIRECT_LABELS;
-    const looks = this.looks();
+    this.banded = view.over ? [view.chosen] : this.shown;
     for (const panel of this.panels) {
-      panel.lines = this.shown.map((s, k) => ({ ...looks[k], ...this.readLine(this.index(panel, s)) }));
+      const looks = this.looks(panel);
+      panel.lines = this.shown.map((s, k) => ({ ...looks[k], ...this.readLine(this.index(panel, s), looks[k]) }));
       panel.bands = figure.bands.map((band) => this.readBand(band, panel));
+      if (view.bandLabel) panel.bands.push(this.readSpread(panel));
       panel.regimes = readRegimes(this, panel);
     }
     this.span = this.findSpan();
   }
 
   // Name, colour and dash of every line.
-  looks() {
-    const { series, palette } = this;
-    if (!series) return [{ label: "", full: "", colour: palette.base.ink, dash: "solid" }];
+  looks(panel) {
+    const { series, palette, view } = this;
+    if (!series) return [{ label: "", full: "", colour: this.panelColour(panel), dash: "solid" }];
     const styles = seriesStyles(series, palette, !this.figure.reference);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: fullLabel(series, s),
       ...styles[s],
+      ...(view.over ? this.runLook(s) : {}),
     }));
+  }
+
+  // A single line keeps its layer's colour where the figure's lines are layers.
+  panelColour(panel) {
+    const { palette, view } = this;
+    const facet = this.axis("facet");
+    if (!view.differs || !view.controlled || !facet?.group) return palette.base.ink;
+    return seriesStyles(facet, palette)[panel.index[this.figure.axes.facet]].colour;
+  }
+
+  runLook(s) {
+    const { base } = this.palette;
+    if (s === this.view.chosen) return { run: s, colour: base.ink, dash: "solid", width: 2 };
+    return { run: s, colour: base.null, dash: "solid", width: 1.1, other: true };
   }
 
   index(panel, s) {
@@ -37,34 +54,42 @@ class CurvesPicture extends Picture {
   }
 
   // Values of one line along x, with their intervals and, where missing, the reasons.
-  readLine(index) {
+  readLine(index, look) {
     const { figure, view } = this;
     const point = (i) => ({ ...index, [figure.axes.x]: i });
     const all = range(this.places.length).map(point);
     const ys = all.map((where) => view.value(where));
-    const ends = figure.interval
+    const ends = figure.interval && !look.other
       ? all.map((where) => figure.interval.map((name) => view.companion(name, where)))
       : null;
-    const reasons = ys.map((y, i) => (Number.isFinite(y) ? null : view.reason(point(i))));
+    const places = view.places(index);
+    const reasons = ys.map((y, i) => (Number.isFinite(y) || places ? null : view.reason(point(i))));
     const { reference } = figure;
     const theory = reference ? all.map((where) => view.companion(reference, where)) : null;
-    return { ys, ends, theory, reasons, point };
+    return { ys, ends, theory, reasons, point, kept: places ?? range(ys.length), partial: places !== null };
   }
 
-  // A band along x: where it differs between series, the widest over those that are shown.
+  // A band along x: where it differs between series, the widest over those that are shown; that of
+  // control runs in its parts, since those of one line say nothing of another.
   readBand(band, panel) {
     const { figure, view } = this;
-    const widestAt = (i) => {
-      const both = this.shown
-        .map((s) => ({ ...this.index(panel, s), [figure.axes.x]: i }))
-        .map((where) => [view.companion(band.lower, where), view.companion(band.upper, where)])
-        .filter((ends) => ends.every(Number.isFinite));
-      if (!both.length) return [NaN, NaN];
-      return [Math.min(...both.map((ends) => ends[0])), Math.max(...both.map((ends) => ends[1]))];
-    };
-    const ends = range(this.places.length).map(widestAt);
+    const parts = this.banded.map((s) => {
+      const end = (name, i) => view.companion(name, { ...this.index(panel, s), [figure.axes.x]: i });
+      const [lower, upper] = [band.lower, band.upper].map((name) =>
+        range(this.places.length).map((i) => end(name, i)),
+      );
+      return { lower, upper };
+    });
+    return { label: band.label, control: band.control, ...hull(parts), ...(band.control ? { parts } : {}) };
+  }
+
+  // The band of a difference, or of the range of many runs.
+  readSpread(panel) {
+    const { view } = this;
+    const { kept, point } = panel.lines[0];
+    const ends = range(this.places.length).map((i) => view.band(point(i)));
     const [lower, upper] = [0, 1].map((k) => ends.map((e) => e[k]));
-    return { label: band.label, control: band.control, lower, upper };
+    return { label: view.bandLabel, control: view.controlled, lower, upper, kept };
   }
 
   get logarithmic() {
@@ -113,50 +138,58 @@ class CurvesPicture extends Picture {
 
   headWords() {
     const theory = this.figure.reference ? `╌╌ ${this.figure.reference_label}` : "";
-    return [this.view.unitWords(), theory].filter(Boolean).join("   ");
+    return [this.view.headWords(), theory].filter(Boolean).join("   ");
   }
 
   panelTraces(panel) {
     return [
       ...panel.bands.map((band) => this.bandTrace(band)),
-      ...panel.lines.flatMap((line) => this.lineTraces(line, panel)),
+      ...[...panel.lines].sort(chosenLast).flatMap((line) => this.lineTraces(line, panel)),
       this.missingTrace(panel),
     ];
   }
 
-  area(lower, upper, colour, meta) {
+  area(parts, colour, meta) {
     const filled = { fill: "toself", fillcolor: colour, line: { width: 0 } };
-    return { type: "scatter", mode: "lines", ...outline(this.places, lower, upper), ...filled, meta };
+    const outlines = parts.map(({ lower, upper, kept = range(lower.length) }) => {
+      const [places, low, high] = [this.places, lower, upper].map((list) => kept.map((i) => list[i]));
+      return outline(places, low, high);
+    });
+    const [x, y] = ["x", "y"].map((axis) => outlines.flatMap((each) => each[axis]));
+    return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
   // A band without width is drawn as a grey line; that of control runs is lighter, its edges dotted.
   bandTrace(band) {
     const grey = this.palette.base.null;
+    const parts = band.parts ?? [band];
     const flat = band.lower.every((low, i) => !Number.isFinite(low) || low === band.upper[i]);
     const meta = { part: band.control ? "control" : "band", label: band.label };
-    const trace = this.area(band.lower, band.upper, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
-    const edge = { width: flat ? 2 : 1, color: grey, dash: band.control ? "dot" : "solid" };
+    const trace = this.area(parts, withAlpha(grey, band.control ? 0.16 : 0.32), meta);
+    const edge = { width: flat ? 2 : parts.length > 8 ? 0 : 1, color: grey, dash: band.control ? "dot" : "solid" };
     return { ...trace, line: edge };
   }
 
   lineTraces(line, panel) {
     const meta = { part: "line", series: line.full, facet: panel.title };
-    const alone = line.ys.filter(Number.isFinite).length < 2;
+    const { kept } = line;
+    const ys = kept.map((i) => line.ys[i]);
+    const sizes = ys.map((_, k) => (line.partial ? 5 : isLonely(ys, k) ? 6 : 0));
     const trace = {
       type: "scatter",
-      mode: alone ? "markers" : "lines",
-      x: this.places,
-      y: line.ys,
-      customdata: this.xAxis.values,
-      line: { color: line.colour, width: 1.7, dash: line.dash },
-      marker: { color: line.colour, size: 6 },
+      mode: sizes.some(Boolean) ? "lines+markers" : "lines",
+      x: kept.map((i) => this.places[i]),
+      y: ys,
+      customdata: kept.map((i) => this.xAxis.values[i]),
+      line: { color: line.colour, width: line.width ?? 1.7, dash: line.dash },
+      marker: { color: line.colour, size: sizes, opacity: 1, line: { width: 0 } },
       connectgaps: false,
       meta,
     };
     const traces = line.theory ? [trace, this.theoryTrace(line, meta)] : [trace];
     if (!line.ends) return traces;
     const [lower, upper] = [0, 1].map((k) => line.ends.map((ends) => ends[k]));
-    return [this.area(lower, upper, withAlpha(line.colour, 0.14), { ...meta, part: "interval" }), ...traces];
+    return [this.area([{ lower, upper }], withAlpha(line.colour, 0.14), { ...meta, part: "interval" }), ...traces];
   }
 
   theoryTrace(line, meta) {
@@ -188,12 +221,13 @@ class CurvesPicture extends Picture {
 
   panelWords(panel, box, i) {
     const toY = (value) => this.toPixels(value, box);
-    const words = i && box.width < 200 ? [] : bandLabels(panel, this.places, toY, box, i, this.palette);
+    const words = i && box.width < 260 ? [] : bandLabels(panel, this.places, toY, box, i, this.palette);
     if (!panel.lines.some((line) => line.ys.some(Number.isFinite))) words.push(emptyNote(this.frame, box));
     for (const regime of panel.regimes) {
       this.layout.shapes.push(...regimeShapes(regime, i, box, this.palette));
       words.push(...regimeWords(regime, i, this.palette));
     }
+    if (this.view.differs) this.layout.shapes.push(zeroLine(i, this.palette));
     if (!this.direct || !box.last) return words;
     const ends = labelledEnds(panel.lines, toY, box.height);
     this.layout.shapes.push(...ends.map((end) => leader(end, this.frame, box)));
@@ -218,25 +252,75 @@ class CurvesPicture extends Picture {
   hover(number, spot) {
     const panel = this.panels[number];
     const box = this.frame.boxes[number];
-    const i = nearest(this.places, spot.place);
+    const i = this.nearestPlace(panel, spot.place);
     const gap = (line) => {
       if (Number.isFinite(line.ys[i])) return Math.abs(this.toPixels(line.ys[i], box) - spot.y);
       return line.reasons[i] ? Math.abs(box.height - spot.y) : Infinity;
     };
     const line = panel.lines.reduce((a, b) => (gap(b) < gap(a) ? b : a));
     const told = this.view.describe(line.point(i), [panel.title, line.full], line.ys[i], line.ends?.[i]);
-    const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
-    const failures = others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
+    const failures = this.view.over ? this.otherRuns(panel, line, i) : this.failures(panel, line, i);
     const theory = line.theory ? [`${this.figure.reference_label}: ${formatNumber(line.theory[i])}`] : [];
     const near = panel.regimes.filter((regime) => Math.abs(regime.at - spot.place) < 0.02).map(regimeFact);
-    const beside = panel.bands.map((band) => bandWords(band, i)).filter(Boolean);
+    const beside = this.view.differs ? [] : panel.bands.map((band) => bandWords(band, i, panel.lines.indexOf(line))).filter(Boolean);
     return { ...told, rest: [...theory, ...told.rest, ...beside, ...near, ...failures] };
+  }
+
+  // The place under the pointer, of those at which the panel's lines stand.
+  nearestPlace(panel, place) {
+    const kept = panel.lines[0].kept;
+    return kept[nearest(kept.map((i) => this.places[i]), place)];
+  }
+
+  failures(panel, line, i) {
+    const others = panel.lines.filter((other) => other !== line && other.reasons[i]);
+    return others.slice(0, 3).map((other) => `${other.label}: ${other.reasons[i]}`);
+  }
+
+  otherRuns(panel, line, i) {
+    const others = panel.lines.filter((other) => other !== line);
+    return others.map((other) => `${other.label}: ${this.view.say(other.point(i), other.ys[i])}`);
+  }
+
+  // The place along x of the current step; of a difference the last one up to it that it stands at.
+  get currentPlace() {
+    const { kept } = this.panels[0].lines[0];
+    return kept[lastNotAbove(kept, stepIndex(this.xAxis))];
   }
 }
 
-// What a band holds at a place: its two ends, or the one value of a line.
-function bandWords(band, i) {
-  const [low, high] = [band.lower[i], band.upper[i]];
+// The run that was chosen lies over the others.
+function chosenLast(one, other) {
+  return Number(one.other !== true) - Number(other.other !== true);
+}
+
+// A point without a neighbour, which a line does not show.
+function isLonely(ys, k) {
+  return Number.isFinite(ys[k]) && !Number.isFinite(ys[k - 1]) && !Number.isFinite(ys[k + 1]);
+}
+
+function zeroLine(i, palette) {
+  const line = { color: palette.base["ink-3"], width: 1 };
+  const across = { xref: `${axisName("x", i)} domain`, x0: 0, x1: 1, yref: axisName("y", i), y0: 0, y1: 0 };
+  return { type: "line", layer: "below", ...across, line };
+}
+
+// The smallest lower and the largest upper end of some bands.
+function hull(parts) {
+  const widest = parts[0].lower.map((_, i) => {
+    const known = parts.filter(({ lower, upper }) => Number.isFinite(lower[i]) && Number.isFinite(upper[i]));
+    const [low] = extent([known.map((part) => part.lower[i])]);
+    const [, high] = extent([known.map((part) => part.upper[i])]);
+    return known.length ? [low, high] : [NaN, NaN];
+  });
+  const [lower, upper] = [0, 1].map((k) => widest.map((ends) => ends[k]));
+  return { lower, upper };
+}
+
+// What a band holds at a place: its two ends, or the one value of a line; its part of line `k`.
+function bandWords(band, i, k) {
+  const { lower, upper } = band.parts?.[k] ?? band;
+  const [low, high] = [lower[i], upper[i]];
   if (!Number.isFinite(low)) return null;
   const ends = low === high ? formatNumber(low) : `${formatNumber(low)} to ${formatNumber(high)}`;
   return `${band.label}: ${ends}`;

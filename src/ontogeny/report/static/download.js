@@ -115,8 +115,8 @@ function saveChart(action) {
 }
 
 function saveFigure(figure, action) {
-  const name = figure.data.file;
-  if (action === "csv") return save(`${name}.csv`, figureCsv(figure.data), "text/csv");
+  const name = figure.file;
+  if (action === "csv") return save(`${name}.csv`, figure.csv(), "text/csv");
   if (figure.stale) figure.draw();
   const { width, height } = figure.picture.frame;
   const layout = { ...figure.plot.layout, paper_bgcolor: colours().base.paper, width, height };

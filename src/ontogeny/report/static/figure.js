@@ -16,6 +16,8 @@ class Figure {
     this.plot = find(".plot", element);
     this.choices = {};
     this.relative = data.relative !== null;
+    this.seen = data.runs ? Object.keys(data.runs.views)[0] : null;
+    this.drawn = arranged(data, this.seen);
     this.visible = false;
     this.stale = true;
     this.buildControls();
@@ -27,42 +29,82 @@ class Figure {
 
   buildControls() {
     const controls = find(".controls", this.element);
-    const node = DATA.nodes[this.data.node];
-    for (const dimension of this.data.choose) {
-      const axis = node.axes[dimension];
-      if (axis.kind === "step" || axis.values.length < 2) continue;
-      const menu = make(
-        "select",
-        {},
-        ...axis.values.map((v, i) => make("option", { value: i, textContent: formatLabel(axis, i) })),
-      );
-      menu.addEventListener("change", () => {
-        this.choices[dimension] = Number(menu.value);
+    const { runs, relative } = this.data;
+    if (runs) controls.append(segments("Runs", Object.keys(runs.views), this.seen, (name) => this.arrange(name)));
+    this.menus = make("span", { className: "menus" });
+    controls.append(this.menus);
+    this.buildMenus();
+    if (relative === null) return;
+    controls.append(
+      segments("Values", ["relative", "absolute"], "relative", (name) => {
+        this.relative = name === "relative";
         this.draw();
-      });
-      controls.append(make("label", {}, dimension, menu));
+      }),
+    );
+  }
+
+  // One menu for each dimension that is left over, and one for the run of a view that shows one apart.
+  buildMenus() {
+    const { runs } = this.data;
+    const apart = runs && !hasControls(this.data) && this.seen !== "side by side";
+    const dimensions = [...this.drawn.choose, ...(apart ? [RUN] : [])];
+    const { axes } = nodeOf(this.data);
+    this.menus.replaceChildren(...dimensions.flatMap((dimension) => this.menu(dimension, axes[dimension])));
+  }
+
+  menu(dimension, axis) {
+    if (axis.kind === "step" || axis.values.length < 2) return [];
+    const options = axis.values.map((v, i) => make("option", { value: i, textContent: formatLabel(axis, i) }));
+    const menu = make("select", {}, ...options);
+    menu.value = this.choices[dimension] ?? 0;
+    menu.addEventListener("change", () => this.choose(dimension, Number(menu.value)));
+    menu.dataset.dimension = dimension;
+    return [make("label", {}, dimension, menu)];
+  }
+
+  choose(dimension, i) {
+    this.choices[dimension] = i;
+    for (const menu of findAll("select", this.menus)) {
+      if (menu.dataset.dimension === dimension) menu.value = i;
     }
-    if (this.data.relative === null) return;
-    const group = make("div", { className: "segments" });
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", "Values");
-    for (const relative of [true, false]) {
-      const button = make("button", { type: "button", textContent: relative ? "relative" : "absolute" });
-      button.setAttribute("aria-pressed", String(relative === this.relative));
-      button.addEventListener("click", () => {
-        this.relative = relative;
-        for (const b of group.children) b.setAttribute("aria-pressed", String(b === button));
-        this.draw();
-      });
-      group.append(button);
-    }
-    controls.append(group);
+    this.draw();
+  }
+
+  // Show several runs in another view.
+  arrange(view) {
+    this.seen = view;
+    this.drawn = arranged(this.data, view);
+    this.buildMenus();
+    this.draw();
+  }
+
+  get file() {
+    const { runs, file } = this.data;
+    const first = !runs || this.seen === Object.keys(runs.views)[0];
+    return first ? file : `${file}-${this.seen.replaceAll(" ", "-")}`;
+  }
+
+  csv() {
+    const own = this.data.runs && (this.seen === "difference" || (this.seen === "side by side" && hasControls(this.data)));
+    if (!own) return figureCsv(this.data);
+    if (this.stale) this.layOut();
+    return runsCsv(this);
+  }
+
+  // Caption and code are those of the view.
+  tell() {
+    const { runs, id } = this.data;
+    if (!runs) return;
+    document.getElementById(`${id}/caption`).textContent = this.view.fill(runs.captions[this.seen]);
+    const code = find("pre code", this.element);
+    this.code ??= code.textContent;
+    code.textContent = runs.code[this.seen] ? this.view.fill(runs.code[this.seen], JSON.stringify) : this.code;
   }
 
   get followsStep() {
-    const node = DATA.nodes[this.data.node];
-    const used = [...this.data.choose, ...this.data.points];
-    return used.some((d) => node.axes[d].kind === "step");
+    const { axes } = nodeOf(this.data);
+    const used = [...this.drawn.choose, ...this.drawn.points];
+    return used.some((d) => axes[d].kind === "step");
   }
 
   // Draw soon if in view, else when it comes into view.
@@ -93,8 +135,8 @@ class Figure {
   }
 
   get broad() {
-    const { kind, node, panels, axes } = this.data;
-    const count = axes.facet ? (panels ?? DATA.nodes[node].axes[axes.facet].values).length : 1;
+    const { kind, panels, axes } = this.drawn;
+    const count = axes.facet ? (panels ?? nodeOf(this.data).axes[axes.facet].values).length : 1;
     return kind === "words" || count > 4;
   }
 
@@ -102,9 +144,12 @@ class Figure {
   layOut() {
     const width = this.room;
     if (!width) return false;
-    this.view = new View(this.data, width, this.choices, this.relative);
+    const { data, drawn, choices, relative } = this;
+    this.view = data.runs
+      ? new RunsView(drawn, data, width, choices, relative)
+      : new View(drawn, width, choices, relative);
     this.view.turn = this.turn;
-    this.picture = new PICTURES[this.data.kind](this.data, this.view);
+    this.picture = new PICTURES[data.kind](drawn, this.view);
     this.plot.style.height = `${this.picture.frame.height}px`;
     return true;
   }
@@ -120,8 +165,10 @@ class Figure {
       doubleClick: "reset",
     });
     this.drawHairlines();
+    this.tell();
     if (!this.listening) {
       this.plot.on("plotly_relayout", () => this.moveHairlines());
+      this.plot.on("plotly_clickannotation", ({ annotation }) => this.choose(RUN, Number(annotation.name)));
       this.listening = true;
     }
     this.element.dataset.drawn = "true";
@@ -180,10 +227,14 @@ class Figure {
     if (data.kind !== "curves" || picture.xAxis.kind !== "step") {
       return this.stepWords();
     }
-    const i = stepIndex(picture.xAxis);
+    const i = picture.currentPlace;
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
-    const say = (line) => `${line.label} ${this.sayValue(line.ys[i], halfWidth(line.ends?.[i]))}`.trim();
+    const value = (line) =>
+      Number.isFinite(line.ys[i])
+        ? this.sayValue(line.ys[i], halfWidth(line.ends?.[i]))
+        : this.view.absence(line.point(i));
+    const say = (line) => `${line.label} ${value(line)}`.trim();
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(say).join(", ")}`;
     if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
     return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite))}`];
@@ -256,13 +307,33 @@ class Figure {
   // A click sets the current step.
   pick(event) {
     const told = this.told(event);
-    const { axes } = DATA.nodes[this.data.node];
-    const { x, facet } = this.data.axes;
-    const dimension = [x, facet, ...this.data.points].find((d) => axes[d]?.kind === "step");
+    const { axes } = nodeOf(this.data);
+    const { x, facet } = this.drawn.axes;
+    const dimension = [x, facet, ...this.drawn.points].find((d) => axes[d]?.kind === "step");
     if (!told || !dimension) return;
     const step = axes[dimension].values[told.index[dimension]];
     setStep(indexOfStep.get(step));
   }
+}
+
+// Buttons of which one is pressed.
+function segments(label, names, pressed, pick) {
+  const group = make("div", { className: "segments" });
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", label);
+  const buttons = names.map((name) => make("button", { type: "button", textContent: name }));
+  const press = (name) => {
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === name));
+  };
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      press(button.textContent);
+      pick(button.textContent);
+    });
+  }
+  press(pressed);
+  group.append(...buttons);
+  return group;
 }
 
 // Room for figures that nobody has scrolled to yet, so that nothing moves when they are drawn.

@@ -4,7 +4,7 @@
 class View {
   constructor(figure, width, choices, relative) {
     this.figure = figure;
-    this.node = DATA.nodes[figure.node];
+    this.node = nodeOf(figure);
     this.width = width;
     this.relative = relative;
     this.palette = colours();
@@ -68,6 +68,10 @@ class View {
     return this.relative ? label : units === "1" ? "" : units;
   }
 
+  headWords() {
+    return this.unitWords();
+  }
+
   axisWords() {
     const unit = this.unitWords();
     return unit ? `${this.figure.value_label} (${unit})` : this.figure.value_label;
@@ -88,8 +92,17 @@ class View {
 
   // A value with its unit, or why there is none.
   say(index, value, ends) {
-    if (!Number.isFinite(value)) return this.reason(index) ?? "not measured";
+    if (!Number.isFinite(value)) return this.reason(index) ?? this.absence(index);
     return `${formatNumber(value, halfWidth(ends))} ${this.unitWords()}`.trim();
+  }
+
+  absence() {
+    return "not measured";
+  }
+
+  // Places along x of a line that stands at some of them only; null for all.
+  places() {
+    return null;
   }
 
   more(index, ends) {

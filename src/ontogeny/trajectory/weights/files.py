@@ -1,13 +1,15 @@
 """The tensors of one checkpoint, opened lazily and read one by one.
 
-Safetensors files come first and are memory-mapped. Pickled files (``pytorch_model.bin``) are read
-only with ``weights_only=True``, so no code in them can run, and a warning is logged.
+Safetensors files come first and are memory-mapped. Pickled files (``pytorch_model.bin``, or what an
+own training loop saved) are read only with ``weights_only=True``, so no code in them can run, and a
+warning is logged.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,9 @@ from torch import Tensor, nn
 from ...errors import CheckpointError
 
 logger = logging.getLogger("ontogeny.trajectory")
+
+_STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
+_COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 
 class Reader(Protocol):
@@ -218,7 +223,7 @@ def _handles(handle: Any) -> dict[str, Any]:
 
 
 def _unpickle(path: Path) -> dict[str, Tensor]:
-    _announce_pickle(path)
+    _announce_pickle(path.parent)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
     except Exception as error:  # damaged pickles raise anything
@@ -229,7 +234,37 @@ def _unpickle(path: Path) -> dict[str, Tensor]:
         ) from None
     if not isinstance(state, Mapping):
         raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
-    return {name: value for name, value in state.items() if isinstance(value, Tensor)}
+    return {unwrapped(name): value for name, value in _tensors(path, state).items()}
+
+
+def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the tensors of a state dict, also of one among other things as training loops save it.
+
+    nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
+    """
+    for key in _STATE_KEYS:
+        inner = state.get(key)
+        if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
+            state = inner
+            break
+    found = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+    if not found:
+        raise CheckpointError(
+            f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
+            f"keys {', '.join(map(str, list(state)[:8]))}."
+        )
+    return found
+
+
+def unwrapped(name: str) -> str:
+    """Return a tensor's name without what torch.compile and data parallelism put into it.
+
+    Examples
+    --------
+    >>> unwrapped("_orig_mod.wte.weight"), unwrapped("module._orig_mod.head.weight")
+    ('wte.weight', 'head.weight')
+    """
+    return _COMPILED.sub(r"\1", name.removeprefix("module."))
 
 
 def _is_zip(path: Path) -> bool:
@@ -239,5 +274,8 @@ def _is_zip(path: Path) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _announce_pickle(path: Path) -> None:
-    logger.warning("%s is pickled; it is read with weights_only=True, no code in it runs.", path)
+def _announce_pickle(folder: Path) -> None:
+    logger.warning(
+        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
+        folder,
+    )

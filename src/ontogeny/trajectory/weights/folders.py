@@ -15,22 +15,21 @@ TEMPORARY = ".tmp-"
 """What names begin with while a folder or file is being written."""
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
+_FILE_SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors")
+_STEP_IN_NAME = (re.compile(r"(?:step|iter)\D?(\d+)"), re.compile(r"(\d+)(?=\D*$)"))
+_NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args).*")
 
 
 def step_folders(folder: Path) -> dict[int, Path]:
-    """Return the checkpoint folders by increasing step, whole or not.
+    """Return the checkpoints by increasing step, whole or not: folders, else weight files.
 
     Raises
     ------
     CheckpointError
-        If two folders stand for the same step.
+        If two stand for the same step.
     """
     found: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
-        match = _STEP.fullmatch(path.name)
-        if match is None or not path.is_dir():
-            continue
-        step = int(match[1])
+    for step, path in _folders(folder) or _files(folder):
         if step in found:
             raise CheckpointError(
                 f"{found[step]} and {path.name} both stand for step {step}; keep one of them."
@@ -39,23 +38,62 @@ def step_folders(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def find_weights(folder: Path) -> WeightFiles:
-    """Return the weight files of `folder`: safetensors if there are any, else pickled ones.
+def _folders(folder: Path) -> list[tuple[int, Path]]:
+    paths = ((_STEP.fullmatch(path.name), path) for path in sorted(folder.iterdir()))
+    return [(int(match[1]), path) for match, path in paths if match and path.is_dir()]
+
+
+def _files(folder: Path) -> list[tuple[int, Path]]:
+    """Return weight files whose names hold a step: ``ckpt_500.pt``, ``epoch=1-step=500.ckpt``."""
+    numbered = ((_step_of(path.stem), path) for path in _weight_files(folder))
+    return [(step, path) for step, path in numbered if step is not None]
+
+
+def _step_of(name: str) -> int | None:
+    """Return the step that a file's name holds: after "step" or "iter", else the last number."""
+    found = next((m for pattern in _STEP_IN_NAME if (m := pattern.search(name))), None)
+    return None if found is None or "-of-" in name else int(found[1])
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """Return the files that own training loops may have written weights to."""
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix in _FILE_SUFFIXES
+        and path.is_file()
+        and not _NOT_WEIGHTS.match(path.name)
+        and not path.name.startswith(TEMPORARY)
+    ]
+
+
+def find_weights(path: Path) -> WeightFiles:
+    """Return the weight files of a checkpoint: safetensors if there are any, else pickled ones.
+
+    Parameters
+    ----------
+    path
+        A folder, in which a single file of an own training loop may have any name, or a file.
 
     Raises
     ------
     CheckpointError
         If there are none, or a shard that the index names is not there.
     """
+    if path.is_file():
+        return WeightFiles((path,), path.suffix != ".safetensors")
     for name, pickled in ((SAFE, False), (PICKLED, True)):
-        if (folder / name).is_file():
-            return WeightFiles((folder / name,), pickled)
-        index = folder / f"{name}.index.json"
+        if (path / name).is_file():
+            return WeightFiles((path / name,), pickled)
+        index = path / f"{name}.index.json"
         if index.is_file():
             return WeightFiles(_shards(index), pickled)
+    others = _weight_files(path) if path.is_dir() else []
+    if len(others) == 1 and "-of-" not in others[0].name:
+        return find_weights(others[0])
     raise CheckpointError(
-        f"{folder} holds no weights; looked for {SAFE}, {SAFE}.index.json, {PICKLED} and "
-        f"{PICKLED}.index.json."
+        f"{path} holds no weights; looked for {SAFE}, {SAFE}.index.json, {PICKLED}, "
+        f"{PICKLED}.index.json and a single {', '.join(_FILE_SUFFIXES)} file."
     )
 
 

@@ -37,8 +37,11 @@ def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
     NameMap(to_file={'weight': 'weight'}, missing=('bias',), unexpected=('extra',))
     """
     file_names = sorted(file_names)
-    own = renamed_keys(module, file_names) if is_pretrained(module) else _identity(file_names)
     tensors = state_tensors(module)
+    if is_pretrained(module):
+        own = renamed_keys(module, file_names)
+    else:
+        own = _without_wrapper(tensors, file_names)
     stored = {id(t): own[name] for name, t in reversed(tensors.items()) if name in own}
     to_file = {
         name: own.get(name, stored.get(id(tensor), ""))
@@ -53,5 +56,13 @@ def map_names(module: nn.Module, file_names: Iterable[str]) -> NameMap:
     )
 
 
-def _identity(names: Iterable[str]) -> dict[str, str]:
-    return {name: name for name in names}
+def _without_wrapper(names: Iterable[str], file_names: list[str]) -> dict[str, str]:
+    """Return file names by the names in a module, which may be one part of what was saved.
+
+    Lightning saves the module that a run's own class holds: all names then begin with that part's.
+    """
+    wrapper = f"{file_names[0].partition('.')[0]}." if file_names else ""
+    inside = all(name.startswith(wrapper) for name in file_names)
+    if inside and not any(name.startswith(wrapper) for name in names):
+        return {name.removeprefix(wrapper): name for name in file_names}
+    return {name: name for name in file_names}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +14,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...errors import ArgumentError
+from .files import unwrapped
 from .folders import SAFE, TEMPORARY
 from .transformers_models import is_pretrained, quiet
-
-_COMPILED = re.compile(r"(^|\.)_orig_mod\.")
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -66,7 +64,7 @@ def state_to_save(model: nn.Module, dtype: torch.dtype | None) -> dict[str, Tens
         if key not in done:
             done[key] = _as_stored(tensor.detach(), dtype, taken)
             taken.add(done[key].untyped_storage().data_ptr())
-        state[_COMPILED.sub(r"\1", name)] = done[key]
+        state[unwrapped(name)] = done[key]
     return state
 
 

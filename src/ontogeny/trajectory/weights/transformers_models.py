@@ -26,6 +26,12 @@ logger = logging.getLogger("ontogeny.trajectory")
 # log level are process-wide as well.
 _PROCESS_WIDE = threading.RLock()
 
+PASS_MODEL = (
+    'say how it is built: --model model.py:build for a command, model = "model.py:build" under '
+    "[trajectory] of a study file, model=build in Python"
+)
+"""What helps where a model's class is not known: a function of the user's that builds a module."""
+
 _OWN = {"ReadoutTransformer": "ontogeny.reproduce.training.readout_model"}
 
 
@@ -65,17 +71,16 @@ def model_class(folder: Path) -> Any:
     configuration = read_configuration(folder)
     if configuration is None:
         raise CheckpointError(
-            f"{folder} has no config.json, so its model class is not known; pass model=, a module "
-            "or a function that builds one."
+            f"{folder} has no config.json, so its model class is not known; {PASS_MODEL}."
         )
     names = configuration.get("architectures")
     if not (isinstance(names, list) and names and isinstance(names[0], str)):
-        raise CheckpointError(f"{folder / 'config.json'} names no architectures; pass model=.")
+        raise CheckpointError(f"{folder / 'config.json'} names no architectures; {PASS_MODEL}.")
     found = getattr(transformers, names[0], None) or _own_class(names[0])
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise CheckpointError(
             f"transformers has no model class {names[0]!r} and code that comes with a checkpoint "
-            f"is not run; pass model=.{suggestion(names[0], dir(transformers))}"
+            f"is not run; {PASS_MODEL}.{suggestion(names[0], dir(transformers))}"
         )
     return found
 

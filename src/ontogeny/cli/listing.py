@@ -1,0 +1,142 @@
+"""The commands that say what there is: extractors, distances, observables, and one of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+_PACKAGES = {"observables": "observables", "extractors": "concepts", "distances": "distances"}
+
+
+def _kinds(incomplete: str) -> list[str]:
+    return [name for name in _all_names() if name.startswith(incomplete)]
+
+
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="observables, extractors or distances; all by default.")
+    ] = "all",
+) -> None:
+    """List observables, extractors and distances."""
+    from ..errors import check_choice
+
+    check_choice("what", what, ["all", *_PACKAGES])
+    for name in _PACKAGES if what == "all" else [what]:
+        if name == "observables":
+            _list_observables()
+        else:
+            names = importlib.import_module(f"..{_PACKAGES[name]}", __package__).names()
+            typer.echo(f"{name}: {', '.join(names)}")
+
+
+def help_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            help="An observable, extractor or distance; without it all commands.",
+            autocompletion=_kinds,
+        ),
+    ] = None,
+) -> None:
+    """Explain an observable, extractor or distance."""
+    from ..errors import check_choice
+
+    if kind is None:
+        typer.echo("ontogeny --help lists the commands, ontogeny COMMAND --help their options, and")
+        typer.echo("ontogeny list the observables; ontogeny help KIND explains one of these.")
+        return
+    check_choice("kind", kind, _all_names())
+    described = _observable_help if kind in _observables() else _function_help
+    typer.echo("\n".join(described(kind)))
+
+
+def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows below each other, the columns as wide as they must be."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _observables() -> dict[str, Any]:
+    from ..observables.registry import kinds
+
+    return dict(kinds())
+
+
+def _all_names() -> list[str]:
+    modules = [importlib.import_module(f"..{m}", __package__) for m in _PACKAGES.values()]
+    return [name for module in modules for name in module.names()]
+
+
+def _list_observables() -> None:
+    from ..start import CATALOGUE, Line
+
+    typer.echo("observables (ontogeny help KIND says more):")
+    for kind, cls in _observables().items():
+        line = CATALOGUE.get(kind, Line(_first_line(cls), "see its documentation", ""))
+        costs = f"; costs {line.costs}" if line.costs else ""
+        typer.echo(f"  {kind}: {line.answers} Needs {line.needs}{costs}.")
+
+
+def _observable_help(kind: str) -> Iterator[str]:
+    from ..start import CATALOGUE
+
+    cls = _observables()[kind]
+    yield f"{kind}: {_first_line(cls)}"
+    if kind in CATALOGUE:
+        line = CATALOGUE[kind]
+        yield from ("", f"answers  {line.answers}", f"needs    {line.needs}")
+        yield f"costs    {line.costs}"
+    yield from ("", "[[observables]]", f'kind = "{kind}"')
+    yield from map(_argument, (f for f in dataclasses.fields(cls) if f.name != "label"))
+    yield 'label = "..."  # optional: its name, where a study has this kind twice'
+    yield from _parameters(cls)
+
+
+def _argument(field: dataclasses.Field[Any]) -> str:
+    """Return the line of a study file that gives an argument its default."""
+    from ..start.toml import value
+
+    if field.default is dataclasses.MISSING:
+        empty = field.default_factory is not dataclasses.MISSING
+        return f"{field.name} = {{}}" if empty else f"{field.name} = ...  # must be given"
+    if field.default is None:
+        return f"# {field.name} is not set by default"
+    return f"{field.name} = {value(field.default)}"
+
+
+def _function_help(name: str) -> Iterator[str]:
+    from ..concepts.registry import extractor_class
+
+    cls = extractor_class(name)
+    if cls is None:
+        from ..distances.registry import MEASURES
+
+        yield f"{name}: a distance between two dictionaries. {_first_line(MEASURES[name])}"
+        yield f'distances = ["{name}"]  # in an observable such as concepts'
+        return
+    yield f"{name}: {_first_line(cls)}"
+    yield from ("", "[[observables]]", 'kind = "concepts"', f'extractor = "{name}"')
+    yield from _parameters(cls)
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n")[0]
+
+
+def _parameters(cls: Any) -> Iterator[str]:
+    """Return the section on parameters of a class's documentation."""
+    lines = (inspect.getdoc(cls) or "").split("\n")
+    if "Parameters" not in lines:
+        return
+    begin = lines.index("Parameters")
+    rest = lines[begin + 2 :]
+    ends = [i - 1 for i, line in enumerate(rest) if line and set(line) == {"-"}]
+    yield ""
+    yield from "\n".join(rest[: ends[0] if ends else None]).rstrip().replace("``", "").split("\n")

@@ -1,0 +1,89 @@
+"""Token ids in files, as training loops write them: read without holding the file in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, check_choice, check_whole
+
+DTYPES = ("uint16", "uint32", "int32", "int64")
+
+
+def read_tokens(
+    path: str | Path, max_length: int = 128, max_texts: int | None = None, dtype: str = "uint16"
+) -> np.ndarray:
+    """Return texts of token ids from a file, (texts, max_length) or shorter rows, int64.
+
+    A long stream of ids is cut at every `max_length` tokens, and `max_texts` of these pieces are
+    taken at even distances from all over it. Rows of a table are texts; the first are taken.
+
+    Parameters
+    ----------
+    path
+        A ``.npy`` file with one or two dimensions, or a ``.bin`` file without a header, as nanoGPT
+        writes.
+    max_length
+        Tokens of a text.
+    max_texts
+        How many texts; None takes all.
+    dtype
+        What a ``.bin`` file holds; a ``.npy`` file says so itself.
+
+    Raises
+    ------
+    ArgumentError
+        If the file is missing, holds no whole numbers, or fewer than `max_length` of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "val.bin"
+    >>> np.arange(20, dtype=np.uint16).tofile(file)
+    >>> read_tokens(file, max_length=4, max_texts=2).tolist()
+    [[0, 1, 2, 3], [16, 17, 18, 19]]
+    """
+    path = Path(path)
+    check_whole("max_length", max_length, 2)
+    if max_texts is not None:
+        check_whole("max_texts", max_texts)
+    ids = _mapped(path, dtype)
+    if ids.ndim == 2:
+        return np.asarray(ids[:max_texts, :max_length]).astype(np.int64)
+    whole = len(ids) // max_length
+    if not whole:
+        raise ArgumentError(f"{path} holds {len(ids)} tokens, fewer than max_length={max_length}.")
+    count = whole if max_texts is None else min(max_texts, whole)
+    pieces = np.unique(np.linspace(0, whole - 1, count).round().astype(np.int64))
+    starts = pieces[:, None] * max_length
+    return np.asarray(ids[starts + np.arange(max_length)]).astype(np.int64)
+
+
+def _mapped(path: Path, dtype: str) -> Any:
+    """Return the ids, memory-mapped."""
+    if not path.is_file():
+        raise ArgumentError(f"there is no file {path}.")
+    if path.suffix not in (".npy", ".bin"):
+        raise ArgumentError(f"tokens come from .npy and .bin files; got {path}.")
+    if path.suffix == ".npy":
+        try:
+            ids = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ArgumentError(f"{path} is not a readable .npy file: {error}") from None
+    else:
+        check_choice("dtype", dtype, DTYPES)
+        size = path.stat().st_size
+        if not size or size % np.dtype(dtype).itemsize:
+            raise ArgumentError(
+                f"{path} has {size} bytes, which are no {dtype}; give dtype, one of "
+                f"{', '.join(DTYPES)}."
+            )
+        ids = np.memmap(path, dtype=dtype, mode="r")
+    if ids.ndim not in (1, 2) or not np.issubdtype(ids.dtype, np.integer):
+        raise ArgumentError(
+            f"{path} must hold whole numbers in one or two dimensions; got {ids.dtype} in "
+            f"{ids.ndim}."
+        )
+    return ids

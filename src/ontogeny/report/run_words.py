@@ -1,0 +1,130 @@
+"""What each view of several runs shows, in words; the page puts in the run that was chosen."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .drawable import Drawable
+from .formats import plural
+from .runs import DIFFERENCE, LINES, SIDE, Runs
+
+CHOSEN, OTHER, VALUE = "{run}", "{other}", "{value}"
+"""Where the chosen run, of two runs the other one, and the variable that is drawn are named."""
+
+_ONE_LAYOUT = r"One (line|panel)"
+_VALUES_ONLY = rf"{_ONE_LAYOUT}|Line:|Shade:|.*\bgrey\b"
+"""Sentences of captions that hold for the lines and panels as declared, and for values alone."""
+
+
+def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
+    """Return the caption of a figure in each of its views."""
+    own = str(drawable.figure.caption)
+    first = _overlay(drawable, runs)
+    found = {
+        SIDE: [_without(_ONE_LAYOUT, own), _side(drawable, runs)],
+        DIFFERENCE: [_without(_VALUES_ONLY, own), _difference(drawable, runs)],
+    }
+    rest = [own] if runs.controls else [_without(_ONE_LAYOUT, own), first]
+    return {name: " ".join(filter(None, found.get(name, rest))) for name in runs.views}
+
+
+def difference_caption(drawable: Drawable, runs: Runs) -> str:
+    """Return the caption of the difference of the first run."""
+    words = captions(drawable, runs)[DIFFERENCE].replace(CHOSEN, runs.names[0])
+    return words.replace(OTHER, runs.names[-1])
+
+
+def band_words(runs: Runs) -> str:
+    """Return the name of the band of a difference, as it stands in the figure."""
+    if runs.controls:
+        return "control runs"
+    return "SD of the others" if len(runs.others) > 1 else "noise of the texts"
+
+
+def _without(pattern: str, caption: str) -> str:
+    sentences = re.split(r"(?<=\.)\s+", caption)
+    return " ".join(each for each in sentences if not re.match(pattern, each, re.IGNORECASE))
+
+
+def _overlay(drawable: Drawable, runs: Runs) -> str:
+    many = len(runs.names) > LINES
+    grey = "Grey band: range of the other runs." if many else "Thin grey lines: the other runs."
+    figure = drawable.figure
+    if figure.bands:
+        own = f" Nulls{' and shade' if figure.interval else ''} are those of {CHOSEN}."
+    else:
+        own = f" The shade is that of {CHOSEN}." if figure.interval else ""
+    return f"Dark line: {CHOSEN}. {grey}{own}"
+
+
+def _side(drawable: Drawable, runs: Runs) -> str:
+    if runs.controls:
+        return f"The run and its control runs on the same axes. {_steps_words(drawable, runs)}"
+    return "The runs on the same axes."
+
+
+def _difference(drawable: Drawable, runs: Runs) -> str:
+    if runs.controls:
+        return _difference_from_controls(drawable, runs)
+    count = len(runs.others)
+    if count > 1:
+        band = "Grey band: ± SD of the others (n − 1). A step that a run lacks is a gap."
+        return f"Line: {CHOSEN} minus the mean of the other {count} runs at the same step. {band}"
+    band = "No band is drawn: two runs give no spread between runs."
+    if drawable.figure.interval:
+        band = (
+            "Grey band: the 95 % intervals of both, added as if independent; two runs give no "
+            "spread between runs."
+        )
+    return f"Line: {CHOSEN} minus {OTHER} at the same step. {band}"
+
+
+def _difference_from_controls(drawable: Drawable, runs: Runs) -> str:
+    count = len(runs.others)
+    left = len(runs.names) - 1 - count
+    own = "its control run" if count == 1 else f"the mean of its {count} control runs"
+    said = [f"the run minus {own}."]
+    if left:
+        said.append(f"{plural(left, 'control run')} of a kind that ends trained is left out.")
+    if drawable.figure.kind == "heatmap":
+        said[0] = f"Colour: {said[0]}"
+    else:
+        said[0] = f"Line: {said[0]}"
+        said.append(
+            "Grey band: where 95 % of further control runs would lie, at each step by itself."
+            if count > 1
+            else "No band is drawn: one control run gives no spread between runs."
+        )
+    return " ".join([*said, _steps_words(drawable, runs)])
+
+
+def _steps_words(drawable: Drawable, runs: Runs) -> str:
+    total = drawable.selected(drawable.figure.value).sizes["step"]
+    return f"Control runs were read at {len(runs.steps)} of {total} steps."
+
+
+def view_code(drawable: Drawable, runs: Runs) -> dict[str, str]:
+    """Return Python for the views that need more than the values, in the form ``{value}``."""
+    chosen = f".sel({dict(drawable.figure.select)!r})" if drawable.figure.select else ""
+    path = f"tree[{drawable.node.path!r}]"
+    lines = [
+        "import xarray as xr\n",
+        'tree = xr.open_datatree("result.zarr", engine="zarr")',
+        f'values = {path}["{VALUE}"]{chosen}',
+    ]
+    own, others = f"values.sel(run={CHOSEN})", f"values.drop_sel(run={CHOSEN})"
+    side = {}
+    if runs.controls:
+        lines.append(f'controls = {path}["{VALUE}_control"]{chosen}.dropna("step", how="all")')
+        side = {SIDE: "\n".join(lines)}
+        kept = [str(runs.control_names[i - 1]) for i in runs.others]
+        own, others = "values", f"controls.sel(run={json.dumps(kept, ensure_ascii=False)})"
+    lines += [
+        f"others = {others}",
+        f'difference = {own} - others.mean("run", skipna=False)',
+    ]
+    if len(runs.others) > 1:
+        factor = f"{runs.factor:.6g} * " if runs.controls else ""
+        lines.append(f'half_band = {factor}others.std("run", ddof=1, skipna=False)')
+    return {**side, DIFFERENCE: "\n".join(lines)}

@@ -1,0 +1,31 @@
+"""From the name of a run to a study that fits it: presets, study files, and what they cost."""
+
+from __future__ import annotations
+
+from .catalogue import CATALOGUE, Line
+from .cost import Cost, download_limit, estimate, to_fetch
+from .presets import PRESETS, Preset
+from .proposal import Proposal, Wishes, propose
+from .shown import Shown, look
+from .source import check_source, is_repository, name_of
+from .written import study_text
+
+__all__ = [
+    "CATALOGUE",
+    "PRESETS",
+    "Cost",
+    "Line",
+    "Preset",
+    "Proposal",
+    "Shown",
+    "Wishes",
+    "check_source",
+    "download_limit",
+    "estimate",
+    "is_repository",
+    "look",
+    "name_of",
+    "propose",
+    "study_text",
+    "to_fetch",
+]

@@ -1,0 +1,178 @@
+"""What a study will fetch, keep and take, from listings and from timing one checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import CheckpointError, OntogenyError
+from ..study import Study, make_study
+from ..trajectory import Trajectory, missing_bytes
+
+MOST_BYTES = 2_000_000_000
+"""Bytes that are fetched without asking."""
+MOST_SECONDS = 1800.0
+"""Seconds that are computed without asking."""
+
+_NOISE = 5  # steps at which noise floors are measured, by default
+_NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
+_SUMMARIES = 1.2  # what is computed from all steps, and the page
+_MERGED = 1.5  # bytes of cells with what is merged of them
+_PAGE = 10_000_000  # a page, and the smallest result
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a study fetches, keeps and takes."""
+
+    checkpoints: int
+    fetched: int
+    """Bytes that are fetched from the Hub and stay in its cache."""
+    kept: int
+    """Bytes of the study's own folder, about."""
+    seconds: float
+    """All of it with one worker, about."""
+    at_one: float
+    """What one checkpoint took."""
+    device: str
+    why_not: str = ""
+    """Why no checkpoint was timed; empty if one was."""
+
+    def lines(self, workers: int = 1) -> list[str]:
+        """Return what is said before a study starts."""
+        fetched = f"{_bytes(self.fetched)}" if self.fetched else "nothing"
+        if self.why_not:
+            return [f"to download: {fetched}", f"no checkpoint was timed: {self.why_not}"]
+        spread = f" with {workers} workers" if workers > 1 else ""
+        cached = f", {_bytes(self.fetched)} in the Hub's cache" if self.fetched else ""
+        time_ = _minutes(self.seconds / workers)
+        one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
+        return [
+            f"to download: {fetched}",
+            f"on disk: {_bytes(self.kept)} of results{cached}",
+            f"time: about {time_}{spread}, by {one}",
+        ]
+
+    def limits(self, workers: int = 1) -> list[str]:
+        """Return what is above a limit, in words; empty if nothing is."""
+        seconds = self.seconds / workers
+        time_words = [f"take about {_minutes(seconds)}"] if seconds > MOST_SECONDS else []
+        return [*download_limit(self.fetched), *time_words]
+
+
+def download_limit(fetched: int) -> list[str]:
+    """Return in words that more is to be fetched than may be without asking, if so."""
+    return [f"download {_bytes(fetched)}"] if fetched > MOST_BYTES else []
+
+
+def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
+    """Return the bytes of weights that are not on this machine yet.
+
+    Raises
+    ------
+    CheckpointError
+        If the disk of the Hub's cache cannot hold them, or the Hub cannot be reached.
+    """
+    needed = missing_bytes(trajectory)
+    if not needed or bounded:
+        return needed
+    cache = next(c.source.cache for c in trajectory if c.source is not None)
+    there = next(p for p in (cache, *cache.parents) if p.exists())
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        raise CheckpointError(
+            f"{_bytes(needed)} are to be fetched, but {cache} has space for {_bytes(free)}; "
+            "--max-revisions 2 keeps two checkpoints there at once, and --steps 8 takes fewer."
+        )
+    return needed
+
+
+def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
+    """Return what a study costs, after computing one of its checkpoints into a temporary folder.
+
+    Raises
+    ------
+    OntogenyError
+        If the study cannot be made. One whose checkpoint fails is estimated without a time: what is
+        wrong is said when it is run.
+    """
+    study = make_study(content, folder)
+    steps = len(study.trajectory)
+    controls = content.get("controls", {})
+    of_controls = int(controls.get("count", 0)) * min(int(controls.get("steps", 12)), steps)
+    noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
+    try:
+        watch = _one_checkpoint(study, content)
+    except OntogenyError as error:
+        why = str(error).split("\n")[0]
+        return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
+    each = steps + of_controls + noise * (_NOISE_COST - 1)
+    seconds = _SUMMARIES * (watch.before + watch.step * each)
+    cells = watch.written_before + watch.written * (steps + of_controls)
+    kept = _PAGE + round(_MERGED * cells)
+    return Cost(steps, fetched, kept, seconds, watch.step, study.device)
+
+
+def _one_checkpoint(study: Study, content: Mapping[str, Any]) -> _Watch:
+    """Return what the last checkpoint took, and how many bytes were written for it."""
+    options = {k: v for k, v in content.get("options", {}).items() if k != "reference"}
+    last = study.trajectory.select(steps=[int(study.trajectory.steps[-1])])
+    one = Study(last, study.inputs, study.observables, **{**options, "noise": 0})
+    with tempfile.TemporaryDirectory() as place:
+        watch = _Watch(Path(place) / "study")
+        with contextlib.suppress(_SeenError):
+            one.run(watch.folder, progress=watch, keep_going=True)
+    return watch
+
+
+class _SeenError(Exception):
+    """The one checkpoint is computed; what would follow says nothing."""
+
+
+class _Watch:
+    """A progress that stops a run after its one checkpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.before = self.step = 0.0
+        self.written_before = self.written = 0
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Ignore."""
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Note what a task took, and stop after the checkpoint."""
+        size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        if label.startswith("step "):
+            self.step, self.written = seconds, size - self.written_before
+            raise _SeenError
+        self.before += seconds
+        self.written_before = size
+
+    def finish(self) -> None:
+        """Ignore."""
+
+
+def _minutes(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 1:
+        return "1 minute"
+    if minutes < 90:
+        return f"{round(minutes)} minute{'s' * (round(minutes) != 1)}"
+    return f"{minutes / 60:.1f} hours"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

@@ -1,0 +1,161 @@
+"""A study that fits a run: what was wished, filled in by what one of its checkpoints shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import own_code
+from ..errors import ArgumentError
+from ..study import make_sources
+from ..trajectory import Trajectory
+from .presets import Preset, fitted, preset_named
+from .sets import with_sets
+from .shown import Shown, longest_of, look
+from .source import beside, check_source, is_repository
+
+_TOKEN_FILES = (".npy", ".bin")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for, as the command takes it."""
+
+    source: str
+    preset: str = "standard"
+    texts: Sequence[str] = ()
+    steps: str = ""
+    sets: Sequence[str] = ()
+    model: str = ""
+    tokenizer: str = ""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A study file's content, and what it was made of."""
+
+    wishes: Wishes
+    preset: Preset
+    content: Mapping[str, Any]
+    shown: Shown
+    available: int
+    """Checkpoints that there are."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Why observables of the preset are not in it, by kind."""
+
+    def left_out_lines(self) -> list[str]:
+        """Return for each reason which observables are left out."""
+        by_reason: dict[str, list[str]] = {}
+        for kind, why in self.left_out.items():
+            by_reason.setdefault(why, []).append(kind)
+        return [f"left out: {', '.join(kinds)}, because {why}" for why, kinds in by_reason.items()]
+
+
+def propose(
+    wishes: Wishes, folder: Path, before: Callable[[Trajectory], None] = lambda _: None
+) -> Proposal:
+    """Load one checkpoint and return the study that fits.
+
+    Parameters
+    ----------
+    wishes
+        What was asked for.
+    folder
+        Where the study file is to stand: its paths are relative to it.
+    before
+        Called with the chosen checkpoints before the first is loaded, and so perhaps downloaded.
+
+    Raises
+    ------
+    OntogenyError
+        If anything that was asked for cannot be; the message says what can.
+    """
+    check_source(wishes.source)
+    preset = preset_named(wishes.preset)
+    early = [each for each in wishes.sets if not each.startswith("observables.")]
+    late = [each for each in wishes.sets if each.startswith("observables.")]
+    run = _open(wishes)
+    content: dict[str, Any] = {
+        "trajectory": _trajectory(wishes, preset, run, folder),
+        "inputs": _inputs(wishes, preset, run, folder),
+        "controls": {
+            "kind": "turned",
+            "count": preset.controls,
+            "steps": preset.control_steps,
+        },
+    }
+    content = with_sets({**content, "observables": []}, early)
+    chosen, inputs = make_sources(content, folder)
+    before(chosen)
+    shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
+    length = content["inputs"].get("max_length")
+    if shown.longest is not None and isinstance(length, int):
+        content["inputs"]["max_length"] = min(length, shown.longest)
+    content["observables"], left_out = fitted(preset, shown)
+    return Proposal(wishes, preset, with_sets(content, late), shown, len(run), left_out)
+
+
+def _open(wishes: Wishes) -> Trajectory:
+    if is_repository(wishes.source):
+        return Trajectory.from_hub(wishes.source)
+    return Trajectory.from_folder(wishes.source)
+
+
+def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
+    """Return the table, with a selection where there are more checkpoints than wished."""
+    hub = is_repository(wishes.source)
+    table = {"hub": wishes.source} if hub else {"folder": beside(wishes.source, folder)}
+    if wishes.model:
+        own_code.load(wishes.model)  # a wrong name is refused now
+        table["model"] = _code(wishes.model, folder)
+    if wishes.tokenizer:
+        table["tokenizer"] = _tokenizer(wishes.tokenizer, folder)
+    elif not wishes.texts and run.tokenizer() is None:
+        raise ArgumentError(
+            f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
+            "the Hub or a folder, or token ids with --texts val.bin (or .npy)."
+        )
+    steps = _steps(wishes.steps, len(run), preset)
+    return {**table, "select": steps} if steps else table
+
+
+def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
+    """Return a selection for ``--steps``: a number of checkpoints, steps, or ``all``."""
+    parts = [part.strip() for part in wished.split(",") if part.strip()]
+    if wished.strip() == "all":
+        return {}
+    if not all(part.isdecimal() for part in parts):
+        raise ArgumentError(
+            "--steps takes how many checkpoints (8), the steps themselves with commas (0,100,200), "
+            f"or all; got {wished!r}."
+        )
+    if len(parts) > 1:
+        return {"steps": [int(part) for part in parts]}
+    count = int(parts[0]) if parts else preset.steps
+    return {"count": count, "spacing": "log"} if count < available else {}
+
+
+def _code(named: str, folder: Path) -> str:
+    file, colon, name = named.rpartition(":")
+    return f"{beside(file, folder)}{colon}{name}"
+
+
+def _tokenizer(named: str, folder: Path) -> str:
+    if own_code.is_own(named):
+        return _code(named, folder)
+    return beside(named, folder) if Path(named).expanduser().is_dir() else named
+
+
+def _inputs(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
+    longest = longest_of(run.checkpoints[-1])
+    length = preset.length if longest is None else min(preset.length, longest)
+    sizes = {"max_texts": preset.texts, "max_length": length}
+    if not wishes.texts:
+        return {"bundled": "english", **sizes}
+    paths = [beside(path, folder) for path in wishes.texts]
+    tokens = [Path(path).suffix in _TOKEN_FILES for path in paths]
+    if any(tokens) and not all(tokens):
+        raise ArgumentError("--texts takes texts or files of token ids (.npy, .bin), not both.")
+    return {"tokens" if all(tokens) else "files": paths, **sizes}

@@ -1,0 +1,103 @@
+"""What ``--set key=value`` changes: the dotted keys of a study file."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ArgumentError, suggestion
+
+_TABLES = ("trajectory", "inputs", "controls", "options")
+
+
+def with_sets(content: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]:
+    """Return the content of a study file with some values changed.
+
+    Parameters
+    ----------
+    content
+        The tables by name.
+    sets
+        Such as ``"inputs.max_texts=50"`` and ``"observables.concepts-ica.n_concepts=10"``: what
+        stands before the last dot is a table, of an observable its label, its kind, or the name of
+        its node. Values are TOML; what is no TOML is a text.
+
+    Raises
+    ------
+    ArgumentError
+        If one has no value or names no table. Whether the file may hold its key is found when the
+        file is read.
+
+    Examples
+    --------
+    >>> with_sets({"inputs": {"max_texts": 9}}, ["inputs.max_texts=5", "title=Mine"])
+    {'inputs': {'max_texts': 5}, 'title': 'Mine'}
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(content))
+    for each in sets:
+        path, equals, text = each.partition("=")
+        keys = [part.strip() for part in path.split(".")]
+        if not equals or not all(keys):
+            raise ArgumentError(
+                f"--set takes key=value, such as inputs.max_texts=50; got {each!r}."
+            )
+        table = _table(changed, keys, each)
+        table[keys[-1]] = _parsed(text.strip())
+    return changed
+
+
+def _table(content: dict[str, Any], keys: Sequence[str], given: str) -> dict[str, Any]:
+    """Return the table that the last key is of; tables of tables are made where they lack."""
+    if keys == ["title"]:
+        return content
+    if keys[0] == "observables" and len(keys) > 2:
+        table: Any = _observable(content["observables"], keys[1], given)
+        inner = keys[2:-1]
+    elif keys[0] in _TABLES and len(keys) > 1:
+        table, inner = content, keys[:-1]
+    else:
+        raise ArgumentError(
+            f"--set {given}: a key begins with {', '.join(f'{t}.' for t in _TABLES)} or "
+            f"observables.KIND., or is title.{suggestion(keys[0], [*_TABLES, 'observables'])}"
+        )
+    for key in inner:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ArgumentError(f"--set {given}: {key} is a value and no table.")
+    return table
+
+
+def _observable(entries: Sequence[dict[str, Any]], name: str, given: str) -> dict[str, Any]:
+    named = {node_name(entry): entry for entry in entries}
+    of_kind = [entry for entry in entries if entry.get("kind") == name]
+    if name in named:
+        return named[name]
+    if len(of_kind) == 1:
+        return of_kind[0]
+    raise ArgumentError(
+        f"--set {given}: observables has no {name!r}; it has {', '.join(named)}."
+        f"{suggestion(name, named)}"
+    )
+
+
+def node_name(entry: Mapping[str, Any]) -> str:
+    """Return how an observable's node is called.
+
+    Examples
+    --------
+    >>> node_name({"kind": "concepts", "extractor": "ica"}), node_name({"kind": "loss"})
+    ('concepts-ica', 'loss')
+    """
+    if "label" in entry:
+        return str(entry["label"])
+    kind, extractor = str(entry.get("kind")), entry.get("extractor")
+    return f"concepts-{extractor}" if kind == "concepts" and extractor else kind
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

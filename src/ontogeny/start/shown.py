@@ -1,0 +1,243 @@
+"""What one loaded checkpoint shows of a model: all that a fitting study file depends on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import nn
+
+from .. import capture
+from ..capture.families import longest_text
+from ..capture.forward import quiet, run
+from ..capture.logits import logits_of
+from ..capture.loss import resolve_objective
+from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
+from ..inputs import Inputs
+from ..trajectory import Checkpoint
+from ..trajectory.weights.transformers_models import is_pretrained
+
+_MLP = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)\.(?P<name>mlp|ffn|ff|feed_?forward)")
+_NUMBERED = re.compile(r"(?P<blocks>(?:.*\.)?)(?P<number>\d+)")
+_REMEDY = (
+    "let its attention module compute softmax(QK) itself, without a fused kernel, and return "
+    "(output, weights)"
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was found at one checkpoint."""
+
+    model_class: str
+    family: str
+    """The family's name; empty for a model that has no short names."""
+    parameters: int
+    layers: tuple[str, ...]
+    """A pattern for what each block's MLP gives, in order; of the blocks where no MLP is found."""
+    every_layer: str
+    """One pattern for all of them."""
+    width: int
+    """Columns of the narrowest of these layers."""
+    objective: str
+    """``"causal"`` or ``"masked"``; empty if nothing is predicted."""
+    named: bool
+    """Whether the class's name shows what is predicted."""
+    no_prediction: str
+    """Why a loss cannot be computed; empty if it can."""
+    no_maps: str
+    """Why there is no attention entropy; empty if there is."""
+    blocks: tuple[str, ...]
+    """Patterns of the weight matrices in blocks, without those of the vocabulary."""
+    embedded: bool
+    """Whether the rows of a token embedding are found."""
+    longest: int | None
+    """Tokens that a text may have; None if there is no limit."""
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        predicts = f"{self.objective} predictions" if self.objective else "no predictions"
+        family = f" ({self.family})" if self.family else ""
+        return (
+            f"{self.model_class}{family}: {len(self.layers)} layers of width {self.width}, "
+            f"{self.parameters / 1e6:.3g} million parameters, {predicts}"
+        )
+
+
+def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
+    """Load one checkpoint and return what it shows; `inputs` are texts for it.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be loaded.
+    ArgumentError
+        If the texts do not fit it.
+    """
+    model = checkpoint.model(dtype=torch.float32)
+    longest = _longest(model)
+    few = _few(inputs, longest)
+    family = capture.family_of(model)
+    layers, every = _layers(model)
+    sizes = [each.shape for each in _first_run(model, layers, few)]
+    objective, named = _objective(model, few)
+    return Shown(
+        model_class=type(model).__name__,
+        family="" if family is None else family.title,
+        parameters=sum(p.numel() for p in model.parameters()),
+        layers=layers,
+        every_layer=every,
+        width=min((shape[-1] for shape in sizes if shape), default=1),
+        objective=objective,
+        named=named,
+        no_prediction=_no_prediction(model, few, objective),
+        no_maps=_no_maps(model, few),
+        blocks=_blocks(checkpoint, every),
+        embedded=_matches(checkpoint, ("embed",)),
+        longest=longest,
+    )
+
+
+def _longest(model: nn.Module) -> int | None:
+    """Return how many tokens a text may have, as a model's configuration says it."""
+    config = getattr(model, "config", None)
+    names = ("block_size", "context_length", "max_seq_len", "n_ctx")
+    own = (getattr(config, name, None) for name in names)
+    return longest_text(config) or next((n for n in own if isinstance(n, int)), None)
+
+
+def _few(inputs: Inputs, longest: int | None) -> Inputs:
+    """Return two of the texts, no longer than the model takes."""
+    few = inputs.subset(np.arange(min(2, len(inputs)))).padded("right")
+    return Inputs.from_tokens(
+        few.ids[:, :longest],
+        few.mask[:, :longest],
+        few.special[:, :longest],
+        mask_token_id=few.mask_token_id,
+        vocab_size=few.vocab_size,
+    )
+
+
+def _first_run(model: nn.Module, layers: Sequence[str], few: Inputs) -> list[capture.LayerInfo]:
+    """Return what layers give; a model of the user's may fail in its own ways."""
+    try:
+        return capture.list_layers(model, layers, few)
+    except OntogenyError:
+        raise
+    except Exception as error:
+        raise ArgumentError(
+            f"{type(model).__name__} does not run on a text of {few.ids.shape[1]} tokens with ids "
+            f"up to {few.ids.max()}: {type(error).__name__}: {error}. Is --set "
+            "inputs.max_length=N needed, or another forward?"
+        ) from error
+
+
+def longest_of(checkpoint: Checkpoint) -> int | None:
+    """Return how many tokens a text may have by a checkpoint's configuration, None if unknown."""
+    return longest_text(SimpleNamespace(**(checkpoint.configuration() or {})))
+
+
+def _layers(model: nn.Module) -> tuple[tuple[str, ...], str]:
+    """Return a pattern for each block's MLP, and one for all of them."""
+    if capture.family_of(model) is not None:
+        count = len(capture.match_layers(model, "mlp"))
+        return tuple(f"layers[{n}].mlp" for n in range(count)), "mlp"
+    paths = [path for path, _ in model.named_modules()]
+    for pattern in (_MLP, _NUMBERED):
+        found = [match for path in paths if (match := pattern.fullmatch(path))]
+        if found:
+            key = Counter(_of_group(match) for match in found).most_common(1)[0][0]
+            group = [match for match in found if _of_group(match) == key]
+            numbers = sorted(int(match["number"]) for match in group)
+            blocks, end = key
+            return tuple(f"{blocks}{n}{end}" for n in numbers), f"{blocks}*{end}"
+    leaves = [
+        path for path, module in model.named_modules() if path and not len(list(module.children()))
+    ]
+    return tuple(leaves), "*"
+
+
+def _of_group(match: re.Match[str]) -> tuple[str, str]:
+    name = match.groupdict().get("name")
+    return match["blocks"], f".{name}" if name else ""
+
+
+def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
+    """Return what the model predicts, and whether its class's name says so."""
+    try:
+        return resolve_objective(model), True
+    except ArgumentError:
+        pass
+    logits = _logits(model, inputs)
+    if logits is None:
+        return "", False
+    changed = inputs.ids.copy()
+    last = int(inputs.lengths[0]) - 1
+    changed[0, last] = changed[0, 0]
+    other = _logits(model, Inputs.from_tokens(changed, mask=inputs.mask))
+    assert other is not None
+    before = slice(None, last)
+    blind = torch.allclose(logits[0, before], other[0, before], rtol=1e-4, atol=1e-5)
+    return ("causal" if blind or inputs.mask_token_id is None else "masked"), False
+
+
+def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
+    """Return what may be logits: one row of at least as many numbers as there are ids, a token."""
+    with quiet(model):
+        found = logits_of(run(model, inputs.padded("right").batches(len(inputs))[0]))
+    fits = (
+        isinstance(found, torch.Tensor)
+        and found.ndim == 3
+        and tuple(found.shape[:2]) == inputs.ids.shape
+        and found.shape[2] > int(inputs.ids.max())
+    )
+    return found if fits else None
+
+
+def _no_prediction(model: nn.Module, inputs: Inputs, objective: str) -> str:
+    if not objective:
+        return (
+            f"{type(model).__name__} returns no logits of shape (texts, tokens, vocabulary); a "
+            "model that computes them for the last token alone must be given a forward that "
+            "returns all"
+        )
+    if objective == "masked" and inputs.mask_token_id is None:
+        return "the tokenizer has no mask token"
+    try:
+        capture.losses(model, inputs, objective=objective)
+    except (OntogenyError, RuntimeError) as error:
+        return str(error).split("\n")[0].rstrip(".")
+    return ""
+
+
+def _no_maps(model: nn.Module, inputs: Inputs) -> str:
+    try:
+        capture.attention_entropy(model, inputs)
+    except LayerMatchError:
+        own = "" if is_pretrained(model) else f": {_REMEDY}"
+        return f"no module of {type(model).__name__} returns attention maps{own}"
+    except (NonFiniteError, RuntimeError) as error:
+        return str(error).split("\n")[0].rstrip(".")
+    return ""
+
+
+def _blocks(checkpoint: Checkpoint, every: str) -> tuple[str, ...]:
+    block = re.sub(r"\*\.[a-z_]+$", "*", every)
+    for patterns in (("attn", "mlp"), (f"{block}.**.weight",), ("**.weight",)):
+        if _matches(checkpoint, patterns):
+            return patterns
+    return ()
+
+
+def _matches(checkpoint: Checkpoint, patterns: tuple[str, ...]) -> bool:
+    with checkpoint.open() as reader:
+        try:
+            return bool(capture.match_blocks(reader, patterns))
+        except LayerMatchError:
+            return False

@@ -1,0 +1,210 @@
+"""The input sets of a study file: texts of files, of data sets or of the file itself, or tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..inputs import Inputs, read_tokens
+from ..tasks import (
+    BUNDLED,
+    LabelledTexts,
+    bundled_texts,
+    document_files,
+    load_texts,
+    read_labelled,
+)
+from ..trajectory import Trajectory
+from .tables import as_list, check_keys
+
+_TEXTS = str | tuple[str, ...]
+_SOURCES = {"files": _TEXTS, "texts": _TEXTS, "dataset": Any, "tokens": _TEXTS, "bundled": str}
+_HUB_DATA = {"split": str, "config": str, "revision": str}
+_LOCAL_DATA = {"file_format": str, "encoding": str, "quotes": bool, "on_error": str}
+_DATA = {
+    "field": str | int,
+    "label": str | int,
+    "balanced": bool,
+    "random_state": int,
+    **_HUB_DATA,
+    **_LOCAL_DATA,
+}
+_OF_TOKENS = {
+    "dtype": str,
+    "vocab_size": int,
+    "special_ids": tuple[int, ...],
+    "mask_token_id": int,
+    "pad_token_id": int,
+}
+_INPUTS = {
+    **_SOURCES,
+    "labels": tuple[str | float | bool, ...],
+    "unit": str,
+    "documents": str | int | tuple[str | int, ...],
+    "max_texts": int,
+    "max_length": int,
+    "padding_side": str,
+    **_OF_TOKENS,
+    **_DATA,
+}
+# Keys that go with some of the sources alone.
+_GOES_WITH = {
+    **dict.fromkeys(_DATA, ("dataset",)),
+    **dict.fromkeys(_OF_TOKENS, ("tokens",)),
+    "labels": ("texts",),
+    "unit": ("files",),
+    "encoding": ("files", "dataset"),
+    "documents": ("files", "dataset", "texts"),
+    "padding_side": ("files", "dataset", "texts", "bundled"),
+}
+_FILE_SUFFIXES = (".tsv", ".tab", ".csv", ".jsonl", ".ndjson", ".txt")
+
+
+def input_sets(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> dict[str, Inputs]:
+    """Return the input sets: one table, or a table of named tables."""
+    named = table and all(isinstance(value, Mapping) for value in table.values())
+    if named and not any(key in table for key in _SOURCES):  # dataset = {...} is no named set
+        return {
+            name: _inputs(f"[inputs.{name}]", value, base, trajectory)
+            for name, value in table.items()
+        }
+    return {"text": _inputs("[inputs]", table, base, trajectory)}
+
+
+def _inputs(where: str, table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
+    check_keys(where, table, _INPUTS)
+    given = [key for key in _SOURCES if key in table]
+    if len(given) != 1:
+        raise ArgumentError(
+            f"{where} needs one of {', '.join(_SOURCES)}; it has {' and '.join(given) or 'none'}."
+        )
+    (source,) = given
+    limit = table.get("max_texts")
+    if limit is not None and limit < 1:
+        raise ArgumentError(f"{where} max_texts must be a whole number above 0; got {limit!r}.")
+    foreign = [key for key in table if source not in _GOES_WITH.get(key, (source,))]
+    if foreign:
+        raise ArgumentError(f"{where} {', '.join(foreign)} does not go with {source}.")
+    if source == "tokens":
+        return _tokens(table, base, trajectory)
+    tokenizer = trajectory.tokenizer()
+    if tokenizer is None:
+        raise ArgumentError(
+            f"{where} holds texts, but the checkpoints have no tokenizer to read them with; name "
+            'one (tokenizer = "..." under [trajectory]), or give tokens = "file.npy" or "file.bin".'
+        )
+    _check_documents(where, source, table.get("documents"))
+    fields = _READ[source](where, table, base)
+    options = {k: table[k] for k in ("max_length", "padding_side") if k in table}
+    return Inputs.from_texts(tokenizer=tokenizer, **fields, **options)
+
+
+def _bundled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    name = table["bundled"]
+    texts = bundled_texts(name)[: table.get("max_texts")]
+    return {"texts": texts, "source": BUNDLED[name]}
+
+
+def _files(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    paths = [str(base / str(f)) for f in as_list(table["files"])]
+    wanted = {k: table[k] for k in ("unit", "encoding", "documents") if k in table}
+    found, limit = document_files(paths, **wanted), table.get("max_texts")
+    texts = list(found.texts[:limit])
+    documents = found.documents if "documents" in table else None
+    return {"texts": texts, "documents": _first(documents, texts), "source": where}
+
+
+def _texts(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    limit, labels = table.get("max_texts"), table.get("labels")
+    texts = as_list(table["texts"])[:limit]
+    return {
+        "texts": texts,
+        "labels": None if labels is None else labels[:limit],
+        "documents": _first(table.get("documents"), texts),
+        "source": where,
+    }
+
+
+def _labelled(where: str, table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    data = _dataset(where, table, base)
+    texts = list(data.texts)
+    return {
+        "texts": texts,
+        "labels": data.labels,
+        "documents": _first(data.documents, texts),
+        "source": data.source,
+    }
+
+
+_READ: dict[str, Callable[[str, Mapping[str, Any], Path], dict[str, Any]]] = {
+    "bundled": _bundled,
+    "files": _files,
+    "texts": _texts,
+    "dataset": _labelled,
+}
+
+
+def _first(documents: Any, texts: list[str]) -> Any:
+    return None if documents is None else documents[: len(texts)]
+
+
+def _tokens(table: Mapping[str, Any], base: Path, trajectory: Trajectory) -> Inputs:
+    """Return texts of token ids, from one file or several; a tokenizer is asked, not needed."""
+    options = {k: table[k] for k in ("max_length", "dtype") if k in table}
+    paths, limit = as_list(table["tokens"]), table.get("max_texts")
+    each = None if limit is None else -(-limit // len(paths))
+    found = [read_tokens(base / str(path), max_texts=each, **options) for path in paths]
+    known = {k: table[k] for k in _OF_TOKENS if k in table and k != "dtype"}
+    tokenizer = trajectory.tokenizer()
+    if tokenizer is not None:
+        known.setdefault("vocab_size", len(tokenizer))
+        known.setdefault("mask_token_id", getattr(tokenizer, "mask_token_id", None))
+        known.setdefault("special_ids", getattr(tokenizer, "all_special_ids", ()))
+    rows = [row for ids in found for row in ids][:limit]
+    same = len({len(row) for row in rows}) == 1
+    return Inputs.from_tokens(np.stack(rows) if same else [row.tolist() for row in rows], **known)
+
+
+def _check_documents(where: str, source: str, documents: Any) -> None:
+    """Refuse `documents` of another kind than where the texts come from allows."""
+    kinds = {
+        "dataset": ((str, int), "the name or number of a column"),
+        "files": ((str,), '"file" or "article"'),
+        "texts": ((list, tuple), "a list with one document for each text"),
+    }
+    if documents is None:
+        return
+    allowed, words = kinds[source]
+    if not isinstance(documents, allowed):
+        raise ArgumentError(f"{where} documents must be {words} with {source}; got {documents!r}.")
+
+
+def _dataset(where: str, table: Mapping[str, Any], base: Path) -> LabelledTexts:
+    """Return a labelled data set: a local file, one local file a class, or one of the Hub."""
+    name = table["dataset"]
+    keys = {"text": "field", "label": "label", "document": "documents"}
+    columns: dict[str, Any] = {argument: table.get(key) for argument, key in keys.items()}
+    seed, limit = table.get("random_state", 0), table.get("max_texts")
+    local: Any = None
+    if isinstance(name, Mapping):
+        local = {label: base / str(file) for label, file in name.items()}
+    elif not isinstance(name, str):
+        raise ArgumentError(f"{where} dataset must be a name, a file or a table; got {name!r}.")
+    elif (base / name).is_file() or Path(name).suffix in _FILE_SUFFIXES:
+        local = base / name
+    wrong = [k for k in (_LOCAL_DATA if local is None else _HUB_DATA) if k in table]
+    if wrong:
+        kind = "a data set of the Hub" if local is None else "a local file"
+        raise ArgumentError(f"{where} {', '.join(wrong)} does not go with {kind}.")
+    balanced = table.get("balanced", False)
+    if local is None:
+        options = {k: table[k] for k in _HUB_DATA if k in table}
+        whole = None if balanced else limit
+        data = load_texts(name, max_texts=whole, random_state=seed, **columns, **options)
+    else:
+        data = read_labelled(local, **columns, **{k: table[k] for k in _LOCAL_DATA if k in table})
+    return data.balanced(limit, seed) if balanced else data.sample(limit, seed)

@@ -1,0 +1,104 @@
+"""The result of a run: merged from its summaries, with what the whole study is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ..inputs import Inputs
+from ..store import Cell
+from ..tasks import BUNDLED
+from ..trajectory import Trajectory
+from .cache import DigestCache
+from .merge import merge, write_result
+from .schedule import RunPart
+from .speaking import of_control
+from .unit_counts import unit_counts
+
+
+def merged(
+    folder: Path,
+    parts: Sequence[RunPart],
+    title: str,
+    reference: str | int,
+    problems: Sequence[str],
+    read: Callable[[Path], Cell],
+) -> xr.DataTree:
+    """Return the result of a study whose summaries stand, and put it in its folder.
+
+    Parameters
+    ----------
+    folder
+        Of the study, as it was given.
+    parts
+        The run that is studied, and its control runs.
+    title, reference
+        As the study was given them.
+    problems
+        What went wrong, one line each.
+    read
+        Reads a cell.
+    """
+    job = parts[0].job
+    attributes = _attributes(parts, title, reference, read)
+    units = unit_counts(job.observables, job.inputs)
+    tree = merge(job.folder, job.observables, attributes, read, units)
+    failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
+    tree.attrs["problems"] = json.dumps([*problems, *failed])
+    tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
+    return tree
+
+
+def _attributes(
+    parts: Sequence[RunPart], title: str, reference: str | int, read: Callable[[Path], Cell]
+) -> dict[str, Any]:
+    job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
+    probe, observables = graph.probe, job.observables
+    controls = [
+        part.control.to_dict() | of_control(part, read)
+        for part in parts
+        if part.control is not None
+    ]
+    settings = {
+        **graph.settings.to_dict(),
+        "reference": reference,
+        "batch_difference": probe.batch_difference,
+        "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in observables},
+    }
+    inputs = [
+        {
+            "name": name,
+            "fingerprint": i.fingerprint,
+            **_bundled(i),
+            **i.source_of_tokens,
+            **i.counts,
+        }
+        for name, i in job.inputs.items()
+    ]
+    return {
+        "title": title,
+        "nodes": json.dumps([o.name for o in observables]),
+        "settings": json.dumps(settings),
+        "steps": json.dumps([int(s) for s in trajectory.steps]),
+        "reference_step": graph.settings.reference_step,
+        "controls": json.dumps(controls),
+        "findings": json.dumps(trajectory.audit().to_records()),
+        "inputs": json.dumps(inputs),
+        "trajectory": json.dumps(_source(trajectory, graph.digests)),
+        "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
+    }
+
+
+def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
+    """Return where the checkpoints come from, and a digest of the weights of each."""
+    found = {str(c.step): digests.whole(c) for c in trajectory}
+    return {**trajectory.provenance(), "digests": found}
+
+
+def _bundled(inputs: Inputs) -> dict[str, str]:
+    """Return the name of texts that come with the package: the page says that these were used."""
+    return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}
