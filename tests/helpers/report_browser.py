@@ -87,12 +87,19 @@ def quiet(visit):
     visit.check()
 
 
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Two frames: after them the page has heard of a new size of its window, and laid itself out."""
+
+
 def draw_all(page):
     """Make the window so high that every figure is in view, and wait until all are drawn."""
+    page.evaluate(FRAMES)
     width, high = page.viewport_size["width"], page.evaluate("document.body.scrollHeight")
     page.set_viewport_size({"width": width, "height": max(9000, 2 * high)})
+    page.evaluate(FRAMES)
     page.wait_for_selector("[data-figure]:not([data-drawn])", state="detached")
     page.set_viewport_size({"width": width, "height": 9000})
+    page.evaluate(FRAMES)
 
 
 def traces(page, figure, part):
