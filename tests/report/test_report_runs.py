@@ -226,5 +226,5 @@ def test_code_of_a_view_gives_its_numbers(tmp_path):
 def test_comparisons_have_one_figure_for_each_curve():
     tree = og.compare(seeds(3, controls=True))
     specs = json.loads(tree["attention-entropy"].attrs["figures"])
-    assert [spec["id"] for spec in specs] == ["entropy", "runs"]
+    assert [spec["id"] for spec in specs] == ["entropy"]
     assert specs[0]["runs"] == "run" and specs[0]["series"] == "layer"

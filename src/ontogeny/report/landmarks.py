@@ -149,6 +149,8 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
     """Return a line with the step from which on the loss is below it."""
     if f"loss_{name}" not in data or f"loss_below_{name}" not in data or content.track is None:
         return None
+    if not set(data[f"loss_{name}"].dims) <= {"step"}:  # each run of a comparison has its own
+        return None
     known = np.isfinite(content.track.values)
     values, steps = content.track.values[known], content.track.steps[known]
     levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), known.shape)[known]
