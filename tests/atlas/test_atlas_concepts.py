@@ -288,6 +288,7 @@ def test_the_command_prints_cards_and_tables_and_names_concepts(folder, capsys):
     ("options", "message"),
     [
         (("--layer", 3, "--index", 9), "index must be a whole number from 0 to 2"),
+        (("--layer=--3", "--index", 0), "layer must be one of"),
         (("--name", "x"), "--name needs --index"),
         (("losses",), "concepts are described in 'joint-concepts'"),
     ],

@@ -43,7 +43,7 @@ def concept(
     if index is None and name is not None:
         raise ArgumentError("--name needs --index, the number of the concept that it is for.")
     atlas = open_study(folder).result.concept
-    wanted = int(layer) if layer is not None and layer.lstrip("-").isdecimal() else layer
+    wanted = int(layer) if layer is not None and layer.removeprefix("-").isdecimal() else layer
     if index is None:
         _show(atlas.table(node, wanted, step))
     elif name is not None:
