@@ -41,6 +41,7 @@ _MODULES = (
     "report",
     "reproduce",
     "semantics",
+    "start",
     "study",
     "summary",
     "tasks",
