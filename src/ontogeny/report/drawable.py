@@ -6,19 +6,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ..summary.controls import RUN
 from .axes import Axis, read_axis
 from .cells import DataTable
 from .content import Node
 from .formats import plain_text
 from .labels import LayerGroups
 
-if TYPE_CHECKING:
-    from .runs import Runs
+CONTROL_STEP = "control step"
+"""The steps that control runs were read at, along which their values are stored in the page."""
 
 STEP_PANELS = 8
 """Panels of a figure with one panel for each step."""
@@ -29,6 +30,36 @@ POINTS_SHOWN = 3_000
 
 class Problem(Exception):  # noqa: N818 (not an error of the caller: it is shown in the page)
     """Why a figure cannot be drawn; its text is shown in the figure's place."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one figure.
+
+    ``names`` holds all of them; where ``controls`` holds their values by the name of the variable
+    that they belong to, the first is the run and the others are its controls. ``others`` are the
+    places of those that a difference is taken from, for the first run. ``factor`` times their
+    standard deviation is half of the grey band, NaN where there are too few for one. ``views`` are
+    the figure's arrangements, each as a drawable.
+    """
+
+    names: Sequence[str]
+    controls: Mapping[str, xr.DataArray]
+    others: Sequence[int]
+    factor: float
+    views: Mapping[str, Drawable]
+
+    @property
+    def control_names(self) -> Sequence[str]:
+        """Names of the control runs in the result."""
+        return [str(name) for name in next(iter(self.controls.values()))[RUN].values]
+
+    @property
+    def steps(self) -> np.ndarray:
+        """The steps that control runs were read at, of which none may be thinned out."""
+        if not self.controls:
+            return np.array([], dtype=int)
+        return np.asarray(next(iter(self.controls.values()))[CONTROL_STEP].values)
 
 
 @dataclass(frozen=True)

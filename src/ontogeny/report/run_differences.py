@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ..figures import Band, Curves
-from .drawable import Drawable
+from .drawable import CONTROL_STEP, Drawable
 from .run_words import band_words, difference_caption
-from .runs import CONTROL_STEP, DIFFERENCE, RUN
+from .runs import DIFFERENCE, RUN
 
 WORDS = {
     "of_others": "mean of the other runs",

@@ -6,8 +6,7 @@ They are the runs of a comparison, of which the reader chooses one, or a run and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,48 +16,15 @@ from scipy.stats import t
 from ..figures import Curves, Heatmap
 from ..quantities import CONTROL
 from ..summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
-from .drawable import Drawable
+from .drawable import CONTROL_STEP, Drawable, Runs
 from .formats import plain_text
 
 SIDE, DIFFERENCE = "side by side", "difference"
-CONTROL_STEP = "control step"
-"""The steps that control runs were read at, along which their values are stored in the page."""
-
 MOST_PANELS = 12
 """More small multiples become a menu."""
 
 LINES = 6
 """Of more runs the others are a band instead of lines."""
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The runs of one figure.
-
-    ``names`` holds all of them; where ``controls`` holds their values by the name of the variable
-    that they belong to, the first is the run and the others are its controls. ``others`` are the
-    places of those that a difference is taken from, for the first run. ``factor`` times their
-    standard deviation is half of the grey band, NaN where there are too few for one. ``views`` are
-    the figure's arrangements, each as a drawable.
-    """
-
-    names: Sequence[str]
-    controls: Mapping[str, xr.DataArray]
-    others: Sequence[int]
-    factor: float
-    views: Mapping[str, Drawable]
-
-    @property
-    def control_names(self) -> Sequence[str]:
-        """Names of the control runs in the result."""
-        return [str(name) for name in next(iter(self.controls.values()))[RUN].values]
-
-    @property
-    def steps(self) -> np.ndarray:
-        """The steps that control runs were read at, of which none may be thinned out."""
-        if not self.controls:
-            return np.array([], dtype=int)
-        return np.asarray(next(iter(self.controls.values()))[CONTROL_STEP].values)
 
 
 def figure_with_runs(drawable: Drawable) -> Drawable:
