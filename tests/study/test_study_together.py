@@ -28,7 +28,7 @@ from helpers.study_examples import (
 )
 from ontogeny import needs
 from ontogeny.observables import Observable
-from ontogeny.study import study as study_module
+from ontogeny.study import frozen as frozen_module
 from ontogeny.study.layout import settings_path
 
 STEPS = (0, 1, 2, 4, 8)
@@ -176,7 +176,7 @@ def test_a_folder_that_another_process_is_just_making_is_no_foreign_folder(tmp_p
     trajectory = og.Trajectory.from_models({s: tiny_model(s) for s in (0, 1)})
     study = og.Study(trajectory, tiny_inputs(), [ActivationNorm()], device="cpu", noise=0)
     study.run(tmp_path / "made")
-    frozen = study_module._frozen
+    frozen = frozen_module.frozen_settings
 
     def made_meanwhile(place):
         found = frozen(place)
@@ -184,5 +184,5 @@ def test_a_folder_that_another_process_is_just_making_is_no_foreign_folder(tmp_p
         settings_path(place).write_bytes(settings_path(tmp_path / "made").read_bytes())
         return found
 
-    monkeypatch.setattr(study_module, "_frozen", made_meanwhile)
+    monkeypatch.setattr(frozen_module, "frozen_settings", made_meanwhile)
     assert study.run(tmp_path / "s").attrs["problems"] == "[]"

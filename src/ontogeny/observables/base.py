@@ -250,6 +250,11 @@ class Observable(abc.ABC):
         """Name of another node whose state `observe` is given, as its own; empty: none."""
         return ""
 
+    @property
+    def prepares(self) -> bool:
+        """Whether it has a state: those that `prepare` one, unless an argument says otherwise."""
+        return type(self).prepare is not Observable.prepare
+
     def prepare(self, run: Run) -> xr.Dataset | None:
         """Return a state computed once, from any checkpoints, before the others are observed."""
         return None

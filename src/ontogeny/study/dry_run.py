@@ -177,7 +177,8 @@ def _try(observable: Observable, job: Job, model: Any, trajectory: Trajectory) -
         warnings.simplefilter("ignore")  # of fits on two texts; real cells warn by themselves
         try:
             values = Values(needs, partial(read_model, job, model))
-            state = observable.prepare(_DryRun(job, trajectory, observable, values))
+            view = _DryRun(job, trajectory, observable, values)
+            state = observable.prepare(view) if observable.prepares else None
             found = observable.observe(_DryReading(job, observable, step, values), state)
         except _OtherStepsError:
             log.debug("no dry run of %s: its state takes several steps", observable.name)

@@ -345,7 +345,7 @@ def store_reference(value: Any) -> xr.Dataset:
 
 def has_state(observable: Observable) -> bool:
     """Return whether an observable prepares a state."""
-    return type(observable).prepare is not Observable.prepare
+    return observable.prepares
 
 
 def state_node(observable: Observable) -> str:

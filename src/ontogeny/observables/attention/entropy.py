@@ -93,10 +93,13 @@ class AttentionEntropy(Observable):
         maps = Attention(self.layers, self.on, shown=self.shown_texts)
         return [maps, InputSet(self.on)] if self.shown_texts else [maps]
 
-    def prepare(self, run: Run) -> xr.Dataset | None:
-        """Return which tokens are shown, if any."""
-        if not self.shown_texts:
-            return None
+    @property
+    def prepares(self) -> bool:
+        """Whether tokens are shown, which are chosen once."""
+        return self.shown_texts > 0
+
+    def prepare(self, run: Run) -> xr.Dataset:
+        """Return which tokens are shown."""
         texts = InputSet(self.on)
         shown = ShownTexts.of(run.reading(run.reference_step)[texts], self.shown_texts)
         return xr.Dataset(shown_variables(shown) | {PIECES: pieces_variable(run.pieces(texts))})
