@@ -174,7 +174,7 @@ def _ability_lead(loss: LossStory) -> str:
         "fell as controls": "It did not surely learn to predict.",
         "rose": "It predicts worse than at first.",
         "still": "Its predictions did not surely change.",
-        "no course": "What it learned cannot be judged.",
+        "no course": "It did not surely learn to predict.",
         "unjudged": "What it learned cannot be judged.",
     }[loss.outcome]
 

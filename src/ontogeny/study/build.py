@@ -199,7 +199,7 @@ class Graph:
             *cells,
             *(summary_path(HERE, node) for node in observable.depends_on),
             *(summary_path(run_folder(HERE, run), name) for run in beside),
-            *([state_path(HERE, name)] if observable.kept else ()),
+            *([state_path(HERE, name)] if observable.kept and observable.prepares else ()),
         )
         label = self._label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)

@@ -336,7 +336,8 @@ class SummaryCell(StudyCell):
 
     def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
         """Return the cells with what is kept of the state, where there is any of both."""
-        kept = context.job.by_name[self.node].kept
+        observable = context.job.by_name[self.node]
+        kept = observable.kept if observable.prepares else ()
         if not kept or not set(stacked.data_vars) - {"status"}:
             return stacked
         state = context.read(context.job.folder / self.reads[-1]).data
