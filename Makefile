@@ -4,14 +4,20 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+# pip would compile every module of every package before anything runs, which is most of its work;
+# Python compiles those that are used, when they are.
+PIP = --quiet --disable-pip-version-check --no-compile
+
+# Modules that are used are compiled at their first import, not again in every process.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint docs browser clean
 
 demo: $(VENV)/installed
-	$(BIN)/ontogeny demo
+	OMP_NUM_THREADS=1 $(BIN)/ontogeny demo  # its own threads share the work; more would only wait
 
 test: $(VENV)/installed-dev browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal  # two processes, one thread each
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -21,16 +27,16 @@ lint: $(VENV)/installed-dev
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -c constraints.txt
+	$(BIN)/python -m pip install $(PIP) -e . -c constraints.txt
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	$(BIN)/python -m pip install $(PIP) -e ".[dev]" -c constraints.txt
 	touch $@
 
 docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
-	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+	$(BIN)/python -m pip install $(PIP) -e ".[docs]" -c constraints.txt
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -b html docs docs/_build
 	@echo "site: docs/_build/index.html"
 
 # Browser tests need Chromium; on Debian and Ubuntu, as root, it is installed here.
@@ -42,4 +48,4 @@ browser:
 	fi
 
 clean:
-	rm -rf $(VENV) ontogeny-demo docs/_build docs/reference/api
+	rm -rf $(VENV) ontogeny-demo docs/_build docs/jupyter_execute docs/reference/api

@@ -16,7 +16,7 @@ import torch
 
 import ontogeny as og
 
-EXTRAS = {"dask", "distributed", "dask_jobqueue", "datasets", "skdim"}
+EXTRAS = {"dask", "distributed", "dask_jobqueue", "datasets", "matplotlib", "skdim"}
 DEVELOPMENT = {"captum", "hypothesis", "mypy", "playwright", "pytest"}
 
 
@@ -41,7 +41,8 @@ def check_package(extras):
     found = {name for name in EXTRAS | DEVELOPMENT if importlib.util.find_spec(name)}
     assert found == (EXTRAS if extras else set()), f"this environment has {sorted(found)}"
     for module in pkgutil.walk_packages(og.__path__, "ontogeny."):
-        importlib.import_module(module.name)
+        if extras or not module.name.startswith("ontogeny.report.paper"):
+            importlib.import_module(module.name)
 
 
 def check_study(executor=None):
@@ -53,6 +54,19 @@ def check_study(executor=None):
         assert result["activation-decay"].sizes["step"] == 3
         page = og.open_study(folder).report(Path(folder) / "report.html")
         assert Path(page).stat().st_size > 0
+        check_figures(og.open_study(folder).tree, Path(folder) / "figures")
+
+
+def check_figures(tree, folder):
+    if importlib.util.find_spec("matplotlib"):
+        assert og.report.write_figures(tree, folder)
+        return
+    message = ""
+    try:
+        og.report.write_figures(tree, folder)
+    except og.errors.MissingExtraError as error:
+        message = str(error)
+    assert "ontogeny[figures]" in message
 
 
 def check_extras():

@@ -1,4 +1,4 @@
-"""Error rates, power and coverage of `development`, for the tables of the guide on nulls.
+"""Error rates, power and coverage of `development`, for the tables of the guide to error rates.
 
     OMP_NUM_THREADS=1 python benchmarks/changes.py [memory] [power] [coverage] [--families 40]
 

@@ -1,14 +1,20 @@
 """Sphinx: the guides and the reference as one site (`make docs`)."""
 
+import os
+
 from ontogeny import __version__
+
+# A library below the notebooks would ask for widgets, which a page does not have.
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress"
 
 project = "ontogeny"
 author = "The ontogeny developers"
+project_copyright = author
 release = __version__
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 html_theme = "furo"
 html_title = "ontogeny"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "jupyter_execute"]
 templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_ignore_module_all = False  # what a room exports is its reference
@@ -16,6 +22,12 @@ autodoc_typehints = "none"  # signatures of arrays and options would fill the li
 numpydoc_show_class_members = False
 default_role = "py:obj"  # names in single backticks link where they can
 myst_heading_anchors = 3
+nb_execution_mode = "force"  # the notebooks are stored without outputs
+nb_execution_in_temp = True
+nb_execution_timeout = 600  # seconds for a cell, on a machine that is busy with something else
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
 suppress_warnings = ["myst.xref_missing"]  # links to files outside the site, as on the forge
 
 

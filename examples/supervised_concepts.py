@@ -62,10 +62,10 @@ def main() -> None:
         ],
         title="Sentiment and grammaticality",
     )
-    tree = study.run(options.study)
-    og.open_study(options.study).report(options.study / "report.html")
+    result = study.run(options.study)
+    result.report(options.study / "report.html")
     for node in ("loss", "cav", "tcav"):
-        for sentence in json.loads(tree[node].attrs["statements"]):
+        for sentence in json.loads(result[node].attrs["statements"]):
             print(f"{node}: {sentence}")
 
 

@@ -156,7 +156,9 @@ def test_a_study_runs_and_is_opened_as_promised(tmp_path):
     plan = study.plan()
     assert plan.to_do > 0 and plan.done == 0 and plan.forwards > 0
     result = study.run(tmp_path / "s", executor=None)
-    assert isinstance(result, xr.DataTree) and set(result.children) == {o.name for o in chosen}
+    assert isinstance(result.tree, xr.DataTree) and set(result) == {o.name for o in chosen}
+    assert result["concepts-pca"].attrs["role"] and "reference_step" in result.attrs
+    assert len(result.problems()) == 0
     page = og.open_study(tmp_path / "s").report(tmp_path / "report.html")
     assert page.stat().st_size > 1000
     assert study.plan(tmp_path / "s").to_do == 0

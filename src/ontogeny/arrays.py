@@ -52,6 +52,17 @@ def namespace(*arrays: Array) -> Any:
         raise ArgumentError(f"arrays must all be NumPy or all be PyTorch; got {kinds}.") from None
 
 
+def on_host(array: Array) -> Array:
+    """Return `array` in the memory of the CPU, a tensor without its gradient history.
+
+    Examples
+    --------
+    >>> on_host(np.arange(3))
+    array([0, 1, 2])
+    """
+    return array.detach().cpu() if is_torch_array(array) else array
+
+
 def to_numpy(array: Array) -> np.ndarray:
     """Return `array` as a NumPy array on the CPU, without its gradient history.
 
@@ -60,9 +71,7 @@ def to_numpy(array: Array) -> np.ndarray:
     >>> to_numpy(np.arange(3))
     array([0, 1, 2])
     """
-    if is_torch_array(array):
-        return array.detach().cpu().numpy()
-    return np.asarray(array)
+    return on_host(array).numpy() if is_torch_array(array) else np.asarray(array)
 
 
 def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True) -> Array:
@@ -101,12 +110,32 @@ def matrix(name: str, value: Array, *, ndim: int | None = 2, finite: bool = True
             f"{name} must have {wanted}dimensions, none of them empty; "
             f"its shape is {tuple(array.shape)}."
         )
-    if finite and not bool(xp.all(xp.isfinite(array))):
-        count = int(xp.sum(xp.astype(~xp.isfinite(array), xp.int64)))
+    if finite:
+        check_finite(name, array)
+    return array
+
+
+def check_finite(name: str, array: Array) -> None:
+    """Check that all entries of a floating-point array are numbers. A device is waited for once.
+
+    Raises
+    ------
+    NonFiniteError
+        If it holds NaN or infinity.
+
+    Examples
+    --------
+    >>> check_finite("A", np.array([1.0, np.nan]))
+    Traceback (most recent call last):
+    ontogeny.errors.NonFiniteError: A holds 1 NaN or infinite values of 2.
+    """
+    xp = namespace(array)
+    finite = xp.isfinite(array)
+    if not bool(xp.all(finite)):
+        count = int(xp.sum(xp.astype(~finite, xp.int64)))
         raise NonFiniteError(
             f"{name} holds {count} NaN or infinite values of {int(np.prod(tuple(array.shape)))}."
         )
-    return array
 
 
 def _from_list(name: str, value: object) -> np.ndarray:

@@ -34,7 +34,7 @@ _QUICK = _FULL | {
     "controls": 2,
     "control_steps": 4,
 }
-_STEPS = 700  # fewer than the default run: the whole demo is to take four minutes on two cores
+_STEPS = 700  # fewer than the default run: the whole demo is to take five minutes on two cores
 
 STUDY = """\
 title = "{title}"
@@ -81,6 +81,10 @@ extractor = "ica"
 n_concepts = {concepts}
 layers = "model.layers.*.mlp"
 max_tokens = {tokens}
+
+[[observables]]
+kind = "concept-tracks"
+of = "concepts-ica"
 
 [[observables]]
 kind = "attention-entropy"

@@ -8,7 +8,8 @@
     ├── CheckpointError      (RuntimeError)  a checkpoint cannot be read as what it says it is
     ├── BatchInvarianceError (RuntimeError)  a model's result depends on what a text is batched with
     ├── NonFiniteError       (ValueError)    NaN or infinity where numbers must be finite
-    └── StoreError           (RuntimeError)  a study folder is not usable
+    ├── StoreError           (RuntimeError)  a study folder is not usable
+    └── MissingExtraError    (ImportError)   a library that only some uses need is not installed
 
 What a study says although it goes on is a `StudyWarning` (UserWarning).
 """
@@ -43,6 +44,10 @@ class CheckpointError(OntogenyError, RuntimeError):
     """A checkpoint is missing, incomplete, or not the model that it is read as."""
 
 
+class TooFewCheckpointsError(ArgumentError, CheckpointError):
+    """There are fewer checkpoints than what is asked for takes; a run that trains may add some."""
+
+
 class BatchInvarianceError(OntogenyError, RuntimeError):
     """A model gives a text another result in another batch, so padding would leak into it."""
 
@@ -53,6 +58,10 @@ class NonFiniteError(OntogenyError, ValueError):
 
 class StoreError(OntogenyError, RuntimeError):
     """A study folder is unreadable, incomplete, or belongs to another study."""
+
+
+class MissingExtraError(OntogenyError, ImportError):
+    """A library that only some uses need is not installed; the text says how to install it."""
 
 
 class StudyWarning(UserWarning):
@@ -75,6 +84,10 @@ class StudyWarning(UserWarning):
     def __init__(self, said: str, in_python: str = "", in_command: str = "") -> None:
         super().__init__(f"{said}{in_python}")
         self.in_command = f"{said}{in_command}"
+
+
+class DenseCodesWarning(UserWarning):
+    """A sparse autoencoder was trained, but its codes are not sparse."""
 
 
 def suggestion(given: str, allowed: Iterable[str]) -> str:

@@ -1,14 +1,16 @@
 """Cells on disk: small labelled results, each written whole or not at all.
 
 A cell is one safetensors file. Its header holds dimensions, coordinates, attributes, the status,
-the components of its fingerprint and a checksum, so that it can be checked without reading its
-numbers; numbers are memory-mapped. Nothing in it is a pickle.
+the components of its fingerprint and a checksum of its content, so that it can be checked without
+reading its numbers; numbers are memory-mapped. The header itself is sealed with a digest, so that a
+flipped bit in it never passes. Nothing in it is a pickle.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -16,6 +18,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,7 +29,27 @@ import xarray as xr
 
 from .errors import StoreError
 
-_FORMAT = "ontogeny-cell-1"
+_FORMAT = "ontogeny-cell-2"
+_UNSEALED = "ontogeny-cell-1"  # what was computed before headers were sealed still counts
+_PARTS = {
+    "variables": dict,
+    "attrs": dict,
+    "status": str,
+    "fingerprint": dict,
+    "provenance": dict,
+    "checksum": str,
+}
+_FAULTS = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
+"""What reading a file raises that anybody may have written, or that was damaged."""
 _TEMPORARY = re.compile(r"\..+?\.(?:(?P<writer>[0-9a-f]{8}-\d+)\.)?[0-9a-f]{8}\.tmp")
 _SURELY_ENDED = 7 * 24 * 3600.0  # seconds; a job may be suspended for days
 _DTYPES = {
@@ -83,22 +106,24 @@ def write_cell(path: Path, cell: Cell) -> str:
         entry: dict[str, Any] = {"dims": list(variable.dims), "attrs": plain(variable.attrs)}
         entry["coord"] = name in cell.data.coords
         values = np.asarray(variable.values)
-        if values.dtype.kind in "OU":
+        if values.dtype.kind in "OTU":
             entry["strings"] = values.tolist()
         else:
             tensors[str(name)] = _storable(str(name), values)
         variables[str(name)] = entry
-    checksum = _checksum(tensors, variables)
+    attrs = plain(cell.data.attrs)
+    checksum = _checksum(tensors, [variables, attrs])
     header = {
         "format": _FORMAT,
         "variables": variables,
-        "attrs": plain(cell.data.attrs),
+        "attrs": attrs,
         "status": cell.status,
         "fingerprint": dict(cell.fingerprint),
         "provenance": dict(cell.provenance),
         "checksum": checksum,
     }
-    write_whole(path, save(tensors, {"cell": json.dumps(header)}))
+    text = json.dumps(header)
+    write_whole(path, save(tensors, {"cell": text, "seal": _seal(text)}))
     return checksum
 
 
@@ -116,29 +141,39 @@ def read_cell(path: Path, *, verify: bool = True) -> Cell:
     Raises
     ------
     StoreError
-        If the file is truncated, is no cell, or (with `verify`) its checksum does not match.
+        If the file is damaged or is no cell: whatever is wrong with it. Without `verify` its
+        numbers are not read, and damage to them alone is not found.
     """
-    with _opened(path) as file:  # one file throughout, though another may take its name meanwhile
+    with _reading(path) as file:  # one file throughout, though another may take its name meanwhile
         header, layout, start = _parsed(path, file)
-        tensors = {name: _map(file, spec, start) for name, spec in layout.items()}
-    if verify and _checksum(tensors, header["variables"]) != header["checksum"]:
-        raise StoreError(
-            f"{path} is damaged: its checksum does not match. Delete it and run again."
-        )
-    data: dict[str, Any] = {}
-    coords: dict[str, Any] = {}
-    for name, entry in header["variables"].items():
-        values = np.array(entry["strings"], dtype=object) if "strings" in entry else tensors[name]
-        (coords if entry["coord"] else data)[name] = (entry["dims"], values, entry["attrs"])
-    dataset = xr.Dataset(data, coords, header["attrs"])
-    return Cell(
-        dataset, header["status"], header["fingerprint"], header["provenance"], header["checksum"]
-    )
+        tensors = {
+            name: _map(file, dtype, shape, start + begin, start + end)
+            for name, (dtype, shape, begin, end) in layout.items()
+        }
+        if verify and _checksum(tensors, _content(header)) != header["checksum"]:
+            raise StoreError(
+                f"{path} is damaged: its checksum does not match. Delete it and run again."
+            )
+        data: dict[str, Any] = {}
+        coords: dict[str, Any] = {}
+        for name, entry in header["variables"].items():
+            strings = entry.get("strings")
+            values = tensors[name] if strings is None else np.array(strings, dtype=object)
+            (coords if entry["coord"] else data)[name] = (entry["dims"], values, entry["attrs"])
+        dataset = xr.Dataset(data, coords, header["attrs"])
+    parts = (header[name] for name in ("status", "fingerprint", "provenance", "checksum"))
+    return Cell(dataset, *parts)
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Return a cell's header: status, fingerprint, provenance and checksum, without its numbers."""
-    with _opened(path) as file:
+    """Return a cell's header: status, fingerprint, provenance and checksum, without its numbers.
+
+    Raises
+    ------
+    StoreError
+        If the file is truncated, is no cell, or its header is damaged.
+    """
+    with _reading(path) as file:
         return _parsed(path, file)[0]
 
 
@@ -281,9 +316,9 @@ def _machine() -> str:
     return hashlib.blake2b(repr(known).encode(), digest_size=4).hexdigest()
 
 
-def _checksum(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> str:
+def _checksum(tensors: Mapping[str, np.ndarray], described: Any) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps(variables, sort_keys=True).encode())
+    digest.update(json.dumps(described, sort_keys=True).encode())
     for name in sorted(tensors):
         values = tensors[name]
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
@@ -291,38 +326,67 @@ def _checksum(tensors: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -
     return digest.hexdigest()
 
 
-def _opened(path: Path) -> BinaryIO:
+def _content(header: Mapping[str, Any]) -> Any:
+    """Return what a header says of the content that its checksum covers."""
+    variables = header["variables"]
+    return variables if header["format"] == _UNSEALED else [variables, header["attrs"]]
+
+
+def _seal(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """Give the open file; whatever is wrong with its content is said of it as a StoreError."""
     try:
-        return path.open("rb")
-    except OSError as error:
-        raise StoreError(f"{path} is not a readable cell: {error}") from error
+        with path.open("rb") as file:
+            yield file
+    except StoreError:
+        raise
+    except _FAULTS as error:
+        kind = type(error).__name__
+        raise StoreError(f"{path} is not a readable cell: {kind}: {error}") from error
 
 
 def _parsed(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """Return (cell header, tensor layout, offset of the first tensor byte)."""
-    try:
-        length = int.from_bytes(file.read(8), "little")
-        layout = json.loads(file.read(length))
-        header = json.loads(layout.pop("__metadata__")["cell"])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
-        raise StoreError(f"{path} is not a readable cell: {error}") from error
-    end = max((spec["data_offsets"][1] for spec in layout.values()), default=0)
+    """Return (cell header, tensors as `_tensor` gives them, offset of the first tensor byte)."""
+    size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+    if 8 + length > size:  # before so much memory is asked for
+        raise StoreError(f"{path} is not a whole cell: it is cut short.")
+    layout = json.loads(file.read(length))
+    metadata = layout.pop("__metadata__")
+    header = json.loads(metadata["cell"])
+    sealed = header["format"] == _UNSEALED or metadata["seal"] == _seal(metadata["cell"])
+    tensors = {name: _tensor(spec) for name, spec in layout.items()}
+    numbers = {name for name, entry in header["variables"].items() if "strings" not in entry}
     if (
-        not isinstance(header, dict)
-        or header.get("format") != _FORMAT
-        or os.fstat(file.fileno()).st_size != 8 + length + end
+        header["format"] not in (_FORMAT, _UNSEALED)
+        or not sealed
+        or any(not isinstance(header[name], kind) for name, kind in _PARTS.items())
+        or numbers != tensors.keys()
+        or size != 8 + length + max((end for *_, end in tensors.values()), default=0)
     ):
         raise StoreError(f"{path} is not a whole cell of this version.")
-    return header, layout, 8 + length
+    return header, tensors, 8 + length
 
 
-def _map(file: BinaryIO, spec: Mapping[str, Any], start: int) -> np.ndarray:
+def _tensor(spec: Mapping[str, Any]) -> tuple[np.dtype, tuple[int, ...], int, int]:
+    """Return dtype, shape and the first and last offset of a tensor, which must fit together."""
     dtype, shape = np.dtype(_DTYPES[spec["dtype"]]), tuple(spec["shape"])
-    if int(np.prod(shape)) == 0:
+    begin, end = spec["data_offsets"]
+    if end - begin != math.prod(shape) * dtype.itemsize or min(begin, *shape, 0) < 0:
+        raise ValueError(f"{end - begin} bytes are no numbers of shape {shape} and type {dtype}")
+    return dtype, shape, begin, end
+
+
+def _map(
+    file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], begin: int, end: int
+) -> np.ndarray:
+    if begin == end:
         return np.empty(shape, dtype)
-    offset = start + spec["data_offsets"][0]
     # Copy-on-write: PyTorch takes such an array without a warning, and the file never changes.
-    mapped = np.memmap(file, dtype=dtype, mode="c", offset=offset, shape=shape or (1,))
+    mapped = np.memmap(file, dtype=dtype, mode="c", offset=begin, shape=shape or (1,))
     return np.asarray(mapped).reshape(shape)
 
 

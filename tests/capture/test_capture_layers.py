@@ -146,3 +146,12 @@ def test_blocks_are_floating_matrices_only():
     ]  # fmt: skip
     with pytest.raises(LayerMatchError, match=r"blocks pattern 'norm.weight' matches no weight"):
         capture.match_blocks(Reader(tensors), "norm.weight")
+
+
+def test_a_model_without_modules_inside_is_said_to_have_none():
+    class Alone(nn.Module):
+        def forward(self, input_ids):
+            return input_ids.float()
+
+    with pytest.raises(LayerMatchError, match=r"'\*\*' matches no module of Alone. It has none"):
+        capture.list_layers(Alone(), "**")

@@ -8,7 +8,9 @@ from torch import nn
 from helpers import tiny_models as tiny
 from helpers.study_examples import tiny_inputs
 from ontogeny import Inputs, capture
-from ontogeny.capture.loss import next_tokens
+from ontogeny.capture.own_frequencies import OwnFrequencies
+from ontogeny.capture.predicted import next_tokens
+from ontogeny.errors import ArgumentError
 from ontogeny.observables.predictions.crossing import crossing
 from ontogeny.observables.predictions.frequencies import word_frequencies
 
@@ -117,3 +119,44 @@ def test_a_model_that_learned_frequencies_from_more_text_uses_no_context():
     losses, weights = found.loss.values[None], found.tokens.values
     assert crossing(np.array([0]), losses, line, weights).certain
     assert not crossing(np.array([0]), losses, found.own_unigram.values, weights).certain
+
+
+class Device(torch.Tensor):
+    """Stands for a tensor of a device: no float64 there, and no indices of NumPy."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        assert function is not torch.Tensor.double and kwargs.get("dtype") != torch.float64
+        if function is torch.Tensor.__getitem__:
+            given = args[1] if isinstance(args[1], tuple) else (args[1],)
+            assert not any(isinstance(index, np.ndarray) for index in given)
+        if function is torch.Tensor.cpu:
+            return args[0].as_subclass(torch.Tensor)
+        return super().__torch_function__(function, types, args, kwargs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_predictions_on_a_device_and_of_half_precision_are_summed_as_on_the_processor(dtype):
+    inputs = texts(60)
+    predicted = next_tokens(inputs)
+    text, column = np.nonzero(predicted)
+    generator = torch.Generator().manual_seed(0)
+    probability = torch.randn(len(text), VOCABULARY, generator=generator).softmax(-1).to(dtype)
+    costs = []
+    for given in (probability.as_subclass(Device), probability.double()):
+        own = OwnFrequencies(inputs, predicted, pairs=True)
+        own.add(text, column, given)
+        costs.append(own.of_texts())
+    for name, cost in costs[0].items():
+        np.testing.assert_allclose(cost, costs[1][name], rtol=1e-5)
+
+
+def test_logits_for_fewer_tokens_than_the_inputs_have_are_refused():
+    inputs = Inputs.from_tokens([[1, 2, VOCABULARY + 3], [4, 5]])
+
+    class Few(Constant):
+        pass
+
+    with pytest.raises(ArgumentError, match="Few gives 30 logits, too few for the token id 33"):
+        capture.losses(Few(), inputs, "causal")

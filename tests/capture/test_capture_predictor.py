@@ -8,6 +8,7 @@ from torch import nn
 from helpers.capture_models import CAUSAL, MASK, VOCABULARY, OwnModel, build, inputs_of
 from ontogeny import Inputs, capture, needs
 from ontogeny.capture import Predictor, ReadingSettings
+from ontogeny.capture.causality import check_causal
 from ontogeny.errors import ArgumentError, NonFiniteError
 
 
@@ -109,6 +110,7 @@ def test_equally_likely_tokens_are_ranked_by_id():
 
 def test_logits_are_computed_for_the_chosen_tokens_alone():
     model, inputs = build("llama"), inputs_of()
+    check_causal(model, inputs)
     rows = []
     model.get_output_embeddings().register_forward_hook(
         lambda module, args, output: rows.append(output.shape[:-1].numel())

@@ -11,6 +11,7 @@ import xarray as xr
 from helpers.capture_models import FAMILIES, MLPS, OwnModel, build, inputs_of
 from helpers.paths import environment
 from ontogeny import capture
+from ontogeny.capture.causality import check_causal
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
 from ontogeny.needs import Activations, Attention, Losses, Need, Series, Weights
 
@@ -32,8 +33,8 @@ def needs_of(family):
         Activations(MLPS[family], tokens="last", on="second"),
         Activations(MLPS[family], tokens="masked"),
         Activations(EMBEDDINGS[family], max_tokens=None),
-        Losses(objective="causal"),
-        Losses(objective="masked"),
+        Losses(),
+        Losses(objective="masked", mask_fraction=0.2),
         Losses(on="second", objective="masked", mask_fraction=0.3),
         Attention(),
         Attention(on="second"),
@@ -60,7 +61,7 @@ def test_a_need_reads_the_same_bits_alone_and_among_others(family):
 def test_watching_the_head_does_not_change_the_loss(family):
     model, inputs = build(family), sets()
     head = capture.match_layers(model, {"llama": "lm_head", "bert": "cls.predictions"}[family])[0]
-    watch, loss = Activations(head, max_tokens=None), Losses(objective="causal")
+    watch, loss = Activations(head, max_tokens=None), Losses()
     together = capture.read(model, [watch, loss], inputs, SETTINGS)
     assert same(together[loss], capture.read(model, [loss], inputs, SETTINGS)[loss])
     assert together[watch][head].shape == (inputs["first"].counts["ordinary"], 64)
@@ -68,6 +69,8 @@ def test_watching_the_head_does_not_change_the_loss(family):
 
 def test_needs_with_one_key_share_their_passes():
     model, inputs = OwnModel(), sets()
+    check_causal(model, inputs["first"])
+    model.calls = [0] * len(model.calls)
     batches = len(inputs["first"].batches(3))
     needs = [
         Activations("blocks.*.mlp"), Activations("blocks.*.mlp", max_tokens=9),

@@ -1,6 +1,6 @@
 """Rates at which labels that mean nothing are called significant, where texts are not independent.
 
-The rates of the guide on nulls come from the same functions with more repeats
+The rates of the guide to error rates come from the same functions with more repeats
 (`python -m helpers.document_effects 400` in `tests`).
 """
 

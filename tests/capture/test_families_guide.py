@@ -3,8 +3,13 @@
 import doctest
 import re
 
-from helpers.paths import GUIDES
+import pytest
+
+from helpers.family_models import NAMES, build
+from helpers.paths import GUIDES, ROOT
 from ontogeny.capture.families import FAMILIES
+from ontogeny.capture.loss import resolve_objective
+from ontogeny.errors import ArgumentError
 
 GUIDE = GUIDES / "families.md"
 
@@ -19,6 +24,34 @@ def test_the_guide_runs_as_printed():
     result = doctest.testfile(str(GUIDE), module_relative=False)
     assert result.attempted > 5
     assert result.failed == 0
+
+
+def families():
+    """Return family, model type, examples and what is predicted, of each row of the first table."""
+    found = re.findall(r"^\| ([^|`]+) \| `(\w+)` \| (.*?) \| (.*?) \|", GUIDE.read_text(), re.M)
+    return found[1:]  # without the head
+
+
+def test_the_table_of_families_is_the_codes_own():
+    listed = [(title, kind) for title, kind, *_ in families()]
+    assert listed == [(family.title, kind) for kind, family in FAMILIES.items()]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if " " not in name])
+def test_the_table_of_families_says_what_each_predicts(name):
+    (said,) = (predicts for _, kind, _, predicts in families() if kind == name)
+    try:
+        objective = resolve_objective(build(name))
+    except ArgumentError:
+        objective = "none"
+    words = {"causal": "next token", "masked": "masked tokens", "none": "nothing"}
+    assert said == words[objective]
+
+
+def test_the_tests_that_the_guide_names_exist():
+    named = re.findall(r"`(tests/[\w/]+\.py)`", GUIDE.read_text())
+    assert len(named) > 5
+    assert all((ROOT / path).is_file() for path in named)
 
 
 def test_the_table_of_paths_is_the_codes_own():

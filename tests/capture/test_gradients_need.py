@@ -1,4 +1,4 @@
-"""The need for gradients: a model lent with a loss, and given back untouched."""
+"""The need for gradients: a model comes with a loss, and goes back untouched."""
 
 import copy
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class GradientNorm(Observable):
         return [needs.Gradients(self.loss)]
 
     def observe(self, reading, state):
-        lent = reading[self.needs()[0]]
-        batch = lent.batch(range(8))
-        loss = lent.loss(lent.model, batch)
-        gradient = torch.autograd.grad(loss, list(lent.model.parameters()))
+        given = reading[self.needs()[0]]
+        batch = given.batch(range(8))
+        loss = given.loss(given.model, batch)
+        gradient = torch.autograd.grad(loss, list(given.model.parameters()))
         norm = torch.cat([g.flatten() for g in gradient]).norm()
-        spoil(lent.model)
+        spoil(given.model)
         if self.breaks:
             raise ValueError("on purpose")
         return xr.Dataset({"loss": float(loss.detach()), "norm": float(norm)})
@@ -149,7 +149,7 @@ def test_a_study_resumes_and_recomputes_when_the_loss_changes(tmp_path):
     first, _ = study(tmp_path, GradientNorm("masked"))
     first.run(tmp_path / "s")
     assert first.plan(tmp_path / "s").to_do == 0
-    other = og.Study(first.trajectory, tiny_inputs(), [GradientNorm("next-token")], device="cpu")
+    other = og.Study(first.trajectory, tiny_inputs(), [GradientNorm()], device="cpu")
     assert other.plan(tmp_path / "s").to_do == len(STEPS)
     changed = og.Study(first.trajectory, tiny_inputs(seed=3), [GradientNorm("masked")])
     assert changed.plan(tmp_path / "s").to_do == len(STEPS)
@@ -190,20 +190,20 @@ def test_classification_reads_out_at_the_last_token(side):
     inputs = og.Inputs.from_tokens(texts, labels=[3, 1, 0]).padded(side)
     model = Reader()
     need = needs.Gradients("classification")
-    lent = capture.gradients(model, need, {"text": inputs})
+    given = capture.gradients(model, need, {"text": inputs})
     expected = nn.functional.cross_entropy(model.table.weight[[7, 9, 10]], torch.tensor([3, 1, 0]))
-    assert lent.loss(model, lent.batch([0, 1, 2])).item() == pytest.approx(expected.item())
-    swapped = lent.loss(model, lent.batch([2, 0, 1]))  # labels go with their texts
+    assert given.loss(model, given.batch([0, 1, 2])).item() == pytest.approx(expected.item())
+    swapped = given.loss(model, given.batch([2, 0, 1]))  # labels go with their texts
     assert swapped.item() == pytest.approx(expected.item())
 
 
 def test_next_token_loss_is_that_of_the_loss_observable():
     model, inputs = Reader(), og.Inputs.from_tokens([[5, 6, 7], [8, 9]], vocab_size=40)
     model.table = nn.Embedding(40, 40)
-    lent = capture.gradients(model, needs.Gradients("next-token"), {"text": inputs})
+    given = capture.gradients(model, needs.Gradients("next-token"), {"text": inputs})
     measured = capture.losses(model, inputs, objective="causal")
     total = float((measured.loss * measured.tokens).sum() / measured.tokens.sum())
-    assert lent.loss(model, lent.batch([0, 1])).item() == pytest.approx(total, rel=1e-6)
+    assert given.loss(model, given.batch([0, 1])).item() == pytest.approx(total, rel=1e-6)
 
 
 def test_losses_of_other_packages_are_found_by_name(monkeypatch):
@@ -218,25 +218,25 @@ def test_losses_of_other_packages_are_found_by_name(monkeypatch):
     objectives._factories.cache_clear()
     try:
         need = needs.Gradients("first-logit")
-        lent = capture.gradients(Reader(), need, {"text": tiny_inputs()})
-        assert lent.loss(lent.model, lent.batch([0])).ndim == 0
+        given = capture.gradients(Reader(), need, {"text": tiny_inputs()})
+        assert given.loss(given.model, given.batch([0])).ndim == 0
         assert "first-logit" in capture.loss_names()
     finally:
         objectives._factories.cache_clear()
 
 
 def test_batches_are_drawn_without_a_text_twice():
-    lent = capture.gradients(Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)})
-    batches = lent.draw(6, size=4, random_state=1)
+    given = capture.gradients(Reader(), needs.Gradients("next-token"), {"text": tiny_inputs(24)})
+    batches = given.draw(6, size=4, random_state=1)
     rows = np.concatenate([b.rows for b in batches])
     assert sorted(rows.tolist()) == list(range(24))
-    again = lent.draw(6, size=4, random_state=1)
+    again = given.draw(6, size=4, random_state=1)
     assert all(np.array_equal(a.ids, b.ids) for a, b in zip(batches, again, strict=True))
-    assert len(lent.draw(20, size=4)) == 20
-    pairs = lent.draw(20, size=8, together=2)  # 24 texts are three batches: the third is left out
+    assert len(given.draw(20, size=4)) == 20
+    pairs = given.draw(20, size=8, together=2)  # 24 texts are three batches: the third is left out
     for first, second in zip(pairs[::2], pairs[1::2], strict=True):
         assert not set(first.rows) & set(second.rows)
     with pytest.raises(ArgumentError, match="to the 24 texts"):
-        lent.draw(2, size=13, together=2)
+        given.draw(2, size=13, together=2)
     with pytest.raises(ArgumentError, match="from 1 to the 24 texts"):
-        lent.draw(1, size=25)
+        given.draw(1, size=25)

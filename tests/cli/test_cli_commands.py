@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from helpers.command import call
 from helpers.study_examples import developing, record
+from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import main
 from ontogeny.tasks import train_tokenizer
 
@@ -41,25 +43,10 @@ def place(tmp_path_factory):
     texts = [(text * 2)[5 * i :][:40] for i in range(15)]
     (folder / "texts.txt").write_text("\n\n".join(texts))
     tokenizer = train_tokenizer(texts, 300)
-    models = developing(STEPS)
-    wide = {}
-    for step, model in models.items():
-        model.resize_token_embeddings(len(tokenizer))
-        model.config.mask_token_id = tokenizer.mask_token_id
-        wide[step] = model
-    record(wide, folder / "run")
-    for checkpoint in (folder / "run").glob("checkpoint-*"):
-        tokenizer.save_pretrained(checkpoint)
+    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
+    save_tokenizer(tokenizer, folder / "run")
     (folder / "study.toml").write_text(STUDY)
     return folder
-
-
-def call(capsys, *arguments):
-    """Return (exit code, standard output, standard error) of one command."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    out = capsys.readouterr()
-    return stop.value.code or 0, out.out, out.err
 
 
 def test_run_then_again_then_report(place, tmp_path, capsys):

@@ -3,6 +3,7 @@
 import pytest
 
 from helpers.worker_meeting import gpus_seen
+from ontogeny.cli import main
 from ontogeny.cli.executors import executor_for
 from ontogeny.errors import ArgumentError
 
@@ -37,3 +38,27 @@ def test_processes_and_a_scheduler_are_not_given_together():
         executor_for(2, "tcp://127.0.0.1:1", "cpu"),
     ):
         pass
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_watching_computes_on_the_device_of_the_study(device, tmp_path, monkeypatch):
+    asked = []
+
+    def executor(workers, scheduler, device):
+        asked.append(device)
+        raise ArgumentError("enough.")
+
+    monkeypatch.setattr("ontogeny.cli.executors.executor_for", executor)
+    study = tmp_path / "study.toml"
+    study.write_text(f'[trajectory]\nfolder = "runs"\n[options]\ndevice = "{device}"\n')
+    with pytest.raises(SystemExit):
+        main(["run", str(study), "--watch", "60"])
+    assert asked == [device]
+
+
+def test_a_device_that_is_not_there_is_refused_before_watching(tmp_path, capsys):
+    study = tmp_path / "study.toml"
+    study.write_text('[options]\ndevice = "gpu"\n')
+    with pytest.raises(SystemExit):
+        main(["run", str(study), "--watch", "60"])
+    assert "device 'gpu' cannot be used here" in capsys.readouterr().err

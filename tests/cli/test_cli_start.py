@@ -2,22 +2,23 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
-import warnings
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
 import ontogeny as og
+from helpers.command import call
 from helpers.hub_models import model_files, neox
 from helpers.hub_server import StandIn
 from helpers.own_model import write_own
 from helpers.paths import ROOT
 from helpers.study_examples import developing, record
-from ontogeny.cli import main
+from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli.commands import app
 from ontogeny.start import cost
 from ontogeny.study import read_study
@@ -27,24 +28,12 @@ STEPS = (0, 1, 2, 4, 8, 16)
 SMALL = ("--set", "inputs.max_texts=20", "--set", "controls.count=0", "--set", "options.noise=0")
 
 
-def with_tokenizer(models):
-    """Return models with the rows of a tokenizer for English, and that."""
-    tokenizer = train_tokenizer(bundled_texts(), 300)
-    for model in models.values():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-        model.config.mask_token_id = tokenizer.mask_token_id
-    return models, tokenizer
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
-    models, tokenizer = with_tokenizer(developing(STEPS))
-    record(models, folder / "run")
-    for checkpoint in (folder / "run").glob("checkpoint-*"):
-        tokenizer.save_pretrained(checkpoint)
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    record(with_tokenizer(developing(STEPS), tokenizer), folder / "run")
+    save_tokenizer(tokenizer, folder / "run")
     return folder
 
 
@@ -54,21 +43,13 @@ def there(place, monkeypatch):
     return place
 
 
-def call(capsys, *arguments):
-    """Return (exit code, standard output, standard error) of one command."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    out = capsys.readouterr()
-    return stop.value.code or 0, out.out, out.err
-
-
 def test_init_writes_a_file_with_comments_that_runs(there, tmp_path, capsys):
     file = tmp_path / "mine.toml"
     code, out, _ = call(
         capsys, "init", "run", "--preset", "quick", "--steps", "3", *SMALL, "-o", file
     )
     assert code == 0 and "masked predictions" in out and "to download: nothing" in out
-    assert "time: about" in out and "on disk: " in out
+    assert "time: about 1 minute, by" in out and "on disk: " in out
     text = file.read_text()
     content = tomllib.loads(text)
     assert content["inputs"]["bundled"] == "english" and content["inputs"]["max_texts"] == 20
@@ -90,16 +71,47 @@ def test_study_goes_from_a_folder_to_a_page_and_then_on_with_it(there, tmp_path,
     page = folder / "report.html"
     assert code == 0 and f"page: {page}" in out and "preset quick" in out
     assert "the English sample of ontogeny: 20 texts" in page.read_text()
-    code, out, err = call(capsys, *arguments)
-    assert code == 0 and "going on with" in out and "all cells are done" in err
+    for again in ((), ("--preset", "quick", "--steps", "0,4,16", *SMALL)):
+        code, out, err = call(capsys, *arguments, *again)
+        assert code == 0 and "going on with" in out and "all cells are done" in err
     code, _, err = call(capsys, *arguments, "--preset", "quick")
-    assert code == 1 and "without --preset" in err and err.count("\n") == 1
+    assert code == 1 and "It was begun with --preset quick --steps 0,4,16" in err
+    assert err.count("\n") == 1
+    (tmp_path / "elsewhere").mkdir()
+    code, _, err = call(capsys, "study", tmp_path / "elsewhere", "--output", folder)
+    assert code == 1 and f"for {tmp_path / 'elsewhere'} give another --output" in err
+
+
+def test_several_runs_become_one_page_that_compares_them(there, tmp_path, capsys):
+    out = tmp_path / "seeds"
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    record(with_tokenizer(developing(STEPS, seed=1), tokenizer), tmp_path / "seed1")
+    save_tokenizer(tokenizer, tmp_path / "seed1")
+    shutil.copytree("run", tmp_path / "copy")
+    given = ("--preset", "quick", "--steps", "0,4,16", "--workers", "1", *SMALL, "--output", out)
+    code, said, err = call(capsys, "study", "run", tmp_path / "seed1", *given)
+    assert code == 0, err
+    page = (out / "comparison.html").read_text()
+    assert f"comparison: {out / 'comparison.html'}" in said
+    assert "seed1" in page and (out / "run.toml").exists() and (out / "seed1.toml").exists()
+    assert "for one of 6 checkpoints" in said and "model of seed1: " in said
+    code, _, err = call(capsys, "study", "run", tmp_path / "seed1" / ".." / "seed1", "run", *given)
+    assert code == 1 and "every run must be given once" in err
+    code, said, _ = call(capsys, "study", "run", tmp_path / "seed1", *given)
+    assert code == 0 and said.count("going on with") == 2
+    code, _, err = call(capsys, "study", "run", tmp_path / "copy", *given)
+    assert code == 1 and f"ontogeny compare {out / 'run'} {out / 'copy'}" in err
+    page = tmp_path / "copies.html"
+    allowed = ("--allow", "checkpoints", "-o", page)
+    code, _, _ = call(capsys, "compare", out / "run", out / "copy", *allowed)
+    assert code == 0 and page.exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nowhere"], "is named OWNER/NAME"),
+        (["run", "--steps", "1"], "at least 2 checkpoints, the first and the last"),
         (["run", "--preset", "fast"], "'quick', 'standard', 'weights', 'circuits', 'everything'"),
         (["run", "--steps", "some"], "--steps takes how many checkpoints (8)"),
         (["run", "--steps", "0,3"], "the nearest are"),
@@ -183,7 +195,8 @@ def test_a_shell_completes_commands_presets_and_kinds():
 
 @pytest.mark.slow
 def test_a_repository_becomes_a_page_in_a_process_of_its_own(tmp_path):
-    models, tokenizer = with_tokenizer({step: neox(0) for step in (0, 1, 2)})
+    tokenizer = train_tokenizer(bundled_texts(), 300)
+    models = with_tokenizer({step: neox(0) for step in (0, 1, 2)}, tokenizer)
     revisions = {}
     for step, model in models.items():
         with torch.no_grad():

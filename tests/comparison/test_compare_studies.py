@@ -9,8 +9,8 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers.command import call
 from helpers.study_examples import tiny_inputs, tiny_model
-from ontogeny.cli import main
 from ontogeny.comparison.rows import VERDICTS
 from ontogeny.observables import AttentionEntropy, Loss
 
@@ -159,13 +159,6 @@ def test_other_texts_are_refused_and_marked_where_allowed(folders, place):
     tree = og.compare(runs, allow=["inputs"])
     assert "studied on different texts" in tree.attrs["problems"]
     assert any("different texts" in t for t in json.loads(tree["runs"].attrs["statements"]))
-
-
-def call(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    out = capsys.readouterr()
-    return stop.value.code or 0, out.out, out.err
 
 
 def test_the_command_writes_the_page_and_a_line_for_each_quantity(folders, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """The solvers find what closed forms, other libraries and known truths say they must."""
 
+import warnings
 from itertools import islice, pairwise
 
 import numpy as np
@@ -11,11 +12,10 @@ import torch
 from ontogeny import concepts
 from ontogeny.concepts.alternating import descend
 from ontogeny.concepts.convex import ConvexNMF
-from ontogeny.concepts.iteration import iterate
 from ontogeny.concepts.nonnegative import nonnegative_codes
 from ontogeny.concepts.rows import Factor
 from ontogeny.concepts.sparse import sparse_codes
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.errors import ArgumentError, DenseCodesWarning, NonFiniteError
 
 RNG = np.random.default_rng(0)
 A = RNG.laplace(size=(120, 8)) @ (RNG.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None])
@@ -107,7 +107,7 @@ def test_accepted_steps_never_raise_the_objective(kinds):
     M = torch.tensor(P if kinds[1] == "nonnegative" else A)
     start = torch.rand(5, 120, dtype=torch.float64), torch.rand(5, 20, dtype=torch.float64)
     steps = descend(M, *start, *(Factor(kind) for kind in kinds))
-    seen = [objective for _, _, objective in islice(steps, 80)]
+    seen = [float(objective) for _, _, objective in islice(steps, 80)]
     accepted = [value for value in seen if np.isfinite(value)]
     assert len(accepted) > 15 and accepted[-1] < accepted[0]
     # A rejected step is followed by a plain one; between two rejections nothing rises.
@@ -274,17 +274,6 @@ def test_kmeans_codes_are_one_hot_and_reconstruct_by_centroids():
     np.testing.assert_array_equal(est.inverse_transform(U), est.components_[U.argmax(axis=1)])
 
 
-def test_lloyd_for_devices_without_scikit_learn_is_as_good():
-    from ontogeny.concepts.kmeans import _lloyd, _seeds, nearest
-
-    X = torch.tensor(A)
-    steps = _lloyd(X, _seeds(X, 6, 0))
-    (centers, _), _, converged = iterate(steps, lambda step: step[1] <= 1e-8, 100)
-    inertia = float((X - centers[nearest(X, centers)]).square().sum())
-    theirs = concepts.make("kmeans", 6, n_init=5).fit(A).reconstruction_error_ ** 2
-    assert converged and inertia <= 1.15 * theirs
-
-
 @pytest.mark.parametrize("variant", ["vanilla", "topk", "batchtopk", "jumprelu"])
 def test_sparse_autoencoders_learn_and_stay_sparse(variant):
     rng = np.random.default_rng(2)
@@ -307,6 +296,25 @@ def test_sparse_autoencoders_learn_and_stay_sparse(variant):
         assert (U[U > 0] > np.broadcast_to(est.threshold_, U.shape)[U > 0] * (1 - 1e-9)).all()
     pre = (X - est.offset_) @ est.encoder_ + est.encoder_bias_
     np.testing.assert_allclose(U[U > 0], pre[U > 0])
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "jumprelu"])
+def test_an_autoencoder_says_how_dense_its_codes_are_and_its_advice_works(variant):
+    rng = np.random.default_rng(0)
+    used = rng.exponential(size=(500, 10)) * (rng.uniform(size=(500, 10)) < 0.1)
+    X = used @ rng.normal(size=(10, 16)) + 0.1 * rng.normal(size=(500, 16))
+    options = {"variant": variant, "epochs": 30, "batch_size": 100, "random_state": 0}
+    dense = concepts.make("sae", 10, alpha=1e-6, **options)
+    with pytest.warns(DenseCodesWarning, match="% of the 10 concepts") as caught:
+        U = dense.fit_transform(X)
+    assert dense.active_ == pytest.approx((U != 0).mean()) and dense.active_ > 0.4
+    assert f"{dense.active_:.0%}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sparse = concepts.make("sae", 10, alpha=0.1, **options).fit(X)
+        concepts.make("sae", 10, k=9, **{**options, "variant": "topk"}).fit(X)  # as asked for
+    assert sparse.active_ < 0.3 and sparse.relative_error_ < 0.6
 
 
 @pytest.mark.parametrize("variant", ["vanilla", "topk", "batchtopk", "jumprelu"])

@@ -6,40 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.planted_transforms import GROUPS, planted_transform
 from ontogeny import distances
 from ontogeny.errors import ArgumentError
 
 RNG = np.random.default_rng(11)
 W, V = RNG.standard_normal((2, 8, 4))
 
-GROUPS = (
-    "permutation",
-    "sign",
-    "signed-permutation",
-    "scaling",
-    "scaled-permutation",
-    "rotation",
-    "invertible",
-)
-
-
-def _planted(under):
-    order = np.eye(4)[:, [2, 0, 3, 1]]
-    signs, scales = np.diag([1.0, -1.0, -1.0, 1.0]), np.diag([0.5, -2.0, 3.0, 1.0])
-    return {
-        "permutation": order,
-        "sign": signs,
-        "signed-permutation": order @ signs,
-        "scaling": scales,
-        "scaled-permutation": order @ scales,
-        "rotation": np.linalg.qr(RNG.standard_normal((4, 4)))[0],
-        "invertible": RNG.standard_normal((4, 4)),
-    }[under]
-
 
 @pytest.mark.parametrize("under", GROUPS)
 def test_a_planted_transformation_is_undone(under):
-    planted = _planted(under)
+    planted = planted_transform(under, RNG)
     aligned, transform = distances.align(W, W @ planted, under=under)
     np.testing.assert_allclose(aligned, W, atol=1e-12)
     np.testing.assert_allclose(transform, np.linalg.inv(planted), atol=1e-12)
@@ -47,7 +24,7 @@ def test_a_planted_transformation_is_undone(under):
 
 @pytest.mark.parametrize("under", GROUPS)
 def test_the_residual_tells_an_equivalent_dictionary_from_another(under):
-    assert distances.alignment_residual(W, W @ _planted(under), under) < 1e-12
+    assert distances.alignment_residual(W, W @ planted_transform(under, RNG), under) < 1e-12
     aligned = distances.align(W, V, under).aligned
     share = np.linalg.norm(W - aligned) / np.linalg.norm(W)
     assert distances.alignment_residual(W, V, under) == pytest.approx(share)

@@ -225,3 +225,26 @@ def test_unequal_ranks_are_as_far_as_their_projections():
     assert distances.grassmann(W, V) == pytest.approx(math.sqrt(0.5))
     assert distances.grassmann(V, W) == pytest.approx(math.sqrt(0.5))
     assert distances.grassmann(W, np.zeros_like(W)) == pytest.approx(math.sqrt(1.5))
+
+
+@pytest.mark.parametrize("name", ["matrix-log", "grassmann", "bures"])
+def test_different_numbers_of_concepts_meet_the_definition_in_fifty_digits(name):
+    rng = np.random.default_rng(5)
+    W, V = rng.standard_normal((9, 4)), rng.standard_normal((9, 2))
+    with mp.workdps(50):
+        truth = float(ORACLES[name](_mp(W), _mp(V)))
+    for first, second in ((W, V), (V, W), (torch.tensor(W), torch.tensor(V))):
+        assert distances.distance(name, first, second) == pytest.approx(truth, rel=1e-10)
+    batch = distances.distance(name, np.stack([W, 2 * W]), np.stack([V, 2 * V]))
+    assert batch[0] == pytest.approx(truth, rel=1e-10)
+
+
+def test_different_numbers_of_concepts_on_common_axes_are_at_closed_forms():
+    a, b = np.array([3.0, 2.0, 1.0]), np.array([2.0, 0.5])
+    W, V = np.eye(7)[:, :3] * a, np.eye(7)[:, :2] * b
+    b = np.append(b, 0.0)
+    roots = np.sqrt(a**2 + EPS) - np.sqrt(b**2 + EPS)
+    logs = np.log((a**2 + EPS) / (b**2 + EPS))
+    assert distances.bures(W, V, eps=EPS) == pytest.approx(np.linalg.norm(roots), rel=1e-12)
+    assert distances.matrix_log(W, V, eps=EPS) == pytest.approx(np.linalg.norm(logs), rel=1e-12)
+    assert distances.grassmann(W, V) == pytest.approx(math.sqrt(0.5), rel=1e-12)

@@ -1,4 +1,4 @@
-"""NumPy and PyTorch, batches, dtypes, and what is refused at the door."""
+"""NumPy and PyTorch, batches, dtypes, and what is refused early."""
 
 import numpy as np
 import pytest
@@ -104,6 +104,11 @@ def test_a_batch_result_beyond_its_dtype_is_refused():
 def test_refusals_name_the_argument_and_what_is_allowed():
     with pytest.raises(ArgumentError, match=r"same shape .*\(9, 4\) and \(9, 3\)"):
         distances.procrustes(W, V[:, :3])
+    for name in set(distances.names()) - {"matrix-log", "grassmann", "bures"}:
+        with pytest.raises(ArgumentError, match="columns are compared one with another"):
+            distances.distance(name, W, V[:, :3])
+    with pytest.raises(ArgumentError, match=r"same number of features.*\(9, 4\) and \(8, 4\)"):
+        distances.bures(W, V[:8])
     with pytest.raises(ArgumentError, match="Did you mean 'procrustes'"):
         distances.distance("procrustus", W, V)
     with pytest.raises(ArgumentError, match="no option 'p'; it has eps"):

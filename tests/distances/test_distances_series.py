@@ -96,3 +96,16 @@ def test_the_plane_refuses_what_spans_none():
         distances.concept_plane(np.ones((2, 5, 2)), n_axes=4)
     with pytest.raises(ArgumentError, match="control must have shape"):
         distances.concept_plane(STACK, STACK[:2])
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [([0, 10, 10], "steps must differ; 10 stands there 2 times"),
+     ([0, 20, 10], "steps must increase; 10 follows 20"),
+     (["a", "b", "a"], "steps must differ; a stands there 2 times")],
+)  # fmt: skip
+@pytest.mark.parametrize("function", [distances.pairwise, distances.tracks])
+def test_steps_that_are_equal_or_out_of_order_are_refused(function, steps, says):
+    stack = np.random.default_rng(0).standard_normal((3, 8, 2))
+    with pytest.raises(ArgumentError, match=says):
+        function(stack, steps=steps)

@@ -84,3 +84,47 @@ def test_similarities_refuse_what_says_nothing():
         distances.svcca(X, np.full_like(Y, 0.1))
     with pytest.raises(ArgumentError, match=r"variance must be in \(0, 1\]"):
         distances.pwcca(X, Y, variance=0.0)
+
+
+@pytest.mark.parametrize("of", [np.asarray, torch.tensor])
+def test_mutual_neighbours_equal_a_loop_over_examples(of):
+    shared = 0
+    for at in range(40):
+        near = []
+        for Z in (X - X.mean(0), Y - Y.mean(0)):
+            unit = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+            others = np.delete(np.arange(40), at)
+            near.append(set(others[np.argsort(-unit[others] @ unit[at])[:6]].tolist()))
+        shared += len(near[0] & near[1])
+    assert distances.mutual_neighbours(of(X), of(Y), k=6) == pytest.approx(shared / 240)
+
+
+def test_mutual_neighbours_of_unrelated_examples_are_as_many_as_by_chance():
+    first, second = RNG.standard_normal((2, 400, 5))
+    assert distances.mutual_neighbours(first, second) == pytest.approx(10 / 399, abs=0.015)
+    turn = np.linalg.qr(RNG.standard_normal((5, 5)))[0]
+    assert distances.mutual_neighbours(first, 2 * first @ turn + 1) > 0.999
+
+
+@pytest.mark.parametrize("k", [0, 39])
+def test_mutual_neighbours_out_of_range_are_refused(k):
+    with pytest.raises(ArgumentError, match="k must be a whole number"):
+        distances.mutual_neighbours(X, Y, k=k)
+
+
+def test_alignment_of_inner_products_is_that_of_the_representations():
+    Z = RNG.standard_normal((40, 6))
+    grams = np.stack([each @ each.T for each in (X, Y, Z)])
+    found = distances.cka_of_grams(grams)
+    expected = [[distances.cka(a, b) for b in (X, Y, Z)] for a in (X, Y, Z)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    other = distances.cka_of_grams(torch.tensor(grams[:1]), torch.tensor(grams[1:]))
+    np.testing.assert_allclose(other.numpy(), np.array(expected)[:1, 1:], atol=1e-12)
+
+
+def test_inner_products_that_do_not_fit_are_refused():
+    for wrong in (np.ones((2, 3, 3)), np.ones((1, 5, 4))):
+        with pytest.raises(ArgumentError, match="inner products of the same n examples"):
+            distances.cka_of_grams(wrong)
+    with pytest.raises(ArgumentError, match="all examples are equal"):
+        distances.cka_of_grams(np.ones((1, 5, 5)))

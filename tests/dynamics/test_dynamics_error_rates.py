@@ -15,7 +15,7 @@ from ontogeny.dynamics import (
     trend_test,
 )
 
-GUIDE = GUIDES / "nulls.md"
+GUIDE = GUIDES / "error-rates.md"
 N_SERIES = 400
 # Five binomial standard errors of the table (2,000 series) and of the test (400) together.
 TOLERANCE = 5 * np.sqrt(0.25 / 2000 + 0.25 / N_SERIES)
@@ -66,11 +66,9 @@ def rates(shape: str, n_steps: int, noise: float, n_series: int) -> float:
 
 def table() -> list[tuple[str, float, dict[int, float]]]:
     """The rows of the guide's table of rates: shape, noise, {steps: rate}."""
-    rows = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in GUIDE.read_text(encoding="utf-8").splitlines()
-        if line.startswith("| ") and line.count("|") == 6 and "." in line
-    ]
+    text = GUIDE.read_text(encoding="utf-8").split("<!-- order test -->")[1]
+    lines = text.split("<!-- end -->")[0].split("\n| --- ")[1].splitlines()[1:]
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line]
     counts = (12, 24, 48)
     return [
         (name, float(noise.strip("–") or 0), dict(zip(counts, map(float, found), strict=True)))

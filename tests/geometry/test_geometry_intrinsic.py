@@ -1,5 +1,7 @@
 """TwoNN: against closed forms, scikit-dimension, its own nulls, and where it is blind."""
 
+from importlib.metadata import version
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from ontogeny.geometry import (
     two_nn_calibrated,
     two_nn_null,
 )
+from ontogeny.geometry.intrinsic import METHODS, _estimate
 from ontogeny.geometry.neighbours import two_nearest
 
 
@@ -35,16 +38,23 @@ def test_points_much_nearer_to_each_other_than_to_the_origin_keep_their_digits()
     assert np.allclose(near, far, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["regression", "origin", "likelihood"])
+@pytest.mark.parametrize("method", METHODS)
 def test_exact_pareto_ratios_give_their_exponent(method):
     # Points on a line whose two nearest neighbours have mu at the quantiles of mu^-d.
-    from ontogeny.geometry.intrinsic import _estimate
-
     n, d = 20_000, 4.0
     quantile = (np.arange(1, n + 1) - 0.5) / n
     logs = -np.log1p(-quantile) / d
     assert _estimate(logs[None], method, 0.0)[0] == pytest.approx(d, rel=2e-3)
     assert _estimate(logs[None], method, 0.05)[0] == pytest.approx(d, rel=2e-3)
+
+
+@pytest.mark.parametrize(("method", "shift"), [("regression", 0.5), ("origin", 0.5), ("facco", 0)])
+@pytest.mark.parametrize("discard", [0.0, 0.1])
+def test_a_line_gives_its_slope_at_the_quantiles_of_its_method(method, shift, discard):
+    n, d = 30, 4.0
+    share = np.minimum((np.arange(1, n + 1) - shift) / n, 1 - 1e-9)  # j/n: the last is left out
+    logs = -np.log1p(-share) / d
+    assert _estimate(logs[None], method, discard)[0] == pytest.approx(d, rel=1e-12)
 
 
 def shapes():
@@ -64,8 +74,10 @@ def test_agrees_with_scikit_dimension(shape):
     skdim = pytest.importorskip("skdim")
     X = shapes()[shape]
     theirs = skdim.id.TwoNN(discard_fraction=0.1).fit(X).dimension_
-    found = two_nn(X, "origin", discard=0.1, n_null=0)
-    assert found.value == pytest.approx(theirs, rel=0.01)
+    found = {m: two_nn(X, m, discard=0.1, n_null=0).value for m in ("facco", "origin")}
+    if version("scikit-dimension") >= "0.5":  # (j - 1)/n before
+        assert found["facco"] == pytest.approx(theirs, rel=1e-9)
+    assert found["origin"] == pytest.approx(theirs, rel=0.01)
 
 
 def test_known_dimensions_lie_within_the_errors():

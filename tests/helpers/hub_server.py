@@ -1,5 +1,6 @@
 """A stand-in for the Hub on loopback: refs, listings and files over HTTP, with faults on demand."""
 
+import functools
 import hashlib
 import json
 import threading
@@ -7,27 +8,42 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
-LARGE = (".safetensors", ".bin")  # kept in large file storage, so listed with their SHA-256
+LARGE = (".safetensors", ".bin", ".zip")  # kept in large file storage, so listed with their SHA-256
 
 
 def commit_of(files):
     """Return the commit id of a revision: a digest of its files, as in git."""
-    content = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
-    return hashlib.sha1(json.dumps(content).encode()).hexdigest()
+    return _commit(tuple((name, _sha256(data)) for name, data in sorted(files.items())))
+
+
+@functools.lru_cache(maxsize=4096)
+def _commit(content):
+    return hashlib.sha1(json.dumps(dict(content)).encode()).hexdigest()
+
+
+@functools.lru_cache(maxsize=4096)
+def _sha256(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 def digest_of(name, data):
     if name.endswith(LARGE):
-        return hashlib.sha256(data).hexdigest()
+        return _sha256(data)
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
 class StandIn:
     """Serves ``repos``: {repository: {revision: {file name: bytes}}}; counts calls.
 
+    Data sets are named ``"datasets/OWNER/NAME"``.
+
     ``faults`` holds (substring of the request line, status) pairs, each used once; the status
     ``"cut"`` ends the connection half-way through the body.
     """
+
+    @property
+    def handler(self):
+        return _Handler
 
     def __init__(self, repos):
         self.repos = repos
@@ -35,10 +51,11 @@ class StandIn:
         self.faults = []
         self.lines = []
         self.entered, self.resume = threading.Event(), threading.Event()
+        self.retry_after = None  # seconds, sent with each refusal
         self.hold = None  # a substring: such a request waits for `resume`
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(
-            ("127.0.0.1", 0), type("Handler", (_Handler,), {"stand_in": self})
+            ("127.0.0.1", 0), type("Handler", (self.handler,), {"stand_in": self})
         )
         self._server.daemon_threads = True
         self._thread = threading.Thread(
@@ -104,16 +121,26 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.stand_in.fault(line)
         if isinstance(fault, int):
             self.stand_in.note("refused", line)
-            return self.answer(fault, b"busy", {})
+            after = self.stand_in.retry_after
+            return self.answer(fault, b"busy", {} if after is None else {"Retry-After": str(after)})
         if path.startswith("/api/models/"):
-            return self.api(path.removeprefix("/api/models/"), line)
+            return self.api("", path.removeprefix("/api/models/"), line)
+        if path.startswith("/api/datasets/"):
+            return self.api("datasets/", path.removeprefix("/api/datasets/"), line)
         return self.resolve(method, path, line, fault)
 
-    def api(self, path, line):
-        repo = "/".join(path.split("/")[:2])
+    def api(self, kind, path, line):
+        repo = kind + "/".join(path.split("/")[:2])
         rest = path.split("/")[2:]
         if repo not in self.stand_in.repos:
             return self.missing("RepoNotFound")
+        if not rest or rest[0] == "revision":
+            self.stand_in.note("info", line)
+            commit, files = self.stand_in.files_at(repo, "/".join(rest[1:]) or "main")
+            if files is None:
+                return self.missing("RevisionNotFound")
+            private = bool(getattr(self.stand_in, "private", {}).get(repo))
+            return self.json({"id": repo.removeprefix(kind), "sha": commit, "private": private})
         if rest == ["refs"]:
             self.stand_in.note("refs", line)
             branches = [
@@ -133,15 +160,16 @@ class _Handler(BaseHTTPRequestHandler):
         oid = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
         entry = {"type": "file", "oid": oid, "size": len(data), "path": name}
         if name.endswith(LARGE):
-            sha = hashlib.sha256(data).hexdigest()
-            entry["lfs"] = {"oid": sha, "size": len(data), "pointerSize": 134}
+            entry["lfs"] = {"oid": _sha256(data), "size": len(data), "pointerSize": 134}
         return entry
 
     def resolve(self, method, path, line, fault):
-        if path.count("/") < 5:
+        kind = "datasets/" * path.startswith("/datasets/")
+        path = path.removeprefix(f"/{kind}").strip("/")
+        if path.count("/") < 4:
             return self.missing("EntryNotFound")
-        owner, name, _, revision, file = path.strip("/").split("/", 4)
-        commit, files = self.stand_in.files_at(f"{owner}/{name}", revision)
+        owner, name, _, revision, file = path.split("/", 4)
+        commit, files = self.stand_in.files_at(f"{kind}{owner}/{name}", revision)
         if files is None:
             return self.missing("RevisionNotFound")
         if file not in files:

@@ -1,4 +1,4 @@
-"""Study a Hub suite within two revisions on disk: ``python hub_study.py URL CACHE OUT [KILL]``."""
+"""Study a Hub suite on a small disk: ``python hub_study.py URL CACHE OUT MAX_REVISIONS [KILL]``."""
 
 import logging
 import os
@@ -38,9 +38,9 @@ def study(url, cache):
 
 
 if __name__ == "__main__":
-    url, cache, out = sys.argv[1:4]
-    if len(sys.argv) > 4:
+    url, cache, out, most = sys.argv[1:5]
+    if len(sys.argv) > 5:
         logger = logging.getLogger("ontogeny.study")
         logger.setLevel(logging.DEBUG)
-        logger.addHandler(KillAfter(int(sys.argv[4])))
-    study(url, cache).run(out, max_revisions=2)
+        logger.addHandler(KillAfter(int(sys.argv[5])))
+    study(url, cache).run(out, max_revisions=int(most))

@@ -51,9 +51,9 @@ def tiny_inputs(texts=24, seed=0, vocabulary=40):
     return og.Inputs.from_tokens(ids, mask=mask, special=~mask, mask_token_id=1)
 
 
-def developing(steps=STEPS):
+def developing(steps=STEPS, seed=0):
     """Weights go from one random model to another along an S-curve, with a little noise."""
-    first, last = tiny_model(0), tiny_model(1)
+    first, last = tiny_model(2 * seed), tiny_model(2 * seed + 1)
     models = {}
     for i, step in enumerate(steps):
         share = 1 / (1 + np.exp(-(i - len(steps) / 2)))

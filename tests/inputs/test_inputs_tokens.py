@@ -270,3 +270,17 @@ def test_labels_that_are_written_differently_are_different_classes():
     inputs = Inputs.from_tokens([[1], [2], [3], [4]], labels=labels)
     assert inputs.labels.tolist() == labels
     assert class_counts(inputs.labels) == {"01": 1, "1": 2, "1.0": 1}
+
+
+def test_padding_without_a_mask_is_warned_of():
+    ids = np.array([[5, 6, 0, 0], [5, 6, 7, 8], [5, 9, 7, 0]])
+    with pytest.warns(
+        UserWarning, match=r"1 of 3 texts end in several tokens 0, .*mask=\(ids != 0\)"
+    ):
+        found = Inputs.from_tokens(ids)
+    assert found.counts["tokens"] == 12
+    assert Inputs.from_tokens(ids, mask=(ids != 0)).counts["tokens"] == 9
+    assert Inputs.from_tokens(np.where(ids == 6, 0, ids)).counts["tokens"] == 12  # 0 is a word here
+    assert Inputs.from_tokens([[5, 6], [5, 6, 7, 8]]).counts["tokens"] == 6
+    with pytest.warns(UserWarning, match="several tokens 3"):
+        Inputs.from_tokens(np.array([[5, 3, 3]]), pad_token_id=3)

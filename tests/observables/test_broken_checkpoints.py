@@ -25,7 +25,15 @@ OBSERVABLES = {
         og.observables.ActivationPath(**FEW),
         og.observables.EffectiveDimensions(**FEW),
         og.observables.Similarity(**FEW),
+        og.observables.LayerSimilarity(**FEW),
+        og.observables.StepSimilarity(**FEW),
+        og.observables.WeightNorms(BLOCKS),
         og.observables.AttentionEntropy(),
+        og.observables.AttentionHeads(n_sequences=4),
+        og.observables.CopyingHeads(),
+        og.observables.NgramAgreement(orders=(1,)),
+        og.observables.LogitLens(),
+        og.observables.Calibration(),
         og.observables.Concepts("pca", n_concepts=4, **FEW),
         og.observables.ConceptDistances("concepts-pca"),
         og.observables.ConceptPlane("concepts-pca"),
@@ -52,7 +60,8 @@ OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics"}
 # Kinds that need tasks, labelled texts or long curves, or are slow; others here read the same.
 ELSEWHERE = {
     "commutators", "projection", "intrinsic-dimension", "readout-attention", "readout-accuracy",
-    "sae-probe", "tcav", "cav", "fits", "learning-dynamics", "regimes", "signals",
+    "in-context-learning", "sae-probe", "tcav", "cav", "fits", "learning-dynamics", "regimes",
+    "signals",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from torch import nn
 
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
@@ -163,9 +164,13 @@ def test_luck_against_a_blind_guess_is_no_finding():
 
 @pytest.mark.parametrize("objective", ["causal", "masked"])
 def test_cells_hold_the_lines_that_their_objective_has(tmp_path, objective):
-    trajectory = og.Trajectory.from_models(developing([0, 1, 2]))
+    steps, inputs = [0, 1, 2], tiny_inputs()
+    size = int(inputs.ids.max()) + 1
+    of_pairs = {step: nn.Sequential(nn.Embedding(size, 8), nn.Linear(8, size)) for step in steps}
+    models = of_pairs if objective == "causal" else developing(steps)
     loss = og.observables.Loss(objective=objective)
-    tree = og.Study(trajectory, tiny_inputs(), loss, device="cpu", noise=0).run(tmp_path / "s")
+    trajectory = og.Trajectory.from_models(models)
+    tree = og.Study(trajectory, inputs, loss, device="cpu", noise=0).run(tmp_path / "s")
     node = tree["loss"]
     assert node.loss_unigram.ndim == node.loss_uniform.ndim == 0
     labels = [band["label"] for band in json.loads(node.attrs["figures"])[0]["bands"]]

@@ -124,6 +124,7 @@ def between(low, high):
 
 positive, at_least_zero = number(lambda v: v > 0), number(lambda v: v >= 0)
 MEASURES = (*distances.names(), "columnwise", "optimal", "internal", "weighted")
+SIMILARITIES = ("cka", "svcca", "pwcca", "mutual-neighbours")
 RULES = {
     "label": optional(node),
     "of": node,
@@ -170,9 +171,27 @@ RULES_OF = {
         "correlations": several(among("columnwise", "optimal", "internal", "weighted")),
         "init": among("seeded", "reference", "chain"),
         "keep_codes": flag,
+        "keep_dictionaries": among("float32", "float16", "none"),
         "examples": whole(0),
     },
-    "similarity": {"measures": several(among("cka", "svcca", "pwcca"), 1)},
+    "similarity": {"measures": several(among(*SIMILARITIES), 1)},
+    "layer-similarity": {"measures": several(among(*SIMILARITIES), 1)},
+    "step-similarity": {"max_tokens": whole(8)},
+    "attention-heads": {"n_sequences": whole(4), "period": whole(3)},
+    "copying-heads": {"draws": whole()},
+    "in-context-learning": {
+        "early": optional(whole(2)),
+        "late": optional(whole(2)),
+        "window": optional(whole()),
+        "objective": among("auto", "causal"),
+    },
+    "ngram-agreement": {
+        "counted": optional(text),
+        "orders": several(whole(1, 4), 1),
+        "objective": among("auto", "causal", "masked"),
+    },
+    "logit-lens": {"objective": among("auto", "causal", "masked")},
+    "calibration": {"bins": whole(2), "objective": among("auto", "causal", "masked")},
     "concept-distances": {"measures": several(among(*MEASURES), 1)},
     "concept-tracks": {
         "threshold": optional(number(lambda v: 0 <= v <= 1)),
@@ -208,7 +227,7 @@ RULES_OF = {
     "intrinsic-dimension": {
         "windows": windows,
         "averages": several(among(*dynamics.AVERAGES), 1),
-        "methods": several(among("regression", "origin", "likelihood"), 1),
+        "methods": several(among("regression", "origin", "facco", "likelihood"), 1),
         "discard": number(lambda v: 0 <= v < 0.5),
         "draws": whole(2),
     },

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
+from helpers.family_models import build
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from helpers.word_semantics_examples import corpus, learning
 from ontogeny import observables as obs
@@ -40,8 +41,15 @@ def of_a_language_model(folder):
         obs.ActivationDecay(LAYERS, on="plain"),
         obs.ActivationPath(LAYERS, on="plain", coordinates=4),
         obs.AttentionEntropy(on="plain"),
+        obs.AttentionHeads(on="plain", n_sequences=4),
+        obs.CopyingHeads(on="plain"),
+        obs.NgramAgreement(on="plain", orders=(1,)),
+        obs.LogitLens(on="plain"),
+        obs.Calibration(on="plain"),
         obs.EffectiveDimensions(LAYERS, on="plain"),
         obs.Similarity(LAYERS, on="plain"),
+        obs.LayerSimilarity(LAYERS, on="plain"),
+        obs.StepSimilarity(LAYERS, on="plain", max_tokens=40),
         obs.Concepts(
             "ica",
             **SMALL,
@@ -60,6 +68,7 @@ def of_a_language_model(folder):
         obs.Lipschitz("concepts-ica", "ica", **SMALL, on="plain"),
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
+        obs.WeightNorms("model.layers.*.mlp.*.weight"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
         obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
@@ -91,6 +100,13 @@ def of_a_classifier(folder):
     return chosen, og.Study(og.Trajectory.from_folder(runs[0]), inputs, chosen), folder / "study"
 
 
+def of_a_causal_model(folder):
+    texts = tiny_inputs(12)
+    chosen = [obs.InContextLearning(early=2, late=6, window=1)]
+    run = og.Trajectory.from_models({step: build("gpt2", seed=step) for step in (0, 1, 2)})
+    return chosen, og.Study(run, texts, chosen), folder
+
+
 def of_words(folder):
     texts = corpus()
     options = {"vocab_size": 100, "lengths": (1, 1), "n_concepts": 6, "draws": 3}
@@ -103,7 +119,7 @@ def of_words(folder):
 def results(tmp_path_factory):
     """All registered observables, each in a tiny study: {kind: [node]}."""
     found = {}
-    for make in (of_a_language_model, of_a_classifier, of_words):
+    for make in (of_a_language_model, of_a_causal_model, of_a_classifier, of_words):
         chosen, study, folder = make(tmp_path_factory.mktemp("attributes"))
         tree = study.run(folder)
         problems = json.loads(tree.attrs["problems"])

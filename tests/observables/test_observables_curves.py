@@ -125,6 +125,14 @@ def test_signals_of_independent_decays_are_not_related_and_shared_ones_are():
     assert float(together.fluctuation_pearson[1]) == pytest.approx(alone.fluctuation_pearson)
     assert np.allclose(together.standardised.mean("step"), 0)
     assert together.averaged.sizes == {"signal": 2, "step": 50}
+    figures = {figure["id"]: figure for figure in json.loads(together.attrs["figures"])}
+    assert {"overlay", "rolling", "scatter", "averaged"} <= set(figures)
+    # What is drawn is what the numbers beside it are made of.
+    for layer in range(4):
+        means = together.rolling_standardised.isel(layer=layer, step=slice(-1)).values
+        assert np.corrcoef(means)[0, 1] == pytest.approx(float(together.rolling_pearson[layer]))
+        points = [together[figures["scatter"][axis]][:-1, layer].values for axis in "xy"]
+        assert np.corrcoef(points)[0, 1] == pytest.approx(float(together.pearson[layer]))
 
 
 def test_signals_take_the_layers_that_both_have_and_that_vary():

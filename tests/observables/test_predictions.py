@@ -102,8 +102,8 @@ def test_who_knows_frequencies_alone_gives_one_answer_everywhere(planted):
     assert float(data.shared_first_answer_frequencies) == count
     said = json.loads(data.attrs["statements"])
     end = int(data.shared_first_answer[-1])
-    words = f"At step 10 {count} of {count} gaps share one first answer, at step 60 {end}."
-    assert said[0] == words
+    words = f"At step 10, {count} of {count} gaps share one first answer; at step 60, "
+    assert said[0] == f"{words}{'no two' if end == 1 else end} do."
     assert said[1].startswith(f"At step 60 the right token leads in 5 of {count} gaps; ")
 
 
@@ -384,7 +384,7 @@ def test_missing_steps_stay_missing():
     found = Predictions().summarise(cells, {})
     assert found.answer_id.values.ravel().tolist() == [1, -1, 2]
     assert float(found.right_leads_from[0]) == 9 and float(found.right_leads_after[0]) == 0
-    assert found.answer_at_last.values.tolist() == ["z 90%"]
+    assert found.answer_at_last.values.tolist() == ["z 90 %"]
 
 
 def test_a_masked_model_without_a_mask_token_is_refused_when_planned():

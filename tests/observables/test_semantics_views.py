@@ -11,6 +11,7 @@ import xarray as xr
 from ontogeny import report, semantics
 from ontogeny.errors import ArgumentError
 from ontogeny.observables.semantics import (
+    clusters_view,
     coherence_view,
     concepts_view,
     lift_view,
@@ -46,6 +47,32 @@ def corpus():
         text += [rng.choice(names[7:9]), rng.choice(names[9:])]
     support = semantics.support_matrix([str(w) for w in text], 12, 200, lengths=(1, 3))
     return support, semantics.svd_concepts(support, 6)
+
+
+def test_clusters_are_drawn_as_they_are_found(corpus, tmp_path):
+    clusters = semantics.spectral_clusters(corpus[1], 4, dims=5, normalised=True)
+    data = clusters_view(clusters, top=3)
+    for row, cluster in zip(data.word.values, clusters, strict=True):
+        assert [word for word in row if word] == list(cluster.words[:3])
+    nearness = data.nearness.values
+    assert (np.diff(nearness, axis=1) <= 0)[~np.isnan(nearness[:, 1:])].all()
+    tree = semantics_page(*reversed(corpus), dims=3, draws=4)
+    assert 2 <= tree["clusters"].sizes["cluster"] <= 8
+    tree = xr.DataTree.from_dict({"clusters": tree["clusters"].to_dataset()})
+    tree.attrs = {"title": "Words", "steps": "[0]", "nodes": '["clusters"]'}
+    page = report.write(tree, tmp_path / "page.html").read_text()
+    assert "Words of each cluster" in page and HOSTILE not in page
+    with pytest.raises(ArgumentError, match="at least one Cluster"):
+        clusters_view([])
+
+
+def test_a_page_of_few_different_words_has_fewer_clusters():
+    U = np.array([[1.0, 0.2], [1.0, 0.2], [-0.5, 0.3], [-1.0, -0.1]])
+    basis = semantics.ConceptBasis(U, np.ones(2), None, ("a", "b", "c", "d"))
+    tree = semantics_page(basis, dims=2, draws=4)
+    assert tree["clusters"].sizes["cluster"] == 3
+    same = semantics.ConceptBasis(np.ones((3, 2)), np.ones(2), None, ("a", "b", "c"))
+    assert "clusters" not in semantics_page(same, dims=2, draws=4).children
 
 
 def test_words_tell_what_they_follow_and_contexts_what_follows_them(corpus):

@@ -16,6 +16,7 @@ from ontogeny.observables.predictions.frequencies import (
     token_costs,
     word_frequencies,
 )
+from ontogeny.observables.predictions.known_texts import KnownTexts
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 
@@ -174,7 +175,7 @@ def test_other_texts_or_masks_get_lines_of_their_own():
         (one, 64, None), (other, 64, None), (one, 65, None), (one, 64, (0.15, 0)),
         (one, 64, (0.15, 1)),
     ]  # fmt: skip
-    found = [loss._guesses(loss._Texts(i.fingerprint, i), *rest) for i, *rest in keys]
+    found = [loss._guesses(KnownTexts.of(i), *rest) for i, *rest in keys]
     assert loss._guesses.cache_info().misses == len(keys)
     assert [len(each) for each in found] == [2, 2, 2, 1, 1]
     assert not found[0][0][1].flags.writeable

@@ -104,7 +104,11 @@ def test_a_page_of_any_size_and_state_has_no_fault(visit, kind):
 def test_scrolling_tables_can_be_scrolled_by_keys(visit):
     page = visit("controlled", examples.controlled_tree, width=390)
     page.click(".table-fold summary")
-    page.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
+    table = page.wait_for_selector(".table-fold .table-scroll[tabindex='0'][aria-label]")
+    assert table.evaluate("(box) => box.scrollWidth > box.clientWidth")
+    table.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("(box) => box.scrollLeft > 0", arg=table)
 
 
 def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):

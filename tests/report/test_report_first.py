@@ -185,7 +185,7 @@ def test_failed_concepts_are_said_to_have_failed():
     tree = made.tree({"loss": made.loss_story(), "joint-concepts": failed})
     screen = first(tree)
     assert "Concepts could not be computed: failed: out of memory." in said(screen)
-    assert numbers(screen)["no concepts in this result"] == "–"
+    assert numbers(screen)["no concepts with a birth"] == "–"
     Page(render_page(read_content(tree)))
 
 
@@ -219,7 +219,7 @@ def test_frequencies_learned_from_more_text_are_not_called_context():
     words = "How often words occur, and no sure use of what stands around them"
     assert screen.heading == words
     assert screen.sentences[0].lead == "It knows how often words occur."
-    assert "does not surely use what stands around them" in screen.sentences[0].text
+    assert "does not surely use what stands around a token" in screen.sentences[0].text
     assert "better" not in said(screen)
     assert numbers(screen)["step: loss below word frequencies"] == "16–32"
 
@@ -280,7 +280,10 @@ def test_names_that_could_not_be_given_are_not_called_unsharp():
 def test_other_quantities_stand_in_for_concepts():
     screen = first(examples.developing_tree())
     assert re.match(r"\d+ of 18 further quantities changed", screen.sentences[1].lead)
-    assert "No concepts were fitted." in screen.sentences[1].text
+    assert "Concepts were fitted to each checkpoint by itself" in screen.sentences[1].text
+    tree = examples.developing_tree()
+    without = tree.filter(lambda node: "concepts-" not in node.path)
+    assert "No concepts were fitted." in first(without).sentences[1].text
 
 
 def test_comparisons_and_results_without_loss_and_concepts_keep_the_overview():

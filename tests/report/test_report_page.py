@@ -142,7 +142,7 @@ def test_motion_of_the_weights_never_counts_in_the_verdict():
 
 def test_sentences_carry_their_uncertainty():
     words = page_of(examples.controlled_tree()).words
-    assert "the attention entropy of layer 1 was half-way by step 72 (62–85)" in words
+    assert "the attention entropy of layer 1 had changed by half by step 72 (62–85)" in words
     assert "After step 840 any further change is too small to measure." in words
 
 
@@ -296,7 +296,7 @@ def test_loss_comes_first_and_motion_last_whatever_the_order_of_the_store():
 @pytest.mark.parametrize(
     ("tree", "words"),
     [
-        (xr.Dataset(), "tree must be an xarray.DataTree"),
+        (xr.Dataset(), "tree must be a result of Study.run or open_study"),
         (xr.DataTree(), "at least one node with data"),
         (xr.DataTree.from_dict({"a": xr.Dataset({"v": ("x", [1.0])})}), "training steps"),
     ],

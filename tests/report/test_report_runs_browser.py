@@ -182,7 +182,7 @@ def test_hovering_a_difference_tells_its_terms(controls):
     hover(controls, FIGURE, place, 0.5)
     words = controls.inner_text("#tooltip")
     assert f"Step {STEPS[READ[1]]}" in words and "run: 2.750" in words
-    assert "mean of the controls: 1.128" in words and "95 % of further control runs: -" in words
+    assert "mean of the controls: 1.128" in words and "95 % of further control runs: −" in words
 
 
 def test_controls_stand_beside_the_run_in_its_colours(controls):

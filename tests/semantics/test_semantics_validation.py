@@ -38,6 +38,7 @@ CALLS = {
     "load_support": {"path": "support.npz"},
     "loss_growth_rates": {"S_centred": CENTRED, "omega": np.ones(CENTRED.shape[1])},
     "max_margin_logits": {"S": np.eye(2), "tolerance": 0.5, "max_iterations": 50},
+    "most_clusters": {"basis": BASIS, "dims": 2},
     "neighbour_vectors": {"heldout": TEXT, "words": SUPPORT.words},
     "orthant_coherence": {
         "basis": BASIS, "labels": LABELS, "dims": 2, "neighbours": NEIGHBOURS,

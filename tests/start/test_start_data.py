@@ -2,12 +2,13 @@
 
 import math
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from ontogeny.errors import ArgumentError
-from ontogeny.start import toml
-from ontogeny.start.cost import Cost
+from ontogeny.start import names_of, toml
+from ontogeny.start.cost import Cost, total
 from ontogeny.start.sets import with_sets
 from ontogeny.tasks import bundled_texts
 
@@ -41,6 +42,25 @@ def test_sets_reach_every_table_and_leave_the_rest():
     assert content["inputs"] == {"max_texts": 9} and "n_concepts" not in content["observables"][0]
 
 
+@pytest.mark.parametrize(
+    ("sources", "names"),
+    [
+        (["lab/seed0", "lab/seed1"], ["seed0", "seed1"]),
+        (["runs/a/out", "runs/b/out"], ["a-out", "b-out"]),
+        (["one/tiny", "two/tiny"], ["one-tiny", "two-tiny"]),
+        (["a/out", "b/out", "c/last"], ["a-out", "b-out", "c-last"]),
+    ],
+)
+def test_runs_get_names_that_differ(tmp_path, monkeypatch, sources, names):
+    monkeypatch.chdir(tmp_path)
+    if "tiny" not in sources[0] and "lab" not in sources[0]:
+        for source in sources:
+            (tmp_path / source).mkdir(parents=True)
+    assert names_of(sources) == names
+    with pytest.raises(ArgumentError, match="every run must be given once"):
+        names_of([*sources, sources[0]])
+
+
 def test_a_set_below_a_value_is_refused():
     with pytest.raises(ArgumentError, match="is a value and no table"):
         with_sets({"inputs": {"max_texts": 9}}, ["inputs.max_texts.more=1"])
@@ -50,9 +70,12 @@ def test_costs_are_said_and_limits_are_in_words():
     small = Cost(8, 0, 5_000_000, 90.0, 1.5, "cpu")
     assert small.limits() == [] and "to download: nothing" in small.lines()
     large = Cost(154, 60 * 10**9, 10**9, 7200.0, 40.0, "cuda")
-    assert large.limits() == ["download 60 GB", "take about 2.0 hours"]
+    assert large.limits() == ["download 60 GB", "take 2.0 to 5.0 hours"]
     assert large.limits(workers=8) == ["download 60 GB"]
     assert "60 GB in the Hub's cache" in large.lines()[1]
+    assert small.lines()[-1] == "time: 2 to 5 minutes, by 1.5 s for one of 8 checkpoints on cpu"
+    assert "without weight-rank" in replace(small, untimed=("weight-rank",)).lines()[-1]
+    assert total([small] * 3).lines(workers=3)[-1].startswith("time: 2 to 6 minutes with 3 workers")
     failed = Cost(8, 0, 0, 0.0, 0.0, "cpu", "no room")
     assert failed.lines()[-1] == "no checkpoint was timed: no room"
 

@@ -17,6 +17,9 @@ STEPS = (0, 1, 2, 4)
 DEFAULTS = ("activation-decay", "activation-path", "effective-dimensions", "similarity",
             "attention-entropy", "weight-rank")  # fmt: skip
 
+CAUSAL_ONLY = ("in-context-learning", "ngram-agreement")
+NO_COPYING = ("bert", "roberta", "modernbert", "t5")
+
 
 def moving(name):
     """A run of a tiny random model that moves a little at every step."""
@@ -53,7 +56,12 @@ def test_every_preset_and_every_default_fits_every_family(name):
     assert shown.objective == ("" if name == "t5" else "masked" if masked else "causal")
     tables = {}
     for preset in PRESETS.values():
-        chosen, left_out = fitted(preset, shown)
+        chosen, left_out = fitted(preset, shown, 4)
+        circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
+        copying = left_out.pop("copying-heads", "")
+        assert bool(copying) == (circuits and name in NO_COPYING), copying
+        of_masked = [left_out.pop(kind, "") for kind in CAUSAL_ONLY if masked]
+        assert all("masked model" in why for why in of_masked) == (circuits or not masked)
         assert bool(left_out) == (name == "t5")
         tables |= {str(table): table for table in chosen}
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
@@ -88,7 +96,7 @@ def test_every_observable_says_what_it_answers_needs_and_costs():
 def test_sizes_follow_the_model():
     trajectory, inputs = moving("gpt2"), texts_of("gpt2")
     shown = look(trajectory[4], inputs)
-    tables, _ = fitted(PRESETS["everything"], shown)
+    tables, _ = fitted(PRESETS["everything"], shown, 4)
     concepts = [table for table in tables if table["kind"] == "concepts"]
     assert {table["n_concepts"] for table in concepts} == {16}  # half of the width of 32
     assert shown.longest == 40 and VOCABULARY == 64

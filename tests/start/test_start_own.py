@@ -3,6 +3,8 @@
 import concurrent.futures
 import multiprocessing
 import pickle
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from ontogeny import own_code
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.inputs import read_tokens
 from ontogeny.start import Wishes, look, propose
-from ontogeny.study import make_study
+from ontogeny.study import make_sources, make_study
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_own_code_is_named_and_survives_pickling_into_another_process(own):
     assert pickle.loads(pickle.dumps(build)) is build
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        assert type(pool.submit(build).result(60)).__name__ == "GPT"
+        assert type(pool.submit(build).result()).__name__ == "GPT"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +167,106 @@ def test_an_own_observable_changes_its_version_with_its_file(tmp_path):
     assert versions[0] != versions[1]
     with pytest.raises(ArgumentError, match="must be a class that inherits"):
         og.observables.make_own("x.py:f", print)
+
+
+def test_a_file_is_run_again_when_it_or_a_neighbour_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "width_of_own.py").write_text("WIDTH = 7\n")
+    (tmp_path / "m.py").write_text("from width_of_own import WIDTH\ndef build(): return WIDTH\n")
+    first = own_code.load("m.py:build", tmp_path)
+    assert own_code.load("m.py:build", tmp_path) is first
+    (tmp_path / "width_of_own.py").write_text("WIDTH = 8\n")
+    second = own_code.load("m.py:build", tmp_path)
+    assert (first(), second()) == (7, 8)
+    assert own_code.content_of(first) != own_code.content_of(second)
+    assert pickle.loads(pickle.dumps(first)) is first  # what is in use stays what it was
+
+
+def test_a_process_that_starts_later_refuses_a_file_that_was_changed(tmp_path):
+    (tmp_path / "m.py").write_text("def build(): return 1\n")
+    sent = pickle.dumps(own_code.load("m.py:build", tmp_path))
+    (tmp_path / "m.py").write_text("def build(): return 2\n")
+    context = multiprocessing.get_context("spawn")
+    with (
+        concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
+        pytest.raises(ImportError, match=r"m\.py was changed or removed while it was in use"),
+    ):
+        pool.submit(pickle.loads, sent).result()
+
+
+def losses(own, folder):
+    """Return the loss at each step of a study of an own model in `folder`."""
+    trajectory = og.Trajectory.from_folder(own / "out", own_code.load("model.py:build", own))
+    inputs = og.Inputs.from_tokens(read_tokens(own / "val.bin", 16, 8))
+    study = og.Study(trajectory, inputs, [og.observables.Loss(objective="causal")], noise=0)
+    return study.run(folder)["loss"].loss.values
+
+
+def test_a_study_follows_changes_of_own_code_and_of_own_weights(tmp_path):
+    own = write_own(tmp_path)
+    first = losses(own, tmp_path / "s")
+    path = own / "out" / "ckpt_20.pt"
+    kept = torch.load(path, weights_only=True)
+    for tensor in kept["model"].values():
+        tensor.mul_(2)
+    torch.save(kept, path)
+    second = losses(own, tmp_path / "s")
+    assert (first != second).tolist() == [False, False, True, False]
+    code = (own / "model.py").read_text()
+    (own / "model.py").write_text(code.replace("self.lm_head(x)", "self.lm_head(2 * x)"))
+    assert (losses(own, tmp_path / "s") != second).all()
+
+
+# ---- one file ----
+
+
+def test_a_file_that_holds_its_step_is_a_trajectory_and_so_is_a_folder_of_such(own, tmp_path):
+    build = own_code.load("model.py:build", own)
+    for name, step in (("best.pt", 20), ("ckpt.pt", 40)):
+        (tmp_path / name).write_bytes((own / "out" / f"ckpt_{step}.pt").read_bytes())
+    both = og.Trajectory.from_folder(tmp_path, build)
+    assert both.steps.tolist() == [20, 40]
+    one = og.Trajectory.from_folder(tmp_path / "best.pt", build)
+    assert one.steps.tolist() == [20] and one.title == f"{tmp_path.name}/best.pt"
+    assert one.fingerprints() == {20: both.fingerprints()[20]} and not len(one.audit())
+    (tmp_path / "best.pt").write_bytes((tmp_path / "ckpt.pt").read_bytes())
+    with pytest.raises(CheckpointError, match="both stand for step 40"):
+        og.Trajectory.from_folder(tmp_path, build)
+
+
+def test_a_file_without_a_step_or_weights_is_refused_with_the_remedy(tmp_path):
+    torch.save({"w": torch.ones(2)}, tmp_path / "model.pt")
+    with pytest.raises(CheckpointError, match=r"give it a name such as ckpt_500\.pt"):
+        og.Trajectory.from_folder(tmp_path / "model.pt")
+    (tmp_path / "model.pt").rename(tmp_path / "ckpt_500.pt")
+    assert og.Trajectory.from_folder(tmp_path / "ckpt_500.pt").steps.tolist() == [500]
+    (tmp_path / "notes.txt").write_text("no weights")
+    with pytest.raises(CheckpointError, match="is no weight file"):
+        og.Trajectory.from_folder(tmp_path / "notes.txt")
+
+
+def test_one_checkpoint_is_studied_with_what_one_checkpoint_can_show(own, tmp_path):
+    given = Wishes(str(own / "out" / "ckpt_20.pt"), texts=[str(own / "val.bin")],
+                   model=str(own / "model.py:build"), preset="everything")  # fmt: skip
+    proposal = propose(given, own)
+    assert proposal.content["controls"] == {"count": 0}
+    assert "at least 3 checkpoints" in proposal.left_out["weight-rank"]
+    content = propose(replace(given, preset="quick"), own).content
+    assert not len(make_study(content, own).run(tmp_path / "s").problems())
+
+
+def test_no_tokenizer_may_be_wished_for(own):
+    trajectory = og.Trajectory.from_folder(own / "out", tokenizer=False)
+    assert trajectory.tokenizer() is None
+    content = {
+        "trajectory": {"folder": "out", "tokenizer": "none"},
+        "inputs": {"tokens": "val.bin", "max_length": 16},
+        "observables": [{"kind": "loss"}],
+    }
+    found, inputs = make_sources(content, own)
+    assert found.tokenizer() is None and inputs["text"].texts is None
+    with pytest.raises(ArgumentError, match="no tokenizer to read texts with"):
+        propose(Wishes(str(own / "out"), tokenizer="none"), own)
 
 
 # ---- tokens ----

@@ -2,8 +2,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -84,20 +82,35 @@ def test_difference_names_what_changed_what_came_and_what_went():
     ]
 
 
+FORKED = pytest.mark.skipif(not hasattr(os, "fork"), reason="a child process is forked")
+OF_THREADS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # it ends at once
+
+
+def _in_a_child(work):
+    """Do something in a process of its own, which ends at once, and return how it ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
 def _killed_writer(folder):
     """Write a cell in another process that is killed before its rename; return the file left."""
-    code = (
-        "import os, signal, sys; from pathlib import Path; from ontogeny.store import write_whole\n"
-        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "write_whole(Path(sys.argv[1]) / 'loss' / '8.safetensors', b'half')"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
-    assert done.returncode == -signal.SIGKILL
+
+    def killed():
+        os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+        store.write_whole(folder / "loss" / "8.safetensors", b"half")
+
+    assert os.WTERMSIG(_in_a_child(killed)) == signal.SIGKILL
     (left,) = (folder / "loss").iterdir()
     return left
 
 
-@pytest.mark.skipif(os.name != "posix", reason="processes of other systems are not asked for")
+@FORKED
+@OF_THREADS
 def test_the_file_of_a_killed_writer_is_swept_and_those_of_the_living_are_not(tmp_path):
     dead = _killed_writer(tmp_path)
     place, process, token, _ = (
@@ -156,12 +169,10 @@ def test_a_cell_that_is_replaced_while_it_is_read_is_read_as_it_was_opened(
     xr.testing.assert_identical(read_cell(path).data, other.data)
 
 
+@FORKED
+@OF_THREADS
 def test_a_folder_that_a_dead_process_left_half_written_is_swept_as_well(tmp_path):
-    code = (
-        "import os, sys; from pathlib import Path; from ontogeny.store import temporary\n"
-        "(temporary(Path(sys.argv[1])) / 'a' / 'b').mkdir(parents=True)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "result")], check=True)
+    _in_a_child(lambda: (store.temporary(tmp_path / "result") / "a" / "b").mkdir(parents=True))
     mine = store.temporary(tmp_path / "result")
     mine.mkdir()
     assert len(sweep(tmp_path)) == 1
@@ -174,3 +185,9 @@ def test_what_is_to_be_computed_is_one_line_however_many_steps_it_has():
     assert lines == ["series: 154 entries -> to be computed", "version: 1 -> 2"]
     assert difference({"weights": {"0": "a"}}, {"weights": {"0": "b"}}) == ["weights.0: a -> b"]
     assert difference({"other_weights": {"0": "a"}}, {}) == ["other_weights.0: a -> absent"]
+
+
+def test_texts_of_numpys_own_string_type_are_kept(tmp_path):
+    texts = np.array(["one", "zwölf"], dtype=np.dtypes.StringDType())
+    write_cell(tmp_path / "c.safetensors", Cell(xr.Dataset({"word": ("step", texts)})))
+    assert read_cell(tmp_path / "c.safetensors").data.word.values.tolist() == ["one", "zwölf"]

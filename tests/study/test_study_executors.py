@@ -3,9 +3,12 @@
 import multiprocessing
 import os
 import pickle
+import signal
+import warnings
 from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -200,25 +203,72 @@ def test_a_state_that_cannot_be_prepared_costs_only_its_own_observable(serial, t
 
 @dataclass(frozen=True)
 class Deadly(Observable):
-    """Kills its worker process at one step."""
+    """Kills its worker process at one step, every time or once, and notes how often it tried."""
 
+    tried: str = ""
+    times: int = 9
     kind: ClassVar[str] = "deadly"
 
     def needs(self):
-        return [needs.Activations(LAYERS)]
+        return [needs.InputSet()]
 
     def observe(self, reading, state):
         if reading.step == 4:
-            os._exit(9)
+            with Path(self.tried).open("a+") as file:
+                file.write(".")
+                deaths = file.tell()
+            if deaths <= self.times:
+                os.kill(os.getpid(), signal.SIGKILL)
         return xr.Dataset({"x": 1.0})
 
 
-def test_a_dying_worker_is_said_and_finished_cells_are_kept(serial, tmp_path):
-    trajectory, _ = serial
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    with pool, pytest.raises(StoreError, match="worker process died"):
-        _study(trajectory, [Deadly()]).run(tmp_path / "s", pool)
-    assert _study(trajectory, [Deadly()]).plan(tmp_path / "s").done == 3
+@pytest.mark.parametrize("times", [9, 1])
+def test_a_step_that_kills_its_worker_twice_fails_alone(serial, tmp_path, times):
+    trajectory, tried = serial[0], tmp_path / "tried"
+    study = _study(trajectory, [Deadly(str(tried), times)], noise=0)
+    study.plan()  # the model is examined here, and not in workers
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
+    with pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside threads, and that a cell has failed
+        tree = study.run(tmp_path / "s", pool)
+    assert tried.read_text() == ".."
+    lost = [4] if times > 1 else []
+    assert [step for row in tree.problems() for step in row.steps] == lost
+    assert all("killed twice" in row.why for row in tree.problems())
+    assert (tree["deadly"].x.drop_sel(step=lost) == 1).all()
+    assert not list((tmp_path / "s" / ".claims").glob("*"))
+
+
+def test_workers_that_die_before_they_begin_are_an_error(serial, tmp_path):
+    pool = ProcessPoolExecutor(
+        1, multiprocessing.get_context("fork"), initializer=os._exit, initargs=(9,)
+    )
+    study = _study(serial[0], [Deadly(str(tmp_path / "tried"), 0)], noise=0)
+    with pool, pytest.raises(StoreError, match=r"died .* before it began with a task"):
+        study.run(tmp_path / "s", pool)
+
+
+class Clustered(Executor):
+    """Answers as Dask does where a task has killed some workers."""
+
+    def submit(self, call, /, *arguments, **options):
+        class KilledWorker(Exception):
+            pass
+
+        future = Future()
+        if arguments[1].label == "step 4":
+            future.set_exception(KilledWorker("Attempted to run task on 4 different workers"))
+        else:
+            future.set_result(call(*arguments, **options))
+        return future
+
+
+def test_a_step_that_kills_workers_of_a_cluster_fails_alone(serial, tmp_path):
+    study = _study(serial[0], [Deadly(str(tmp_path / "tried"))], noise=0)
+    with pytest.warns(og.errors.StudyWarning):
+        tree = study.run(tmp_path / "s", Clustered())
+    assert [row.steps for row in tree.problems()] == [(4,)]
+    assert (tree["deadly"].x.drop_sel(step=4) == 1).all()
 
 
 def test_need_that_was_not_declared_is_refused(serial, tmp_path):

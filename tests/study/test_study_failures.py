@@ -94,7 +94,7 @@ def said_by(study, folder, **options):
 
 def command(study, monkeypatch, capsys, name, folder, *options):
     """Return exit code and lines on standard error of a command on a study."""
-    monkeypatch.setattr("ontogeny.study.read_study", lambda path: study)
+    monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: study)
     with pytest.raises(SystemExit) as stop:
         main([name, "study.toml", "--output", str(folder), *options])
     return stop.value.code or 0, capsys.readouterr().err.splitlines()

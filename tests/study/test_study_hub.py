@@ -8,7 +8,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -16,8 +15,8 @@ import torch
 import xarray as xr
 
 import ontogeny as og
-from helpers.hub_models import REPO, model_files, neox
-from helpers.hub_server import StandIn
+from helpers.hub_counted import CountedHub, snapshots, suite
+from helpers.hub_models import REPO
 from helpers.hub_study import study
 from helpers.paths import environment, script
 from ontogeny import capture
@@ -32,14 +31,8 @@ STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
-    files = {}
-    for i, step in enumerate(STEPS):
-        model = neox(0)
-        with torch.no_grad():
-            for p in model.parameters():
-                p.add_(0.02 * i * torch.randn(p.shape, generator=torch.Generator().manual_seed(i)))
-        files[f"step{step}"] = model_files(model, tmp_path_factory.mktemp(f"step{step}"))
-    with StandIn({REPO: files}) as server:
+    folder = tmp_path_factory.mktemp("model")
+    with CountedHub(suite(STEPS, folder), folder) as server:
         yield server
 
 
@@ -63,28 +56,25 @@ def _assert_same(found, expected):
         xr.testing.assert_identical(found[name], data)
 
 
-def _snapshots(cache):
-    folders = (Path(folder) for folder, _, files in os.walk(cache) if "model.safetensors" in files)
-    return [folder for folder in folders if folder.parent.name == "snapshots"]
-
-
-def test_killed_in_the_middle_within_two_revisions_gives_the_same_bits(hub, whole, tmp_path):
+def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(hub, whole, tmp_path):
     env = environment()
     env.pop("HF_HUB_OFFLINE", None)
-    command = [sys.executable, script("hub_study.py"), hub.url]
-    command += [str(tmp_path / "cache"), str(tmp_path / "s")]
-    killed = subprocess.run([*command, "9"], env=env, check=False)
+    cache, out = tmp_path / "cache", tmp_path / "s"
+    hub.cache, hub.beside = cache, 0
+    command = [sys.executable, script("hub_study.py"), hub.url, str(cache), str(out), "1", "9"]
+    killed = subprocess.run(command, env=env, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(_snapshots(tmp_path / "cache")) <= 2
-    assert subprocess.run(command, env=env, check=False).returncode == 0
-    assert _snapshots(tmp_path / "cache") == []
-    _assert_same(_nodes(tmp_path / "s"), whole)
+    assert len(snapshots(cache)) <= 1
+    study(hub.url, cache).run(out, max_revisions=1)
+    assert hub.beside == 0  # nothing lay there whenever another revision was asked for
+    assert snapshots(cache) == []
+    _assert_same(_nodes(out), whole)
 
 
 def test_workers_hold_their_revisions(hub, whole, tmp_path):
     with ThreadPoolExecutor(2) as executor:
         study(hub.url, tmp_path / "cache").run(tmp_path / "s", executor, max_revisions=3)
-    assert _snapshots(tmp_path / "cache") == []
+    assert snapshots(tmp_path / "cache") == []
     _assert_same(_nodes(tmp_path / "s"), whole)
 
 
@@ -93,6 +83,7 @@ def test_within_few_revisions_what_another_process_is_at_is_waited_for(
     hub, whole, tmp_path, workers
 ):
     notes = []
+    (tmp_path / "s").mkdir()
     with ExitStack() as other:
         other.enter_context(claimed(tmp_path / "s", "step 4"))
 
@@ -106,7 +97,7 @@ def test_within_few_revisions_what_another_process_is_at_is_waited_for(
             executor = pool if workers else None
             chosen.run(tmp_path / "s", executor, Ending(), max_revisions=3)
     assert notes[0].startswith(f"waiting for step 4, which process {os.getpid()} on ")
-    assert _snapshots(tmp_path / "cache") == []
+    assert snapshots(tmp_path / "cache") == []
     _assert_same(_nodes(tmp_path / "s"), whole)
 
 
@@ -131,21 +122,21 @@ class Prepared(Observable):
 
 
 def test_a_state_of_all_steps_holds_one_revision_at_a_time(hub, tmp_path, monkeypatch):
-    suite, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
+    of_hub, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
 
     def watching(*arguments):
-        held.append(len(_snapshots(tmp_path / "cache")))
+        held.append(len(snapshots(tmp_path / "cache")))
         return read(*arguments)
 
     monkeypatch.setattr(capture, "read", watching)
     chosen = og.Study(
-        suite.trajectory.select(steps=STEPS[:4]), suite.inputs, [Prepared()], device="cpu"
+        of_hub.trajectory.select(steps=STEPS[:4]), of_hub.inputs, [Prepared()], device="cpu"
     )
     tree = chosen.run(tmp_path / "s", max_revisions=1)
     assert tree.attrs["problems"] == "[]"
     # the dry run, then all for the state, the reference first, and again
     assert len(held) == 1 + 8 and max(held) == 1
-    assert _snapshots(tmp_path / "cache") == []
+    assert snapshots(tmp_path / "cache") == []
     free = chosen.run(tmp_path / "free")
     xr.testing.assert_identical(tree["prepared"].to_dataset(), free["prepared"].to_dataset())
 
@@ -156,7 +147,7 @@ def test_planning_downloads_the_first_checkpoint_only(hub, tmp_path):
     # two fused projections of 48 x 16 and two matrices of 32 x 16, in float32, at every step
     assert plan.retained_bytes == (2 * 48 * 16 + 2 * 32 * 16) * 4 * len(STEPS)
     assert "to keep in the folder" in str(plan)
-    assert len(_snapshots(tmp_path / "cache")) == 1
+    assert len(snapshots(tmp_path / "cache")) == 1
 
 
 def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, capsys):
@@ -183,10 +174,8 @@ def test_a_study_file_and_the_command_read_a_suite(hub, tmp_path, monkeypatch, c
 
 
 def test_a_result_says_which_commits_it_is_of(hub, tmp_path):
-    suite = study(hub.url, tmp_path / "cache")
-    chosen = og.Study(
-        suite.trajectory.select(steps=[0, 256]), suite.inputs, [og.observables.Loss()], device="cpu"
-    )
+    of_hub = study(hub.url, tmp_path / "cache")
+    chosen = of_hub.over(of_hub.trajectory.select(steps=[0, 256]))
     chosen.run(tmp_path / "s")
     source = json.loads(
         xr.open_datatree(tmp_path / "s" / "result.zarr", engine="zarr").attrs["trajectory"]
@@ -206,31 +195,31 @@ def test_a_preparation_that_reads_every_step_keeps_to_one_revision(
 
     def counted(revision, name):
         path = fetch(revision, name)
-        counts.append(len(_snapshots(tmp_path)))
+        counts.append(len(snapshots(tmp_path)))
         return path
 
     monkeypatch.setattr(HubRevision, "fetch", counted)
-    suite = study(hub.url, tmp_path / "cache")
+    of_hub = study(hub.url, tmp_path / "cache")
     chain = og.observables.Concepts("svd", n_concepts=2, layers="mlp", init="chain")
-    chosen = og.Study(suite.trajectory, suite.inputs, [chain], device="cpu")
+    chosen = og.Study(of_hub.trajectory, of_hub.inputs, [chain], device="cpu")
     with ThreadPoolExecutor(2) as pool:
         tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=1)
     assert tree.attrs["problems"] == "[]" and max(counts) == 1
-    assert _snapshots(tmp_path) == []
+    assert snapshots(tmp_path) == []
 
 
 @pytest.mark.parametrize("workers", [0, 3])
 def test_controls_of_a_suite_keep_to_the_bound(hub, tmp_path, monkeypatch, workers):
-    suite, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
+    of_hub, read, held = study(hub.url, tmp_path / "cache"), capture.read, []
 
     def watching(*arguments):
-        held.append(len(_snapshots(tmp_path / "cache")))
+        held.append(len(snapshots(tmp_path / "cache")))
         return read(*arguments)
 
     monkeypatch.setattr(capture, "read", watching)
     chosen = og.Study(
-        suite.trajectory.select(steps=STEPS[:6]),
-        suite.inputs,
+        of_hub.trajectory.select(steps=STEPS[:6]),
+        of_hub.inputs,
         [og.observables.Loss()],
         device="cpu",
         controls=1,
@@ -240,6 +229,21 @@ def test_controls_of_a_suite_keep_to_the_bound(hub, tmp_path, monkeypatch, worke
     with ThreadPoolExecutor(workers or 1) as pool:
         tree = chosen.run(tmp_path / "s", pool if workers else None, max_revisions=workers + 2)
     assert tree.attrs["problems"] == "[]" and max(held) <= workers + 2
-    assert _snapshots(tmp_path / "cache") == []
+    assert snapshots(tmp_path / "cache") == []
     free = chosen.run(tmp_path / "free")
     xr.testing.assert_identical(tree["loss"].to_dataset(), free["loss"].to_dataset())
+
+
+def test_four_runs_in_one_folder_with_a_cache_each_download_every_revision_once(
+    hub, whole, tmp_path
+):
+    hub.cache = tmp_path / "caches"
+    hub.downloads.clear()
+    studies = [study(hub.url, hub.cache / str(k)) for k in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: each.run(tmp_path / "s", max_revisions=1), studies))
+    first, *others = (hub.commits(REPO)[f"step{s}"] for s in STEPS)
+    assert {commit: hub.downloads[commit] for commit in others} == dict.fromkeys(others, 1)
+    assert hub.downloads[first] <= 4 + 1  # each looks at the model first
+    _assert_same(_nodes(tmp_path / "s"), whole)
+    assert snapshots(hub.cache) == []

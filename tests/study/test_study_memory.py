@@ -7,7 +7,7 @@ import pytest
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
-from ontogeny.errors import ArgumentError
+from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.study import memory
 
 
@@ -33,15 +33,24 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
     tmp_path, monkeypatch
 ):
     study, small = _study(None), _study(10)
-    needed = study.plan().activation_bytes
-    assert 0 < small.plan().activation_bytes < needed
+    needed = study.plan().certain_bytes
+    assert 0 < small.plan().certain_bytes < needed < study.plan().memory_bytes
     monkeypatch.setattr(memory, "memory_of_this_machine", lambda: needed - 1)
-    assert "give the observables max_tokens" in str(study.plan())
+    assert "too large: a study takes" in str(study.plan())
     with pytest.raises(ArgumentError, match="give the observables max_tokens"):
         study.run(tmp_path / "s")
     assert not list(tmp_path.glob("s/cells/**/*.safetensors"))
     assert small.run(tmp_path / "small").attrs["problems"] == "[]"
     assert study.run(tmp_path / "s", Elsewhere()).attrs["problems"] == "[]"
+
+
+def test_what_may_be_too_large_by_estimate_is_said_and_tried(tmp_path, monkeypatch):
+    study = _study(None)
+    foreseen = study.plan().memory_bytes
+    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: foreseen - 1)
+    assert "perhaps too large: a study may take about" in str(study.plan())
+    with pytest.warns(StudyWarning, match="may take about .* give the observables max_tokens"):
+        assert study.run(tmp_path / "s").attrs["problems"] == "[]"
 
 
 def test_a_plan_prices_the_checkpoints_that_shared_codes_are_fitted_to():
@@ -66,7 +75,7 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     tmp_path, monkeypatch, kind
 ):
     study = _study(None)
-    needed = study.plan().activation_bytes
+    needed = study.plan().certain_bytes
     monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 2 * needed - 1)
     with kind(3) as pool, pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"):
         study.run(tmp_path / "s", pool)

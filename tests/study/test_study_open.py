@@ -13,7 +13,6 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.errors import StoreError
-from ontogeny.study import folder as folder_module
 from ontogeny.study import merge, opened
 from ontogeny.study.merge import write_result
 from ontogeny.study.opened import OpenResult
@@ -121,7 +120,7 @@ def test_between_the_two_renames_of_a_run_opening_waits(tmp_path, monkeypatch):
     path = tmp_path / "s" / "result.zarr"
     moved = merge.temporary(path)
     path.rename(moved)
-    monkeypatch.setattr(folder_module.time, "sleep", lambda _: moved.rename(path))
+    monkeypatch.setattr(opened.time, "sleep", lambda _: moved.rename(path))
     assert og.open_study(tmp_path / "s").result["node"].x.values.tolist() == [1.0] * 3
 
 

@@ -109,7 +109,7 @@ def test_the_command_exits_with_three_where_the_reference_step_failed(
     study = og.Study(
         og.Trajectory.from_folder(run), tiny_inputs(), observables(("pca",)), device="cpu"
     )
-    monkeypatch.setattr("ontogeny.study.read_study", lambda path: study)
+    monkeypatch.setattr("ontogeny.study.read_study", lambda path, **_: study)
     (tmp_path / "study.toml").write_text("")
     with pytest.raises(SystemExit) as stop:
         main(["run", str(tmp_path / "study.toml"), "--output", str(tmp_path / "s"), "--strict"])

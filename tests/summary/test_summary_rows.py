@@ -145,10 +145,15 @@ def test_exact_quantities_have_no_noise_but_rounding():
 def test_sentences_say_when_nothing_rose_above_its_null():
     values = np.random.default_rng(2).normal(size=(2, 20))
     quantity = Quantity("x", "x", rows="{layer}", subject="The concepts of {layer}")
-    data = judged(series(values, x_stderr=0.2), quantity)
-    assert statements(data, [quantity]) == [
+    still = judged(series(values, x_stderr=2.0), quantity)
+    assert not still.moved.any()
+    assert statements(still, [quantity]) == [
         "The concepts: no change above noise and chance in any of 2 layers."
     ]
+    moved = judged(series(values, x_stderr=0.2), quantity)
+    assert moved.moved.all() and not moved.changed.any()
+    words = "by more than noise, but chance may give 20 checkpoints such an order."
+    assert statements(moved, [quantity]) == [f"The concepts moved in both layers {words}"]
 
 
 def test_a_change_whose_order_is_not_shown_is_not_said_to_be_no_change():
@@ -156,7 +161,7 @@ def test_a_change_whose_order_is_not_shown_is_not_said_to_be_no_change():
     data = judged(series(values, x_stderr=0.05), LOSS)
     assert data.moved.item() and not data.changed.item() and data.judgeable.item()
     (words,) = statements(data, [LOSS])[:1]
-    assert "went from 8 to 5" in words and "by more than its noise, but chance may give" in words
+    assert "went from 8 to 5" in words and "by more than noise, but chance may give" in words
     assert f"p = {data.p_value.item():.2g}" in words
 
 

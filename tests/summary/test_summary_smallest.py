@@ -60,10 +60,30 @@ class Missing(Norm):
     )
 
 
+@dataclass(frozen=True)
+class Plain(Norm):
+    """Variables without a quantity or a figure."""
+
+    kind: ClassVar[str] = "plain"
+    quantities: ClassVar = ()
+    variables: ClassVar = {"norm": ("mean norm", "activation units")}
+
+    def observe(self, reading, state):
+        def one(_, A):
+            norms = A.norm(dim=1).double()
+            error = float(norms.std() / len(norms) ** 0.5)
+            ends = {"norm_low": norms.mean() - 2 * error, "norm_high": norms.mean() + 2 * error}
+            squares = ("feature", A.pow(2).mean(0).numpy())
+            return {"norm": float(norms.mean()), **ends, "squares": squares}
+
+        found = by_layer(reading[self.needs()[0]], one)
+        return found.assign(largest=found.norm.max(), rose=found.norm.mean() > 1)
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     run = og.Trajectory.from_models(developing())
-    study = og.Study(run, tiny_inputs(20), [Norm(), Features(), Missing()], device="cpu")
+    study = og.Study(run, tiny_inputs(20), [Norm(), Features(), Missing(), Plain()], device="cpu")
     folder = tmp_path_factory.mktemp("smallest") / "study"
     return study.run(folder), og.open_study(folder).report(folder / "page.html").read_text("utf-8")
 
@@ -90,6 +110,20 @@ def test_what_is_in_no_cell_is_said_unless_it_is_optional(study):
     words = json.loads(study[0]["missing"].attrs["statements"])
     assert words == ["No cell holds the mean activation ('mean')."]
     assert json.loads(study[0]["norm"].attrs["statements"]) == []
+
+
+def test_variables_over_steps_and_layers_are_drawn_where_nothing_else_is(study, tmp_path):
+    result = study[0]
+    figures = {each["id"]: each for each in json.loads(result["plain"].attrs["figures"])}
+    assert set(figures) == {"norm", "largest"}  # neither ends of intervals nor verdicts
+    assert figures["norm"]["title"] == "Mean norm" and figures["norm"]["series"] == "layer"
+    assert figures["norm"]["interval"] == ["norm_low", "norm_high"]
+    assert figures["largest"]["series"] is None
+    assert 'id="plain/norm"' in study[1]
+    found = result.figure("plain/norm").data
+    assert found.columns.tolist() == ["step", "layer", "norm", "norm_low", "norm_high"]
+    written = og.report.write_figures(result, tmp_path, formats=[])
+    assert "plain-largest.csv" in {path.name for path in written}
 
 
 def test_a_value_without_steps_or_labels_is_kept_and_not_drawn():

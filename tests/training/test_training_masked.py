@@ -1,5 +1,6 @@
 import logging
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -14,7 +15,8 @@ from ontogeny.training import (
     masked_language_modelling,
     train,
 )
-from ontogeny.training.masked import masked_logits
+from ontogeny.training.masked import MaskedBatch, masked_logits
+from ontogeny.training.parallel import shared_among
 
 TEXTS = [f"The number {n} comes after {n - 1}." for n in range(60)]
 TOKENIZER = train_tokenizer(TEXTS, vocab_size=300)
@@ -234,3 +236,61 @@ def test_a_tokenizer_without_a_mask_is_refused():
         demo_model(bare)
     with pytest.raises(ArgumentError, match="no mask token"):
         masked_language_modelling(TEXTS, bare)
+
+
+def test_threads_that_share_a_batch_give_its_gradient_and_always_the_same_bits():
+    texts = ["the cat sat on the mat, and the dog sat on the cat"] * 8
+    tokenizer = train_tokenizer(texts, vocab_size=300)
+    task = masked_language_modelling(texts, tokenizer, length=16, tokens_per_step=112)
+
+    def weights(workers, steps=12):
+        model = demo_model(tokenizer, layers=2, width=16).double()
+        log = train(model, task.sample, task.loss, steps, workers=workers)
+        return log.loss, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    (alone, one), (losses, three), (again, same) = weights(1), weights(3), weights(3)
+    assert np.allclose(alone, losses, rtol=1e-5) and np.array_equal(losses, again)
+    assert torch.allclose(one, three, atol=1e-5) and torch.equal(three, same)
+
+
+def test_threads_are_given_back():
+    before = torch.get_num_threads()
+    with shared_among(2, lambda model, batch: batch), pytest.raises(ZeroDivisionError):
+        raise ZeroDivisionError
+    assert torch.get_num_threads() == before
+
+
+def test_what_a_thread_raises_is_raised():
+    batch = MaskedBatch(torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long())
+
+    def loss(model, part):
+        raise RuntimeError("no loss")
+
+    with shared_among(2, loss) as gradient, pytest.raises(RuntimeError, match="no loss"):
+        gradient(torch.nn.Linear(1, 1), batch)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([], r"0 parts add up to 0"),
+        ([(torch.ones(1, 2), 0.5)], r"must add up to 1; 1 parts add up to 0.5"),
+        (None, r"needs batches with a method split\(parts\)"),
+    ],
+)
+def test_batches_that_cannot_be_shared_are_refused(parts, said):
+    class Batch:
+        split = (lambda self, count: parts) if parts is not None else None
+
+    shared = shared_among(2, lambda model, x: model(x).mean())
+    with shared as gradient, pytest.raises(ArgumentError, match=said):
+        gradient(torch.nn.Linear(2, 1), Batch())
+
+
+def test_threads_take_scalar_losses_on_a_cpu_only():
+    batch = MaskedBatch(torch.zeros(2, 4, dtype=int), torch.tensor([1, 6]), torch.zeros(2).long())
+    shared, said = shared_among(2, lambda model, part: torch.ones(3)), r"it returned \(3,\)"
+    with shared as gradient, pytest.raises(ArgumentError, match=said):
+        gradient(torch.nn.Linear(1, 1), batch)
+    with pytest.raises(ArgumentError, match="device='meta' leave workers at 1, got 2"):
+        train(torch.nn.Linear(1, 1), [batch], lambda model, x: x, 1, device="meta", workers=2)

@@ -177,3 +177,44 @@ def test_a_name_without_a_number_is_left_out_and_noted():
     assert [(f.kind, f.message) for f in chosen.noted] == [
         ("unnumbered", "no step can be read from step-final, left out")
     ]
+
+
+def stages(*names):
+    return {name: f"{k:040x}" for k, name in enumerate(names)}
+
+
+def test_a_glob_over_stages_that_count_their_steps_anew_is_refused_and_names_them():
+    first = [f"stage1-step{s}-tokens{s}M" for s in (1000, 2000, 9000)]
+    second = [f"stage2-ingredient1-step{s}-tokens{s}M" for s in (1500, 3000)]
+    commits = stages(*first, *second)
+    with pytest.raises(ArgumentError) as caught:
+        choose(commits, "stage*", None, False, "o/r")
+    message = str(caught.value)
+    assert "stage1-step* (steps 1000 to 9000)" in message
+    assert "stage2-ingredient1-step* (steps 1500 to 3000)" in message
+    advised = re.search(r"such as revisions='(.*?)'", message)[1]
+    assert list(choose(commits, advised, None, False, "o/r").names) == [1000, 2000, 9000]
+    own = stages("run-a/it3", "run-a/it9", "run-b/it4")
+    with pytest.raises(ArgumentError, match="several runs of o/r that count their steps anew"):
+        choose(own, None, r".*/it(?P<step>\d+)", False, "o/r")
+
+
+def test_names_of_several_stages_that_are_listed_or_go_on_are_a_finding():
+    anew = ["stage1-step1000", "stage1-step5000", "stage2-step2000"]
+    listed = choose(stages(*anew), anew, r"stage\d-step(?P<step>\d+)", False, "o/r")
+    going_on = choose(
+        stages("part1-step10", "part1-step20", "part2-step30"), "part*", None, False, "o/r"
+    )
+    for chosen, other in ((listed, "stage2-step* (steps 2000"), (going_on, "part2-step* (steps 3")):
+        assert [(f.kind, f.certainty) for f in chosen.noted] == [("mixed", "certain")]
+        assert other in chosen.noted[0].message
+
+
+def test_two_names_of_one_commit_are_no_two_runs():
+    commits = stages("step10", "step20", "step30") | {"v1/step10": f"{0:040x}"}
+    assert choose(commits, "*step*", None, False, "o/r").noted == ()
+
+
+def test_a_count_of_tokens_before_the_step_makes_no_runs():
+    commits = stages("3B-step10", "6B-step20", "9B-step30")
+    assert choose(commits, "*step*", r".*step(?P<step>\d+)", False, "o/r").noted == ()

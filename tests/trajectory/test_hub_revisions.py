@@ -19,12 +19,13 @@ from helpers.hub_models import (
     model_files,
     neox,
     tokenizer_files,
+    two_shards,
 )
 from helpers.hub_server import StandIn, build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import NotDownloadedError, Prefetch, UnknownRevisionError
-from ontogeny.trajectory.hub import HubRevision
+from ontogeny.trajectory.hub import HubRevision, listings
 
 STEPS = (0, 1, 2, 16, 1000)
 
@@ -110,21 +111,73 @@ def test_a_branch_that_moves_on_does_not_move_the_trajectory(hub, tmp_path):
     assert same(opened(hub, tmp_path)[16].model(), linear(77))
 
 
-def test_one_listing_call_for_each_of_154_revisions_whoever_asks(tmp_path):
-    steps = [0, *(2**k for k in range(10)), *range(1000, 144_000, 1000)]
-    revisions = {f"step{s}": linear_files(s) for s in steps}
+def test_550_revisions_are_listed_once_whichever_thread_or_process_asks(tmp_path, monkeypatch):
+    config = {"config.json": b'{"model_type": "none", "size": 3}'}
+    revisions = {f"step{s}": linear_files(s, **config) for s in range(0, 550_000, 1000)}
     with StandIn({REPO: revisions}) as hub:
         trajectory = opened(hub, tmp_path)
-        assert len(trajectory) == 154
+        assert len(trajectory) == 550
         with ThreadPoolExecutor(4) as pool:
             results = list(pool.map(lambda _: trajectory.fingerprints(), range(4)))
-        assert results[0] == results[3] and len(set(results[0].values())) == 154
+        assert results[0] == results[3] and len(set(results[0].values())) == 550
         assert list(trajectory.audit()) == []
-        assert hub.calls == {"refs": 1, "tree": 154}
-        assert list(tmp_path.iterdir()) == []
+        assert hub.calls == {"refs": 1, "tree": 550}
+        assert list(tmp_path.glob("models--*")) == []
+        listings._listing.cache_clear()  # as in another process
+        again = opened(hub, tmp_path)
+        assert again.fingerprints() == results[0]
+        assert (hub.calls["refs"], hub.calls["tree"]) == (2, 550)
+        # They have one configuration, which is fetched once.
+        assert len({json.dumps(c.configuration()) for c in again}) == 1
+        assert (hub.calls["head"], hub.calls["get"]) == (1, 1)
+        calls = hub.calls.total()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        with pytest.raises(CheckpointError, match=r"config\.json.*not in the cache|no revision"):
+            opened(hub, tmp_path)[0].model()
+        assert hub.calls.total() == calls
+
+
+def test_a_listing_that_was_kept_and_is_damaged_is_asked_for_again(hub, tmp_path):
+    expected = opened(hub, tmp_path)[16].file_digests()
+    (kept,) = tmp_path.rglob(f"{hub.commits(REPO)['step16']}.json")
+    for content in (b"", b"[1]", b'{"model.safetensors": {"size": "x"}}', b"{1"):
+        kept.write_bytes(content)
+        listings._listing.cache_clear()
+        assert opened(hub, tmp_path)[16].file_digests() == expected
+    assert hub.calls["tree"] == 5
+
+
+def test_only_shards_with_tensors_that_are_read_are_fetched(tmp_path):
+    revisions = {f"step{s}": two_shards(s, 100 + s) for s in (1, 2)}
+
+    def asked(step):
+        commit = hub.commits(REPO)[f"step{step}"]
+        got = [line for line in hub.lines if line.startswith("GET") and commit in line]
+        return sorted({line.rpartition("/")[2][:11] for line in got if line.endswith("tensors")})
+
+    with StandIn({REPO: revisions}) as hub:
+        trajectory = opened(hub, tmp_path)
+        with trajectory[1].open() as reader:
+            assert reader.names() == ["a", "b"] and asked(1) == []
+            torch.manual_seed(1)
+            assert torch.equal(reader.get("a"), torch.randn(8, 40))
+            assert reader.shape("a") == (8, 40) and reader.rows("a", 1, 3).shape == (2, 40)
+            with pytest.raises(CheckpointError, match="has no tensor 'c'"):
+                reader.dtype("c")
+        assert asked(1) == ["model-00001"] and not trajectory[1].is_downloaded
+        with Prefetch(trajectory, max_revisions=1, tensors=["b"]) as prefetch:
+            for step in prefetch.steps:
+                with prefetch.use(step) as checkpoint, checkpoint.open() as reader:
+                    torch.manual_seed(100 + step)
+                    assert torch.equal(reader.get("b"), torch.randn(8, 40))
+        assert asked(2) == ["model-00002"]
+        with trajectory[1].open() as reader:  # the rest comes when it is needed
+            assert reader.get("a").shape == reader.get("b").shape
+        assert trajectory[1].is_downloaded and asked(1) == ["model-00001", "model-00002"]
 
 
 def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp_path, naps):
+    hub.retry_after = 17
     hub.faults += [
         ("/refs", 429),
         ("/refs", 503),
@@ -135,7 +188,7 @@ def test_busy_servers_are_asked_again_after_the_pause_that_they_ask_for(hub, tmp
     trajectory = opened(hub, tmp_path)
     assert same(trajectory[16].model(), linear(16))
     assert hub.faults == [] and hub.calls["refused"] == 5
-    assert len([nap for nap in naps if nap >= 1]) >= 4
+    assert len(naps) >= 4 and all(17 <= nap <= 18 for nap in naps if nap >= 1)
 
 
 def test_a_server_that_stays_busy_is_a_clear_error(hub, tmp_path, naps):
@@ -396,7 +449,30 @@ def test_threads_that_open_one_revision_fetch_it_once(hub, tmp_path):
     assert hub.calls["get"] == 1
 
 
-def test_a_revision_name_never_leads_out_of_the_cache(tmp_path):
-    source = HubRevision("o/r", "../../../evil", "a" * 40, tmp_path / "cache", offline=True)
+@pytest.mark.parametrize("name", ["../../../evil", "{0}/evil", "step1/../../../../evil"])
+def test_a_revision_name_never_leads_out_of_the_cache(tmp_path, name):
+    name = name.format(tmp_path)
+    source = HubRevision("o/r", name, "a" * 40, tmp_path / "cache", offline=True)
     source._write_ref()
     assert not list(tmp_path.rglob("evil"))
+    with (
+        StandIn({REPO: {"step1": linear_files(1), name: linear_files(2)}}) as hub,
+        pytest.raises(CheckpointError, match="a branch has no such name"),
+    ):
+        opened(hub, tmp_path / "cache")
+
+
+def test_a_commit_that_is_a_path_is_refused(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "commits", lambda repo: {"step1": f"{tmp_path}/evil"})
+    with pytest.raises(CheckpointError, match="a commit no such number"):
+        opened(hub, tmp_path / "cache")
+
+
+@pytest.mark.parametrize("name", ["{0}/evil.py", "../../../../evil.py"])
+def test_a_listed_file_never_leads_out_of_the_cache(tmp_path, name):
+    files = linear_files(1, **{name.format(tmp_path): b"", "config.json": b"{}"})
+    with StandIn({REPO: {"step1": files}}) as hub:
+        trajectory = opened(hub, tmp_path / "cache", trust_remote_code=True)
+        with pytest.raises(CheckpointError, match="lists a file outside its folder"):
+            trajectory[1].model()
+    assert not list(tmp_path.rglob("evil.py"))

@@ -218,7 +218,7 @@ def test_a_folder_that_is_one_model_says_so(tmp_path):
 def test_a_folder_without_checkpoints_says_what_was_looked_for(tmp_path):
     with pytest.raises(CheckpointError, match=r"checkpoint-500, step500.*model\.safetensors"):
         Trajectory.from_folder(tmp_path)
-    with pytest.raises(ArgumentError, match="is not a folder"):
+    with pytest.raises(ArgumentError, match="is neither a folder nor a file"):
         Trajectory.from_folder(tmp_path / "nowhere")
     (tmp_path / "checkpoint-7").mkdir()
     with pytest.raises(CheckpointError, match="none is whole; step 7"):
@@ -313,7 +313,7 @@ def test_load_model_takes_the_last_step_of_a_trajectory(tmp_path):
         Recorder(tmp_path, every=1)(step, linear(step))
     loaded = load_model(tmp_path, model=nn.Linear(3, 2), dtype=torch.float64)
     assert torch.equal(loaded.weight, linear(10).weight.double())
-    with pytest.raises(ArgumentError, match="is not a folder"):
+    with pytest.raises(ArgumentError, match="is neither a folder nor a file"):
         load_model(tmp_path / "nowhere")
     with pytest.raises(ArgumentError, match="dtype must be a floating-point"):
         load_model(tmp_path, dtype=torch.int8)

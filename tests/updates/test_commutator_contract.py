@@ -188,3 +188,10 @@ def test_pair_statistics_refuse_what_is_not_finite():
         pair_statistics([1.0, float("nan")])
     with pytest.raises(ArgumentError, match="draws"):
         pair_statistics([1.0, 2.0], draws=0)
+
+
+def test_an_odd_batch_is_not_dropped_without_a_word():
+    model = nn.Linear(3, 1)
+    batches = torch.eye(3)[:, None]
+    with pytest.raises(ArgumentError, match="3 batches do not make whole pairs"):
+        commutators(model, lambda m, x: m(x).square().mean(), batches, 0.1)

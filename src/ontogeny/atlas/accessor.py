@@ -10,11 +10,13 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError
+from ..report.choosing import layer_path, step_position
+from ..trees import MergedResult, as_tree
 from .build import Described
 from .card import Concept
 from .labels import Labels, add_label, fit_of, read_labels
-from .select import concept_index, described, layer_path, node_name, step_position
-from .table import ConceptTable, table_of
+from .select import concept_index, described, node_name
+from .table import LISTED, ConceptTable, table_of
 
 
 @xr.register_datatree_accessor("concept")
@@ -90,6 +92,8 @@ class ConceptAccessor:
         """Return the concepts of a node, or of one of its layers; arguments as in a call."""
         chosen = node_name(self._tree, node)
         data = self._tree[chosen].to_dataset()
+        others = [name for name in data.data_vars if name not in LISTED]
+        data = data.drop_vars(others).load()  # once, and not concept by concept
         paths = [str(path) for path in data.layer.values]
         shown = paths if layer is None else [layer_path(paths, layer)]
         labels = self.labels
@@ -129,7 +133,7 @@ class ConceptAccessor:
         if self.folder is None:
             raise ArgumentError(
                 "a result that lies in no study folder keeps no names; open it with "
-                "ontogeny.open_study(folder).result."
+                "ontogeny.open_study(folder)."
             )
         chosen = self(node, layer, index, step)
         fit = fit_of(self._tree[chosen.node].to_dataset(), chosen.layer, step)
@@ -168,7 +172,7 @@ class ConceptAccessor:
         return None
 
 
-def with_labels(tree: xr.DataTree) -> xr.DataTree:
+def with_labels(result: MergedResult) -> xr.DataTree:
     """Return a result with ``name_given(layer, concept)``: the names that people gave to concepts.
 
     Those that hold for another fit, or for a single step, are left out. A result without such
@@ -179,6 +183,7 @@ def with_labels(tree: xr.DataTree) -> xr.DataTree:
     StoreError
         If ``names.toml`` cannot be read.
     """
+    tree = as_tree(result)
     concept: ConceptAccessor = tree.concept
     labels = concept.labels
     found = {}

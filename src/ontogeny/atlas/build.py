@@ -14,7 +14,7 @@ from .facts import Context, Effect, Life, Neighbour, Token
 from .labels import Labels, fit_of
 from .words import reason_words
 
-_LIFE = {
+LIFE = {
     "born": "concept_born",
     "born_after": "concept_born_after",
     "born_before": "concept_born_before",
@@ -92,7 +92,7 @@ class Described:
         kind = str(self._value("concept_kind", index, ""))
         if not kind:
             return None
-        return Life(kind, **{key: self._step(name, index) for key, name in _LIFE.items()})
+        return Life(kind, **{key: self._step(name, index) for key, name in LIFE.items()})
 
     def concept(self, index: int) -> Concept:
         """Return one concept with all that the node says of it."""

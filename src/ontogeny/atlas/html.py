@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..figures import within
 from ..report.formats import plain_text
 from .facts import Context, Facts, Token
 from .words import (
     effect_words,
-    inline,
     kind_words,
     life_words,
     measured_words,
@@ -21,6 +21,7 @@ from .words import (
     signed,
     visible,
     written_beside,
+    written_tokens,
 )
 
 # Greys and tints are transparent, so that they fit light and dark pages.
@@ -83,7 +84,7 @@ def _text(value: object) -> str:
 
 def _isolated(text: str) -> str:
     """Return a text whose direction changes nothing around it."""
-    return f"<bdi>{_text(inline(text))}</bdi>"
+    return f"<bdi>{_text(within(text))}</bdi>"
 
 
 def _line(text: object) -> str:
@@ -110,7 +111,7 @@ def _context(context: Context) -> str:
         known = f"{code:.2f} of its largest code" if code >= 0 else "not measured"
         tint = _TINT.format(0.62 * min(max(code, 0.0), 1.0))
         weight = ";font-weight:bold" if number == context.peak else ""
-        text = _text(inline(token))
+        text = _text(within(token))
         spans.append(f'<span style="background:{tint}{weight}" title="{known}">{text}</span>')
     note = f'<span style="{_SMALL}"> text {context.text}</span>'
     return f'<bdi dir="auto">{"".join(spans)}</bdi>{note}'
@@ -151,9 +152,8 @@ def _facts(concept: Facts) -> str:
     if concept.enrichment:
         parts = [f"{_text(name)} {share(value)}" for name, value in concept.enrichment.items()]
         lines.append("its code is explained by: " + ", ".join(parts))
-    for verb, tokens in (("raises", concept.written_up), ("lowers", concept.written_down)):
-        if tokens:
-            lines.append(f"{verb} {' '.join(map(_logit, tokens))}")
+    for verb, tokens in written_tokens(concept):
+        lines.append(f"{verb} {' '.join(map(_logit, tokens))}")
     if concept.written_up and math.isfinite(concept.written_random):
         lines.append(_text(written_beside(concept)))
     near = [

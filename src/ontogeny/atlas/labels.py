@@ -18,8 +18,8 @@ from typing import Any
 import xarray as xr
 
 from ..errors import ArgumentError, StoreError, suggestion
+from ..report.choosing import step_position
 from ..store import write_whole
-from .select import step_position
 
 FILE = "names.toml"
 _KEYS = {"node": str, "layer": str, "concept": int, "fit": str, "name": str}

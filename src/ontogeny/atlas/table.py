@@ -11,10 +11,22 @@ import numpy as np
 import xarray as xr
 
 from ..report.labels import short_names
-from .build import NO_CONCEPT, Described
+from .build import LIFE, NO_CONCEPT, Described
 from .html import concept_table
 from .terminal import as_text, table_lines
 from .words import visible
+
+LISTED = (
+    "name",
+    "fit_id",
+    "piece_text",
+    "token_id",
+    "token_share",
+    "unnamed_because",
+    "concept_kind",
+    *LIFE.values(),
+)
+"""Variables of a node that a table is made of."""
 
 
 @dataclass(frozen=True, repr=False)

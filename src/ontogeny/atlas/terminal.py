@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..figures import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
 from .facts import Context, Facts, Token
 from .words import (
     effect_words,
-    inline,
     kind_words,
     life_words,
     measured_words,
@@ -21,11 +21,11 @@ from .words import (
     tokens_words,
     visible,
     written_beside,
+    written_tokens,
 )
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
-_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 _BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
 _TINT = "on cyan"
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
@@ -49,7 +49,7 @@ def concept_lines(concept: Facts) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    head = Text(inline(concept.title), style="bold")
+    head = Text(within(concept.title), style="bold")
     by = " (named by a person)" if concept.labelled else ""
     step = "" if concept.step is None else f" · step {concept.step:,}"
     head.append(f"{by}  {concept.node} · {concept.layer} · {concept.index}{step}", style="dim")
@@ -83,7 +83,7 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
     rows += _written(concept)
     if concept.neighbours:
         near = [
-            f"{n.index} {inline(n.name) or 'not named'} {signed(n.cosine)}"
+            f"{n.index} {within(n.name) or 'not named'} {signed(n.cosine)}"
             for n in concept.neighbours
         ]
         rows.append(("near", "; ".join(near)))
@@ -132,35 +132,28 @@ def _context(context: Context, before: int) -> Any:
     """Return a context in one line, its strongest token in angle quotes after `before` places."""
     from rich.text import Text
 
-    turned = _from_the_right(context.tokens)
+    turned = runs_from_the_right("".join(context.tokens))
     line, left = Text(), Text()
     for number, (token, code) in enumerate(zip(context.pieces, context.codes, strict=True)):
         part = left if number < context.peak else line
         if number == context.peak:
-            part.append(f"«{inline(token)}»", style=f"bold {_TINT}")
+            part.append(f"«{within(token)}»", style=f"bold {_TINT}")
         else:
-            part.append(inline(token), style=_TINT if code >= _STRONG else "")
+            part.append(within(token), style=_TINT if code >= _STRONG else "")
     kept = left[max(len(left) - before, 0) :]
     line.truncate(_AFTER_PEAK, overflow="ellipsis")
-    whole = Text.assemble(" " * (before - len(kept)), _ISOLATE if turned else "", kept, line)
-    whole.append(_END if turned else "")
+    whole = Text.assemble(" " * (before - len(kept)), ISOLATE if turned else "", kept, line)
+    whole.append(END_OF_ISOLATE if turned else "")
     whole.append(f"  (text {context.text})", style="dim")
     return whole
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    return "".join(map(inline, tokens))
-
-
-def _from_the_right(tokens: Sequence[str]) -> bool:
-    import unicodedata
-
-    return any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for token in tokens for c in token)
+    return "".join(map(within, tokens))
 
 
 def _written(concept: Facts) -> list[tuple[str, str]]:
-    rows = [("raises", concept.written_up), ("lowers", concept.written_down)]
-    found = [(title, _logits(tokens)) for title, tokens in rows if tokens]
+    found = [(verb, _logits(tokens)) for verb, tokens in written_tokens(concept)]
     if found and math.isfinite(concept.written_random):
         found.append(("", written_beside(concept)))
     return found
@@ -182,7 +175,7 @@ def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> An
     grid.add_column("born", justify="right")
     for row in rows:
         born = "" if row["born"] is None else f"{row['born']:,}"
-        name = inline(row["name"]) + (" *" if row["labelled"] else "")
+        name = within(row["name"]) + (" *" if row["labelled"] else "")
         kind = kind_words(row["kind"], row["born"])
         cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
         grid.add_row(*(Text(cell) for cell in cells))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..figures import shown
+from ..figures import shown, within
 from .facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
-_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 def share(value: float) -> str:
@@ -38,20 +37,6 @@ def visible(piece: str) -> str:
     return shown(piece).replace(" ", SPACE) or "(empty)"
 
 
-def inline(piece: str) -> str:
-    r"""Return the piece of a token within its text: spaces stay, control characters are escaped.
-
-    Text from the right is not isolated token by token, which would turn the order of its words;
-    the whole line is.
-
-    Examples
-    --------
-    >>> inline(" cat"), inline("a\tb")
-    (' cat', 'a⇥b')
-    """
-    return shown(piece).replace(_ISOLATE, "").replace(_END, "")
-
-
 def signed(value: float) -> str:
     """Return a number with its sign and two digits.
 
@@ -62,6 +47,12 @@ def signed(value: float) -> str:
     """
     digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3
     return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def written_tokens(concept: Facts) -> list[tuple[str, tuple[Token, ...]]]:
+    """Return the tokens that a concept raises and lowers, each under its verb."""
+    rows = [("raises", tuple(concept.written_up)), ("lowers", tuple(concept.written_down))]
+    return [(verb, tokens) for verb, tokens in rows if tokens]
 
 
 def written_beside(concept: Facts) -> str:
@@ -182,7 +173,7 @@ def prompt_of(concept: Facts) -> str:
     for context in concept.shared_contexts or concept.contexts:
         levels = [round(9 * min(max(code, 0.0), 1.0)) for code in context.codes]
         pairs = zip(context.tokens, levels, strict=True)
-        lines.append("".join(f"[{inline(token)}|{level}]" for token, level in pairs))
+        lines.append("".join(f"[{within(token)}|{level}]" for token, level in pairs))
     if concept.tokens:
         lines += ["", "Strongest tokens: " + tokens_words(concept.tokens)]
     return "\n".join(lines) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ..errors import LayerMatchError, NonFiniteError
+from ..errors import NonFiniteError
 from ..inputs import Batch, Inputs, ShownTexts
+from .maps import MapCollector
 from .shown_entropy import ShownEntropies
 
-_ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
 
-
-class AttentionCollector:
+class AttentionCollector(MapCollector):
     """Mean entropy of each text's attention distributions, per layer and head.
 
     The entropy of one query's weights over the unpadded keys, ``-sum_k p_k log p_k`` in nats with
@@ -49,46 +47,28 @@ class AttentionCollector:
         top: Sequence[int] = (),
         shown: int = 0,
     ) -> None:
-        self.paths = tuple(paths)
+        super().__init__(paths)
         self._ordinary = inputs.ordinary if tokens == "all" else _last_tokens(inputs)
         self._top = tuple(top)
         self._shown = ShownEntropies(ShownTexts.of(inputs, shown)) if shown else None
         self._entropy: dict[str, np.ndarray] = {}
         self._mass: dict[str, np.ndarray] = {}
         self._uniform = np.full(len(inputs), np.nan)
-        self._batches = 0
 
-    def attached(self) -> AbstractContextManager[None]:
-        """Need no context."""
-        return nullcontext()
+    def queries(self, batch: Batch) -> Tensor:
+        """Return the batch's queries."""
+        return torch.from_numpy(self._ordinary[batch.rows, batch.columns])
 
     def start(self, batch: Batch) -> set[str] | None:
-        """Note the batch's queries and keys; the first batch shows which modules have maps."""
-        self._batch = batch
+        """Note the batch's queries and keys."""
         if self._shown:
             self._shown.start(batch)
-        self._taken: set[str] = set()
         self._reached = torch.zeros(batch.ids.shape[1:] * 2, dtype=torch.bool)
-        self._queries = torch.from_numpy(self._ordinary[batch.rows, batch.columns])
         self._keys = torch.from_numpy(np.ascontiguousarray(batch.mask))
-        self._last: Tensor | None = None
-        if not self._queries.any():
-            self._awaited: set[str] | None = set()
-        else:
-            self._awaited = set(self._entropy) if self._batches else None
-        return self._awaited
+        return super().start(batch)
 
-    def take(self, path: str, output: Any) -> None:
-        """Reduce one module's attention map, if it gives one that was not seen yet."""
-        if self._awaited is not None and path not in self._awaited:
-            return
-        weights = attention_map(output, self._queries)
-        if weights is None or weights is self._last:  # a parent hands its child's map on
-            return
-        if path in self._taken:
-            raise LayerMatchError(f"{path!r} gives attention weights twice in one forward pass.")
-        self._taken.add(path)
-        self._last = weights
+    def reduce(self, path: str, weights: Tensor) -> None:
+        """Note the mean entropy of each text's queries."""
         queries, keys = self._queries.to(weights.device), self._keys.to(weights.device)
         valid = queries[:, None, :, None] & keys[:, None, None, :]
         weights = weights.float().masked_fill(~valid, 0.0)
@@ -119,18 +99,9 @@ class AttentionCollector:
 
     def finish(self, output: Any) -> None:
         """Average ``log(number of visible keys)`` over each text's queries."""
-        self._last = None
+        super().finish(output)
         if self._awaited == set():
             return
-        if not self._taken:
-            raise LayerMatchError(
-                f"none of the {len(self.paths)} matching modules returned attention weights, "
-                "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
-                "transformers give them with the eager attention implementation. In a model of "
-                "your own, let the attention module compute softmax(QK) itself, without a fused "
-                "kernel, and return (output, weights)."
-            )
-        self._batches += 1
         query, key = self._reached.numpy().nonzero()
         back, ahead = int((query - key).max(initial=0)), int((key - query).max(initial=0))
         offset = np.arange(self._reached.shape[0])
@@ -197,25 +168,3 @@ def _last_tokens(inputs: Inputs) -> np.ndarray:
     first = inputs.mask.argmax(axis=1)
     last[np.arange(len(inputs)), first + inputs.lengths - 1] = True
     return last
-
-
-def attention_map(output: Any, queries: Tensor) -> Tensor | None:
-    """Return the attention weights in a module's output tuple, or None.
-
-    They are a (texts, heads, tokens, tokens) tensor without negative values whose rows sum to 1
-    at the `queries` (texts, tokens).
-    """
-    if not isinstance(output, tuple | list):
-        return None
-    texts, width = queries.shape
-    for element in output:
-        if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
-            continue
-        if element.shape[0] != texts or tuple(element.shape[2:]) != (width, width):
-            continue
-        kept = queries.to(element.device)[:, None, :].expand(element.shape[:3])
-        sums = element.sum(dim=-1, dtype=torch.float32)[kept]
-        off = ((sums - 1).abs() > _ROW_SUM_TOLERANCE).any()  # NaN is not off: it is refused later
-        if not off and not (element < 0).any():
-            return element
-    return None

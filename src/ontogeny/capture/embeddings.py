@@ -13,11 +13,10 @@ from torch import nn
 from ..arrays import is_array, to_numpy
 from ..errors import ArgumentError, check_choice
 from ..inputs import Inputs
+from .causality import ROUNDING, changed_after, relative_change
 from .logits import head_path
 from .shortcuts import activations
 
-# Relative change of a state, from two passes of the same shape, that rounding may still explain.
-ROUNDING = 1e-5
 # Windows that the check of causality reads.
 CHECKED = 4
 
@@ -230,9 +229,8 @@ def _checked(ids: np.ndarray, lengths: tuple[int, int]) -> tuple[int, int]:
 
 
 def _states(model: nn.Module, ids: np.ndarray, site: str, batch_size: int) -> np.ndarray:
-    read = activations(
-        model, Inputs.from_tokens(ids), site, max_tokens=None, batch_size=batch_size, device="cpu"
-    )
+    inputs = Inputs.from_tokens(ids, mask=np.ones(ids.shape, dtype=bool))
+    read = activations(model, inputs, site, max_tokens=None, batch_size=batch_size, device="cpu")
     (states,) = read.values()
     return to_numpy(states).reshape(*ids.shape, -1)
 
@@ -242,14 +240,11 @@ def _check_causal(model: nn.Module, windows: np.ndarray, site: str) -> None:
 
     Both passes have the same shape, so that a causal model's states are equal to rounding.
     """
-    half = (windows.shape[1] + 1) // 2
-    other = windows.copy()
-    after = windows[:, half:]
-    other[:, half:] = np.where(after > 0, after - 1, 1)  # another id of the vocabulary everywhere
+    other, half = changed_after(windows)
     first, second = (
-        _states(model, ids, site, len(ids))[:, :half].astype(np.float64) for ids in (windows, other)
+        torch.from_numpy(_states(model, ids, site, len(ids))[:, :half]) for ids in (windows, other)
     )
-    apart = np.linalg.norm(first - second) / max(np.linalg.norm(first), np.finfo(np.float32).tiny)
+    apart = relative_change(first, second)
     if apart > ROUNDING:
         raise ArgumentError(
             f"{type(model).__name__} is not causal: its states after {half} tokens change by "

@@ -35,6 +35,8 @@ class Family:
         Sites of what attention and MLP give, before any norm and before they join the stream.
     attention
         The attention module of a block, which also returns the attention maps; by default `attn`.
+    attn_norm
+        The norm that attention's input passes, in a block; empty where there is none.
     attn_weights, mlp_weights
         Patterns of the modules that hold the weights of each; by default `attn` and `mlp`.
     stream
@@ -67,6 +69,7 @@ class Family:
     attn: str = "attn"
     mlp: str = "mlp"
     attention: str = ""
+    attn_norm: str = ""
     attn_weights: tuple[str, ...] = ()
     mlp_weights: tuple[str, ...] = ()
     stream: str = "pre-norm"
@@ -127,12 +130,23 @@ _LLAMA = Family(
     unembed=("lm_head",),
     resid_mid="post_attention_layernorm#in",
     attn="self_attn",
+    attn_norm="input_layernorm",
 )
 _NORMS_AFTER = ("post_attention_layernorm", "post_feedforward_layernorm")
 _OLMO2 = replace(
-    _LLAMA, title="OLMo 2", resid_mid="mlp#in", stream="normed", joined_by=_NORMS_AFTER
+    _LLAMA,
+    title="OLMo 2",
+    resid_mid="mlp#in",
+    stream="normed",
+    joined_by=_NORMS_AFTER,
+    attn_norm="",
 )
-_GEMMA2 = replace(_OLMO2, title="Gemma 2", resid_mid="pre_feedforward_layernorm#in")
+_GEMMA2 = replace(
+    _OLMO2,
+    title="Gemma 2",
+    resid_mid="pre_feedforward_layernorm#in",
+    attn_norm="input_layernorm",
+)
 _GPT2 = Family(
     title="GPT-2",
     qkv="attn.c_attn",
@@ -141,6 +155,7 @@ _GPT2 = Family(
     unembed=("lm_head",),
     resid_mid="ln_2#in",
     blocks="h",
+    attn_norm="ln_1",
     final_norm="ln_f",
     fused_axis=1,  # its Conv1D stores (in, out)
 )
@@ -152,6 +167,7 @@ _NEOX = Family(
     unembed=("embed_out", "lm_head"),
     resid_mid=None,
     attn="attention",
+    attn_norm="input_layernorm",
     stream="parallel",
     final_norm="final_layer_norm",
     interleaved=True,
@@ -182,6 +198,7 @@ _MODERNBERT = Family(
     embed=("embeddings.tok_embeddings",),
     unembed=("decoder",),
     resid_mid="mlp_norm#in",
+    attn_norm="attn_norm",
     final_norm="final_norm",
     head=("head", "dense", "norm"),
 )

@@ -114,15 +114,32 @@ def run(model: nn.Module, batch: Batch, *, position_ids: bool = False) -> Any:
         given["position_ids"] = tensor(batch.position_ids)
     if takes(model, "use_cache"):
         given["use_cache"] = False  # keys and values of past tokens are never used
-    try:
+    with _no_decoder(model):
         return model(input_ids=ids, **given) if takes(model, "input_ids") else model(ids, **given)
-    except ValueError as error:
-        if not takes(model, "decoder_input_ids"):
-            raise
+
+
+@contextmanager
+def _no_decoder(model: nn.Module) -> Iterator[None]:
+    """Refuse a decoder with an input of its own, as soon as a pass reaches it.
+
+    Some make that input of the encoder's, shifted by one: a loss would then be shifted twice.
+    """
+    find = getattr(model, "get_decoder", None)
+    if not takes(model, "decoder_input_ids") or not callable(find):
+        yield
+        return
+
+    def refuse(*_: Any) -> None:
         raise ArgumentError(
-            f"{type(model).__name__} has a decoder, which needs an input of its own ({error}); "
-            "load its encoder alone, such as T5EncoderModel."
-        ) from error
+            f"{type(model).__name__} has a decoder, which needs an input of its own; load its "
+            "encoder alone, such as T5EncoderModel, or model.get_encoder()."
+        )
+
+    handle = cast(Any, find()).register_forward_pre_hook(refuse)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def first_tensor(output: Any) -> Any:

@@ -244,7 +244,8 @@ def _no_match(pattern: str, paths: Sequence[str], argument: str, kind: str) -> s
     lines = "; ".join(
         f"{general[s]} {'matches' if general[s] == 1 else 'match'} '{s}'" for s in near
     )
-    return f"{argument} pattern '{pattern}' matches no {kind}. Of those there are, {lines}."
+    there = f"Of those there are, {lines}." if lines else "It has none inside."
+    return f"{argument} pattern '{pattern}' matches no {kind}. {there}"
 
 
 def _generalised(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import xarray as xr
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_choice
-from ..inputs import Batch, Inputs
-from .logits import LogitRows
+from ..inputs import Inputs
 from .own_frequencies import OwnFrequencies
-
-_ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
+from .predicted import PredictionCollector
 
 
 def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
@@ -40,25 +37,12 @@ def resolve_objective(model: nn.Module, objective: str = "auto") -> str:
     )
 
 
-def next_tokens(inputs: Inputs) -> np.ndarray:
-    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them."""
-    positions = inputs.ordinary.copy()
-    positions[:, 0] = False
-    positions[:, 1:] &= inputs.mask[:, :-1]
-    return positions
-
-
-class LossCollector:
+class LossCollector(PredictionCollector):
     """Cross-entropy of the predicted tokens, summed per text.
 
-    Predicted are the ordinary tokens (causal: those after a first token), or the masked
-    `positions`. Special tokens and padding are never predicted. Where the first batch shows that
-    the model returns the output of its vocabulary map untouched, that map is afterwards given the
-    predicting positions only, which saves most of its cost. With `own` it also tells what the
-    means of the model's own predictions cost.
+    Special tokens and padding are never predicted. With `own` it also tells what the means of the
+    model's own predictions cost.
     """
-
-    paths: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -67,54 +51,25 @@ class LossCollector:
         positions: np.ndarray | None = None,
         own: bool = False,
     ) -> None:
-        self._targets = inputs.ids
-        self._shift = 0
-        if positions is None:
-            positions = next_tokens(inputs)
-            self._shift = 1
-        self._positions = positions
-        self._own = OwnFrequencies(inputs, positions, bool(self._shift)) if own else None
+        super().__init__(model, inputs, positions)
+        self._own = OwnFrequencies(inputs, self.positions, bool(self.shift)) if own else None
         self._sums = np.zeros(len(inputs))
-        self._name = type(model).__name__
-        self._logits = LogitRows.of(model)
-        self._vocabulary = 0
+        self._found: list[tuple[np.ndarray, Tensor]] = []
 
-    def start(self, batch: Batch) -> set[str] | None:
-        """Find the batch's predicted tokens and the rows that predict them."""
-        row, column = np.nonzero(self._positions[batch.rows, batch.columns])
-        self._batch, self._row, self._column = batch, row, column
-        self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
-        self._logits.choose(batch, row, column - self._shift)
-        return None if len(row) else set()
-
-    def attached(self) -> AbstractContextManager[None]:
-        """Watch the vocabulary map for as long as batches are fed."""
-        return self._logits.attached()
-
-    def take(self, path: str, output: Any) -> None:
-        """Nothing is taken of modules."""
+    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Note the loss of each predicted token."""
+        self._found.append((text, -log_p.gather(1, target[:, None])[:, 0]))
+        if self._own is not None:
+            self._own.add(text, column, log_p.exp_())
 
     def finish(self, output: Any) -> None:
-        """Add the batch's losses to their texts."""
-        logits = self._logits.take(output)
-        if logits is None:
-            return
-        self._vocabulary = logits.shape[-1]
-        text = self._batch.rows[self._row]
-        column = np.arange(self._positions.shape[1])[self._batch.columns][self._column]
-        losses = self._losses(logits, text, column)
-        self._sums += np.bincount(text, weights=losses, minlength=len(self._sums))
-
-    def _losses(self, logits: Tensor, text: np.ndarray, column: np.ndarray) -> np.ndarray:
-        """Return the loss of each predicted token, a part of the rows at once."""
-        target, pieces = self._target.to(logits.device), []
-        for start in range(0, len(target), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            found = logits[rows].float().log_softmax(-1)
-            pieces.append(-found.gather(1, target[rows, None])[:, 0])
-            if self._own is not None:
-                self._own.add(text[rows], column[rows], found.exp_())
-        return torch.cat(pieces).double().cpu().numpy()
+        """Add the batch's losses to their texts, which are brought to the CPU once."""
+        super().finish(output)
+        if self._found:
+            text = np.concatenate([each for each, _ in self._found])
+            losses = torch.cat([loss for _, loss in self._found]).cpu().double().numpy()
+            self._sums += np.bincount(text, weights=losses, minlength=len(self._sums))
+            self._found = []
 
     def result(self) -> xr.Dataset:
         """Return ``loss(text)`` in nats per predicted token and ``tokens(text)``, their number.
@@ -129,11 +84,11 @@ class LossCollector:
         NonFiniteError
             If a loss is not finite.
         """
-        tokens = self._positions.sum(axis=1)
+        tokens = self.positions.sum(axis=1)
         bad = np.flatnonzero(~np.isfinite(self._sums))
         if len(bad):
             raise NonFiniteError(
-                f"the loss of {self._name} is not finite in {len(bad)} of {len(tokens)} texts; "
+                f"the loss of {self.name} is not finite in {len(bad)} of {len(tokens)} texts; "
                 f"the first is text {bad[0]}."
             )
         loss = np.full(len(tokens), np.nan)
@@ -147,7 +102,7 @@ class LossCollector:
             },
             coords={"text": np.arange(len(tokens))},
             attrs={
-                "objective": "causal" if self._shift else "masked",
-                "vocabulary": self._vocabulary,
+                "objective": self.objective,
+                "vocabulary": self.vocabulary,
             },
         )

@@ -20,9 +20,11 @@ from torch.nn.functional import cross_entropy
 from ..errors import ArgumentError, check_choice
 from ..inputs import Batch, Inputs
 from ..needs import Gradients
+from .causality import check_causal
 from .forward import run
 from .logits import logits_of
-from .loss import next_tokens, resolve_objective
+from .loss import resolve_objective
+from .predicted import next_tokens
 
 GROUP = "ontogeny.losses"
 
@@ -74,6 +76,8 @@ def make_loss(
     if name is None:
         name = {"causal": "next-token", "masked": "masked"}[_objective(model, inputs)]
     check_choice("loss", name, _factories())
+    if name == "next-token":
+        check_causal(model, inputs)
     if name in _OURS:
         return _OURS[name](inputs, need, position_ids)
     loss = _factories()[name](inputs, need)

@@ -11,6 +11,7 @@ cannot be taken for the use of context.
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ..inputs import Inputs
@@ -44,7 +45,8 @@ class OwnFrequencies:
 
     def add(self, text: np.ndarray, column: np.ndarray, probability: Tensor) -> None:
         """Add predictions (e, vocabulary) of the tokens at (text, column)."""
-        self._sums += probability[:, : len(self._sums)].sum(0).double().cpu().numpy()
+        total = probability[:, : len(self._sums)].sum(0, dtype=torch.float32)
+        self._sums += total.cpu().numpy()
         if self._after is not None:
             self._after.add(self._place[text, column], probability)
 
@@ -85,7 +87,10 @@ class _AfterToken:
         row = np.repeat(np.arange(len(place)), length)
         within = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
         pair = self._start[of][row] + within
-        values = probability[row, self._targets[pair]].double().cpu().numpy()
+        chosen = (
+            torch.from_numpy(each).to(probability.device) for each in (row, self._targets[pair])
+        )
+        values = probability[tuple(chosen)].float().cpu().numpy()
         self._sums += np.bincount(pair, weights=values, minlength=len(self._sums))
 
     def costs(self) -> np.ndarray:

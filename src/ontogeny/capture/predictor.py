@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -13,11 +14,17 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from ..inputs import Batch, Inputs
+from ..needs import MASK_FRACTION
+from .causality import check_causal
 from .collect import feed
 from .forward import check_fits, quiet, run
 from .logits import LogitRows, head_path
 from .loss import resolve_objective
+from .predicted import PredictionCollector
 from .settings import ReadingSettings
+
+Reduction: TypeAlias = Callable[[np.ndarray, np.ndarray, Tensor, Tensor], Mapping[str, Any]]
+"""From text (e,), column (e,), token (e,) and log-probabilities (e, V) to numbers (e,) by name."""
 
 _ROWS_AT_ONCE = 256  # bounds the copies of logits that a softmax and a sort make
 
@@ -128,6 +135,58 @@ class Predictor:
         if self.masked:
             ids = _masked(laid_out, column, width)
         collector = _AtTokens(self._model, row, column - (not self.masked), right, top)
+        if not self.masked:
+            check_causal(self._model, laid_out)
+        self._feed(laid_out, ids, collector)
+        return collector.result()
+
+    def reduced(
+        self, inputs: Inputs, function: Reduction, random_state: int = 0
+    ) -> dict[str, np.ndarray]:
+        """Apply a function to what is predicted at every token that is, without keeping logits.
+
+        Predicted are the ordinary tokens after a first one. Of a masked model, 15 % of the ordinary
+        tokens are masked at once and predicted, the same as `ontogeny.needs.Losses` masks.
+
+        Parameters
+        ----------
+        inputs
+            The texts.
+        function
+            Is given some tokens at once: (e,) texts and columns, (e,) token ids, and (e, V)
+            log-probabilities, the last two on the model's device. It returns numbers (e,) by name.
+        random_state
+            Seed of which tokens are masked.
+
+        Returns
+        -------
+        dict
+            All numbers by name, (predicted tokens,), and ``text`` and ``column`` of each.
+
+        Raises
+        ------
+        NonFiniteError
+            If a log-probability is NaN.
+
+        Examples
+        --------
+        >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 9))
+        >>> inputs = Inputs.from_tokens([[5, 6, 7], [8, 5]])
+        >>> largest = lambda text, column, token, log_p: {"largest": log_p.max(dim=1).values}
+        >>> found = Predictor(model, "causal").reduced(inputs, largest)
+        >>> found["text"].tolist(), found["column"].tolist(), found["largest"].shape
+        ([0, 0, 1], [1, 2, 1], (3,))
+        """
+        laid_out, ids, positions = self._settings.layout(inputs), None, None
+        if self.masked:
+            check_mask_token(inputs)
+            ids, positions = laid_out.corrupt(MASK_FRACTION, random_state)
+        collector = _Reduced(self._model, laid_out, positions, function)
+        self._feed(laid_out, ids, collector)
+        return collector.result()
+
+    def _feed(self, laid_out: Inputs, ids: np.ndarray | None, collector: Any) -> None:
+        """Run the model on texts."""
         check_fits(self._model, laid_out, ids)
         with quiet(self._model):
             feed(
@@ -136,7 +195,6 @@ class Predictor:
                 [collector],
                 position_ids=self._settings.positions == "mask",
             )
-        return collector.result()
 
     def _check(
         self, inputs: Inputs, text: np.ndarray, position: np.ndarray, width: np.ndarray
@@ -187,6 +245,46 @@ def _masked(inputs: Inputs, column: np.ndarray, width: np.ndarray) -> np.ndarray
     gap = (place >= 0) & (place < width[:, None])
     assert inputs.mask_token_id is not None
     return np.where(gap, np.int64(inputs.mask_token_id), inputs.ids)
+
+
+class _Reduced(PredictionCollector):
+    """Gathers what a function makes of all predictions."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        inputs: Inputs,
+        positions: np.ndarray | None,
+        function: Reduction,
+    ) -> None:
+        super().__init__(model, inputs, positions)
+        self._function = function
+        self._found: list[dict[str, np.ndarray]] = []
+
+    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Note what the function gives."""
+        if bool(torch.isnan(log_p).any()):
+            raise NonFiniteError(f"the logits of {self.name} are not finite at a predicted token.")
+        found = self._function(text, column, target, log_p)
+        plain = {
+            name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+            for name, value in found.items()
+        }
+        self._found.append({"text": text, "column": column, **plain})
+
+    def result(self) -> dict[str, np.ndarray]:
+        """Return all numbers by name, ordered by text and column.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is predicted.
+        """
+        if not self._found:
+            raise ArgumentError("inputs hold no token that is predicted; use longer texts.")
+        whole = {name: np.concatenate([f[name] for f in self._found]) for name in self._found[0]}
+        order = np.lexsort((whole["column"], whole["text"]))
+        return {name: values[order] for name, values in whole.items()}
 
 
 class _AtTokens:

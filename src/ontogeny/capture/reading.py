@@ -169,7 +169,7 @@ class ModelSource:
 
     def width(self, layers: Sequence[str]) -> int:
         """Return the number of features that layers give together for one token."""
-        shapes = [info.shape for info in list_layers(self.model, layers)]
+        shapes = [info.shape for info in list_layers(self.model, layers, self.inputs)]
         return sum(int(shape[-1]) for shape in shapes if shape)
 
 

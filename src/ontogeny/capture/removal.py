@@ -16,11 +16,13 @@ from ..errors import ArgumentError, NonFiniteError
 from ..inputs import Batch
 from ..inputs.tokens import TokenSample
 from .activation import sampled_rows
+from .causality import check_causal
 from .collect import feed
 from .directional import frozen
 from .forward import check_fits, quiet
 from .gradients import GradientReading
-from .loss import LossCollector, next_tokens, resolve_objective
+from .loss import LossCollector, resolve_objective
+from .predicted import next_tokens
 from .sites import changed
 
 
@@ -73,6 +75,7 @@ class LossAtTokens:
         inputs = self.reading.inputs
         if self.masked:
             return inputs.corrupt(self.mask_fraction, self.random_state)
+        check_causal(self.reading.model, inputs)
         return None, next_tokens(inputs)
 
     @cached_property

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, check_choice
 from ..inputs import Batch, Inputs
+from .causality import check_causal
 from .logits import LogitRows, logits_of
-from .loss import next_tokens, resolve_objective
+from .loss import resolve_objective
+from .predicted import next_tokens
 
 OBJECTIVES = ("auto", "masked", "causal", "class")
 QUANTITIES = ("logit", "log-probability")
@@ -115,6 +117,8 @@ class Targets:
             self.text = np.arange(len(inputs))
             self.position = np.full(len(inputs), -1)
             return
+        if target.objective == "causal":
+            check_causal(model, inputs)
         self._rows = LogitRows.of(model)
         positions = self._positions(chosen)
         if target.per == "text":

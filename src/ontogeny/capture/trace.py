@@ -11,9 +11,9 @@ from torch import nn
 
 from ..errors import LayerMatchError
 from ..inputs import Inputs
-from .attention import attention_map
 from .forward import eager_attention, hooked, quiet, run
 from .layers import match_attention
+from .maps import attention_map
 from .sites import INPUT, split_label
 
 

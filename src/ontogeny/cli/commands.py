@@ -14,7 +14,10 @@ from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
 from .listing import help_, list_, table
-from .starting import Model, init, study
+from .options import Model, Quiet, Source
+from .sharing import push
+from .starting import init, study
+from .watching import Patience, Until, Watch, refuse_with_watch, watched
 
 app = typer.Typer(
     help="How a language model develops during training: from checkpoints to a page.",
@@ -25,14 +28,14 @@ app = typer.Typer(
     epilog="Add --debug to any command to see where an error comes from.",
 )
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
-Source = Annotated[
-    str, typer.Argument(help="A folder of checkpoints, or a repository OWNER/NAME on the Hub.")
-]
 Output = Annotated[Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")]
 Rereference = Annotated[
     bool,
     typer.Option("--rereference", help="Move the reference to today's last (or first) step."),
+]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Let the file run the model's own code on the Hub."),
 ]
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")]
 
@@ -93,23 +96,25 @@ def plan(
     study: StudyFile,
     output: Output = None,
     rereference: Rereference = False,
+    trust_remote_code: Trust = False,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..study import read_study
 
-    planned = read_study(study).plan(_output(study, output), rereference=rereference)
+    chosen = read_study(study, trust_remote_code=trust_remote_code)
+    planned = chosen.plan(_output(study, output), rereference=rereference)
     typer.echo(str(planned))
     if planned.refused:
         raise ArgumentError(planned.refused)
 
 
 @app.command()
-def prefetch(study: StudyFile, quiet: Quiet = False) -> None:
+def prefetch(study: StudyFile, quiet: Quiet = False, trust_remote_code: Trust = False) -> None:
     """Fetch what a study reads from the Hub, for a machine that has no network later."""
     from ..study import read_sources
     from .progress import download_shown, progress_for
 
-    trajectory, _ = read_sources(study)
+    trajectory, _ = read_sources(study, trust_remote_code=trust_remote_code)
     count = download_shown(trajectory, progress_for(quiet))
     typer.echo(f"{count} revisions are on this machine; HF_HUB_OFFLINE=1 ontogeny run {study}")
 
@@ -139,15 +144,27 @@ def run(
             "--keep-going", help="Compute the rest although an observable is known to fail."
         ),
     ] = False,
+    watch: Watch = None,
+    until: Until = None,
+    patience: Patience = None,
     quiet: Quiet = False,
+    trust_remote_code: Trust = False,
 ) -> None:
     """Compute what is missing of a study; stopped and started again, it goes on."""
     from ..study import read_study
+    from ..study.file import read_device
     from .executors import executor_for
     from .progress import progress_for
 
-    chosen = read_study(study)
     folder = _output(study, output)
+    if watch is not None or until is not None or patience is not None:
+        refused = {"--max-revisions": max_revisions, "--rereference": rereference}
+        refuse_with_watch(refused | {"--trust-remote-code": trust_remote_code})
+        with executor_for(workers, scheduler, read_device(study)) as executor:
+            result = watched(study, folder, watch, until, patience, executor, keep_going, quiet)
+        _leave(result, strict)
+        return
+    chosen = read_study(study, trust_remote_code=trust_remote_code)
     with executor_for(workers, scheduler, chosen.device) as executor:
         result = chosen.run(
             folder,
@@ -158,15 +175,17 @@ def run(
             keep_going=keep_going,
         )
     typer.echo(f"result: {folder / 'result.zarr'}\npage: ontogeny report {folder}")
-    if result.problems().lost or (strict and not _whole(result.attrs)):
-        raise typer.Exit(3)
+    _leave(result, strict)
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
+    ],
     output: Annotated[
-        Path | None, typer.Option(help="The page; DIR/report.html by default.")
+        Path | None,
+        typer.Option(help="The page; DIR/report.html by default, NAME.html for OWNER/NAME."),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also write every figure and its data.")
@@ -182,14 +201,18 @@ def report(
 
     kinds = reports.check_formats([kind.strip() for kind in formats.split(",") if kind.strip()])
     study = open_study(folder)
-    typer.echo(f"page: {study.report(output or folder / 'report.html')}")
+    page = (
+        Path(folder, "report.html") if Path(folder).is_dir() else Path(f"{Path(folder).name}.html")
+    )
+    typer.echo(f"page: {study.report(output or page)}")
     if figures is not None:
-        written = reports.write_figures(atlas.with_labels(study.result), figures, kinds)
+        written = reports.write_figures(atlas.with_labels(study), figures, kinds)
         typer.echo(f"figures: {len(written)} files in {figures}")
 
 
 app.command()(compare)
 app.command()(concept)
+app.command()(push)
 app.command(name="list")(list_)
 app.command(name="help")(help_)
 
@@ -243,6 +266,12 @@ def reproduce(
         output, quick=quick, text=text, progress=shown, training=TrainingLines(shown, 20)
     )
     typer.echo(f"page: {page.resolve()}")
+
+
+def _leave(result: Any, strict: bool) -> None:
+    """Exit with 3 if an observable has no cell, or if anything is missing where that counts."""
+    if result.problems().lost or (strict and not _whole(result.attrs)):
+        raise typer.Exit(3)
 
 
 def _whole(attributes: Mapping[Any, Any]) -> bool:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-Folders = Annotated[list[Path], typer.Argument(metavar="DIR DIR ...", help="Folders of studies.")]
+Folders = Annotated[
+    list[str],
+    typer.Argument(metavar="DIR DIR ...", help="Folders of studies, or OWNER/NAME on the Hub."),
+]
 Page = Annotated[
     Path, typer.Option("--output", "-o", metavar="PAGE", help="The page, one HTML file.")
 ]
@@ -62,7 +65,7 @@ def compare(
         typer.echo(line)
 
 
-def _labels(folders: list[Path], names: str | None) -> list[str]:
+def _labels(folders: list[str], names: str | None) -> list[str]:
     """Return the names of the runs, as given or as their folders are called."""
     from ..errors import ArgumentError
 
@@ -74,10 +77,10 @@ def _labels(folders: list[Path], names: str | None) -> list[str]:
                 f"got {names!r}."
             )
         return labels
-    labels = [folder.resolve().name for folder in folders]
+    labels = [Path(folder).resolve().name for folder in folders]
     if len(set(labels)) == len(labels):
         return labels
-    labels = [str(folder) for folder in folders]
+    labels = list(folders)
     if len(set(labels)) < len(labels):
         raise ArgumentError(f"every folder must be given once; got {', '.join(labels)}.")
     return labels

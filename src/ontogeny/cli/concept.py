@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")]
+Folder = Annotated[
+    str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
+]
 Node = Annotated[
     str | None,
     typer.Argument(metavar="NODE", help="Such as joint-concepts; needed where several describe."),
@@ -42,7 +43,7 @@ def concept(
 
     if index is None and name is not None:
         raise ArgumentError("--name needs --index, the number of the concept that it is for.")
-    atlas = open_study(folder).result.concept
+    atlas = open_study(folder).concept
     wanted = int(layer) if layer is not None and layer.removeprefix("-").isdecimal() else layer
     if index is None:
         _show(atlas.table(node, wanted, step))

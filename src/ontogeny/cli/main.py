@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+STOPPED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
@@ -32,12 +34,9 @@ def _run(arguments: list[str]) -> int:
         with _warnings_as_lines():
             code = app(arguments, prog_name="ontogeny", standalone_mode=False)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return _stopped() if code == STOPPED else code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write(
-            "\nontogeny: stopped; what is finished is kept, the same command goes on.\n"
-        )
-        return 130
+        return _stopped()
     except BrokenPipeError:  # the reader of a pipe has left, such as `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -51,6 +50,12 @@ def _run(arguments: list[str]) -> int:
             raise
         error.show()
         return int(error.exit_code)
+
+
+def _stopped() -> int:
+    """Say what Ctrl-C leaves; typer answers it with the exit code alone, or lets it through."""
+    sys.stderr.write("\nontogeny: stopped; what is finished is kept, the same command goes on.\n")
+    return STOPPED
 
 
 @contextmanager

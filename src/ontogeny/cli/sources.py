@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..start.source import is_repository
+from ..start.source import is_repository, open_source
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,11 +22,7 @@ def open_trajectory(source: str, model: str = "") -> Trajectory:
     ArgumentError, CheckpointError
         If there is neither, or it holds no checkpoints.
     """
-    from ..trajectory import Trajectory
-
-    if is_repository(source):
-        return Trajectory.from_hub(source, model=_built_by(model))
-    return Trajectory.from_folder(source, _built_by(model))
+    return open_source(source, _built_by(model))
 
 
 def open_model(source: str, model: str = "") -> nn.Module:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Curves, Section, attach, extend
+from ..study import StudyResult
 from ..study.merge import provenance
 from .clock import Clock, LossClock, make_clock
 from .differences import check_differences
@@ -28,7 +29,7 @@ def compare(
     allow: Sequence[str] = (),
     tokens_per_step: float | Mapping[str, float] | None = None,
     title: str | None = None,
-) -> xr.DataTree:
+) -> StudyResult:
     """Return several studied runs as one result, along ``run``.
 
     Every node that all runs have holds their curves side by side, each with its own noise, its own
@@ -58,7 +59,7 @@ def compare(
 
     Returns
     -------
-    xarray.DataTree
+    ontogeny.study.StudyResult
         The nodes of the studies, and ``runs``. A variable ``x`` lies over ``run`` and its own
         dimensions, with ``x_mean``, ``x_sd``, ``x_mean_low`` and ``x_mean_high`` (mean ∓ SD) of
         what is drawn. Over (row, run) stand ``changed``, ``beyond``, ``learned``, ``half_step``
@@ -102,7 +103,7 @@ def compare(
         "problems": json.dumps([*said, *_problems(opened)]),
         **provenance(),
     }
-    return tree
+    return StudyResult(tree)
 
 
 def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], list[str]]:

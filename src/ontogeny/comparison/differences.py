@@ -37,11 +37,11 @@ def check_differences(runs: Sequence[Run], allow: Sequence[str]) -> list[str]:
     found = list(_differences(runs))
     refused = [each for each in found if each.kind not in kinds]
     if refused:
-        names = json.dumps(list(dict.fromkeys(each.kind for each in refused)))
+        names = list(dict.fromkeys(each.kind for each in refused))
         raise ArgumentError(
             " ".join(each.words for each in refused)
-            + f" Their curves would differ for that reason too. allow={names} compares them all "
-            "the same and says so on the page."
+            + f" Their curves would differ for that reason too. allow={json.dumps(names)} (--allow "
+            f"{','.join(names)}) compares them all the same and says so on the page."
         )
     return [each.words for each in found]
 

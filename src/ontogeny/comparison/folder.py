@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import xarray as xr
-
 from ..errors import ArgumentError, StoreError
 from ..store import write_json
 from ..study.layout import comparison_path, settings_path
 from ..study.merge import write_result
+from ..trees import MergedResult, as_tree
 
 
-def write_comparison(tree: xr.DataTree, folder: str | Path) -> Path:
+def write_comparison(tree: MergedResult, folder: str | Path) -> Path:
     """Write a comparison into a folder, from which `ontogeny.open_study` opens it again.
 
     Parameters
@@ -34,7 +33,8 @@ def write_comparison(tree: xr.DataTree, folder: str | Path) -> Path:
     StoreError
         If the folder holds a study, or other files.
     """
-    if not isinstance(tree, xr.DataTree) or "runs" not in tree.attrs:
+    compared = as_tree(tree)
+    if "runs" not in compared.attrs:
         raise ArgumentError("tree must be what compare returns.")
     path = Path(folder)
     if settings_path(path).exists():
@@ -44,4 +44,4 @@ def write_comparison(tree: xr.DataTree, folder: str | Path) -> Path:
         raise StoreError(f"{path} holds files that are no comparison; give a new folder.")
     path.mkdir(parents=True, exist_ok=True)
     write_json(comparison_path(path), {"format": "ontogeny-comparison-1"})
-    return write_result(path, tree)
+    return write_result(path, compared)

@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, OntogenyError
-from ..study import Study, StudyFolder, open_study
+from ..study import Study, open_study
+from ..trees import as_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +100,18 @@ def _tree(name: str, value: Any) -> xr.DataTree:
             f"run {name!r} is a Study, which holds no numbers; give what its run() returned, or "
             "the folder that it ran into."
         )
-    if isinstance(value, xr.DataTree):
-        return value
-    if isinstance(value, StudyFolder):
-        return value.result
     if isinstance(value, str | Path):
         try:
-            return open_study(value).result
+            return open_study(value).tree
         except OntogenyError as error:
             raise type(error)(f"run {name!r}: {error}") from error
-    raise ArgumentError(
-        f"run {name!r} must be a result of Study.run, a folder of a study, or what open_study "
-        f"returns; got {type(value).__name__}."
-    )
+    try:
+        return as_tree(value)
+    except ArgumentError:
+        raise ArgumentError(
+            f"run {name!r} must be a result of Study.run, a folder of a study, or what open_study "
+            f"returns; got {type(value).__name__}."
+        ) from None
 
 
 def joined(words: Sequence[str], last: str = " and ") -> str:

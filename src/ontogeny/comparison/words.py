@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from ..report.sentences import sentence_start
+from ..trees import MergedResult, as_tree
 from .clock import Clock
 from .sources import joined
 
@@ -208,7 +209,9 @@ def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
         return []
     mean = f"{np.mean(found):.2f}"
     spread = f" (mean of {len(found)} pairs of runs, {min(found):.2f} to {max(found):.2f})"
-    between = spread if len(found) > 1 else " between the two runs"
+    count = rows.sizes["run"]
+    pair = " between the two runs" if count == 2 else f" between two of {count} runs"
+    between = spread if len(found) > 1 else pair
     return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
 
 
@@ -258,7 +261,7 @@ def control_words(controlled: Mapping[str, bool]) -> str:
     return f"No control was run for {joined(without)}, where only change could be judged."
 
 
-def summary_lines(tree: xr.DataTree) -> list[str]:
+def summary_lines(tree: MergedResult) -> list[str]:
     """Return one line for each quantity of a comparison, and one on controls that are missing.
 
     Parameters
@@ -266,8 +269,9 @@ def summary_lines(tree: xr.DataTree) -> list[str]:
     tree
         As `compare` returns it.
     """
-    lines = [line(group) for group in _all_groups(tree)]
-    runs = tree["runs"].to_dataset()
+    compared = as_tree(tree)
+    lines = [line(group) for group in _all_groups(compared)]
+    runs = compared["runs"].to_dataset()
     controls = dict(zip(map(str, runs.run.values), runs.controls.values > 0, strict=True))
     return [*lines, *filter(None, [control_words(controls)])]
 

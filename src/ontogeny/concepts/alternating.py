@@ -21,7 +21,8 @@ from torch import Tensor
 
 from .iteration import Stalled, iterate
 from .linalg import least_squares, product
-from .rows import Factor, shift_step, sweep, vanishing
+from .rows import Factor, next_worst, shift_step, sweep, vanishing
+from .tensors import known, precise, select
 
 WINDOW = 10  # iterations over which progress is measured
 REVIVE_UNTIL = 10  # iterations in which concepts without a use start again at a sample
@@ -43,7 +44,7 @@ def alternate(
 
     It is done when the objective fell by less than `tol` of itself within ten iterations.
     """
-    norm2 = float(A.square().sum(1).double().sum())
+    norm2 = precise(A.square().sum(1)).sum()
     stalled = Stalled(tol, WINDOW, noise=4 * torch.finfo(A.dtype).eps * norm2)
     steps = descend(A, U, W, codes, dictionary)
     (U, W, _), n_iter, converged = iterate(steps, lambda step: stalled(step[2]), max_iter)
@@ -52,16 +53,17 @@ def alternate(
 
 def descend(
     A: Tensor, U: Tensor, W: Tensor, codes: Factor, dictionary: Factor, sweeps: int = 2
-) -> Iterator[tuple[Tensor, Tensor, float]]:
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield U, W and the objective of one iteration after the other.
 
     Where the objective would rise, the factors stay, and the objective is infinite: the next step
     is plain and accepted as it comes.
     """
-    norm2 = A.square().sum(1).double().sum()
+    norm2 = precise(A.square().sum(1)).sum()
+    infinite = torch.full_like(norm2, math.inf)
     U_ahead, W, W_ahead = U, W.clone(), W.clone()
     # How far a step is extrapolated, and how far at most (0-dimensional, in the precision of A).
-    beta, ceiling, best = A.new_tensor(0.5), A.new_tensor(1.0), math.inf
+    beta, ceiling, best = A.new_full((), 0.5), A.new_full((), 1.0), infinite
     for i in count(1):
         G, B = product(W_ahead, W_ahead.mT), product(W_ahead, A.mT)
         new_U = _update(U_ahead, W_ahead, G, B, codes, sweeps)
@@ -70,18 +72,17 @@ def descend(
         U_ahead = _extrapolated(new_U, U, beta, codes)
         G, B = product(U_ahead, U_ahead.mT), product(U_ahead, A)
         new_W = _update(W_ahead, U_ahead, G, B, dictionary, sweeps)
-        fitted = (B * new_W).sum(1).double().sum()
-        square = (G * product(new_W, new_W.mT)).double().sum()
+        fitted = precise((B * new_W).sum(1)).sum()
+        square = precise(G * product(new_W, new_W.mT)).sum()
         cost = codes.cost(U_ahead) + dictionary.cost(new_W)
-        objective = float((norm2 / 2 - fitted + square / 2).clamp(min=0) + cost)
-        if objective > best:
-            U_ahead, W_ahead, best = U, W, math.inf
-            beta, ceiling = beta / 1.5, beta
-        else:
-            W_ahead = _extrapolated(new_W, W, beta, dictionary)
-            U, W, best = new_U, new_W, objective
-            ceiling = (1.01 * ceiling).clamp(max=1)
-            beta = torch.minimum(ceiling, 1.05 * beta)
+        objective = (norm2 / 2 - fitted + square / 2).clamp(min=0) + cost
+        ahead = _extrapolated(new_W, W, beta, dictionary)
+        higher = (1.01 * ceiling).clamp(max=1)
+        U, W, U_ahead, W_ahead, best, beta, ceiling = select(
+            objective > best,
+            (U, W, U, W, infinite, beta / 1.5, beta),
+            (new_U, new_W, U_ahead, ahead, objective, torch.minimum(higher, 1.05 * beta), higher),
+        )
         yield U, W, best
 
 
@@ -108,12 +109,14 @@ def _revive(A: Tensor, U: Tensor, W: Tensor, W_ahead: Tensor) -> None:
 
     In place, in U (r, n) and in both dictionaries (r, m).
     """
-    unused = torch.nonzero((U == 0).all(1))[:, 0]
-    if not len(unused):
+    unused = (U == 0).all(1)
+    if known(unused.any()) is False:
         return
     error = (A - U.mT @ W_ahead).square().sum(1)
-    worst = torch.topk(error, min(len(unused), int((error > 0).sum()))).indices
-    rows, revived = A[worst], unused[: len(worst)]
+    worst, revived = next_worst(unused, error)
+    revived, worst = (revived & (error[worst] > 0))[:, None], worst[:, None]
+    rows = A[worst[:, 0]]
     size = torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-30)
-    W[revived] = W_ahead[revived] = rows / size
-    U[revived, worst] = 0.1 * size[:, 0]
+    for dictionary in (W, W_ahead):
+        dictionary.copy_(torch.where(revived, rows / size, dictionary))
+    U.scatter_(1, worst, torch.where(revived, 0.1 * size, U.gather(1, worst)))

@@ -21,7 +21,7 @@ from ..errors import ArgumentError, NonFiniteError, check_whole
 from .checks import check_seed
 from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
-from .tensors import as_tensor, give, plain_tensors
+from .tensors import as_tensor, give, plain_tensors, precise
 
 NORM_ROWS = 512
 
@@ -204,24 +204,24 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _fit_scaled(self, A: Tensor, start: Tensor | None) -> Solution:
         """Solve at a moderate scale and give the scale back."""
         self._check_arguments()
-        check_range(A)
-        scale = power_of_two(A)
+        divisor = power_of_two(check_range(A))
+        scale = A.new_full((), divisor)
         self._set_scale(scale)
         in_dictionary, in_codes = self._split_scale(scale)
         if start is not None:
             start = within_reach(start / in_dictionary)
-        solution = self._solve(A if float(scale) == 1 else A / scale, start)
+        solution = self._solve(A if divisor == 1 else A / scale, start)
         solution.dictionary = solution.dictionary * in_dictionary
         solution.codes = solution.codes.contiguous() * in_codes
         if solution.offset is not None:
             solution.offset = solution.offset * scale
         solution.state["scale"] = scale
-        for factor in (solution.dictionary, solution.codes):
-            if not bool(torch.isfinite(factor).all()):
-                raise NonFiniteError(
-                    f"{type(self).__name__} left the range of {dtype_name(A.dtype)}"
-                    f" within {solution.n_iter} iterations{self._on_overflow}."
-                )
+        factors = solution.dictionary, solution.codes
+        if not bool(torch.stack([torch.isfinite(factor).all() for factor in factors]).all()):
+            raise NonFiniteError(
+                f"{type(self).__name__} left the range of {dtype_name(A.dtype)}"
+                f" within {solution.n_iter} iterations{self._on_overflow}."
+            )
         return solution
 
     def _check_arguments(self) -> None:
@@ -287,11 +287,12 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 def _norms(A: Tensor, U: Tensor, W: Tensor, b: Tensor, scale: float) -> tuple[float, float]:
     """Return the norms of ``(A - U W^T - b) / scale`` and of ``A / scale``, by slices."""
-    residual = norm = 0.0
+    sums = precise(A.new_zeros(2))
     for rows, codes in zip(A.split(NORM_ROWS), U.split(NORM_ROWS), strict=True):
         rows = rows if scale == 1 else rows / scale
         rest = torch.addmm(rows, codes, W.mT, alpha=-1 / scale)
         rest -= b / scale
-        norm += float(torch.linalg.vector_norm(rows)) ** 2
-        residual += float(torch.linalg.vector_norm(rest)) ** 2
-    return residual**0.5, norm**0.5
+        norms = torch.stack([torch.linalg.vector_norm(rest), torch.linalg.vector_norm(rows)])
+        sums = sums + precise(norms).square()
+    residual, norm = sums.sqrt().tolist()
+    return residual, norm

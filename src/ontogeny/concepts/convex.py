@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -13,10 +14,12 @@ from ..errors import ArgumentError, check_choice, check_whole
 from .base import Extractor
 from .checks import check_stopping
 from .iteration import Stalled, iterate
-from .kmeans import cluster, nearest
+from .kmeans import cluster, nearest, one_hot
+from .linalg import identity, largest_eigenvalue
 from .nonnegative import nonnegative_codes
 from .rows import Factor, sweep
 from .solution import Solution
+from .tensors import known, precise, select
 
 NONNEGATIVE = Factor("nonnegative")
 FLOOR = 1e-10  # keeps multiplicative factors off 0, where the square root is not smooth
@@ -24,7 +27,7 @@ STEPS = 2  # accelerated steps of H for each step of U
 SPLITTING = 10  # steps towards coefficients that give a dictionary exactly
 TRIAL = 3  # of these, after which they must have come nearer than the clusters' means
 
-Steps = Iterator[tuple[Tensor, Tensor, float]]  # U (r, n), H (r, l) and the objective
+Steps = Iterator[tuple[Tensor, Tensor, Tensor]]  # U (r, n), H (r, l) and the objective
 
 
 @dataclass(eq=False, repr=False)
@@ -119,10 +122,10 @@ class ConvexNMF(Extractor):
             Z = A[chosen.to(A.device)]
         H = _start(Z, self.n_concepts, seed, start)
         rule = _accelerated if self.variant == "accelerated" else _multiplicative
-        stalled = Stalled(-1.0 if self.tol is None else self.tol)
+        stalled = Stalled(-math.inf if self.tol is None else self.tol)
         (U, H, objective), n_iter, converged = iterate(
             rule(A, Z, H, self),
-            lambda step: self.tol is not None and stalled(step[2]),
+            lambda step: stalled(step[2]),
             self.max_iter,
         )
         U, H = self._normalised(U, H, Z)
@@ -135,7 +138,7 @@ class ConvexNMF(Extractor):
             solution.codes = nonnegative_codes(A, solution.dictionary)
         # W carries the scale of A under strict convexity, H then has none; else the other way.
         solution.state["coefficients"] = H
-        solution.state["objective"] = A.new_tensor(objective, dtype=torch.float64)
+        solution.state["objective"] = objective
         solution.state["landmarks"] = chosen.to(A.device)
         return solution
 
@@ -174,7 +177,7 @@ def _start(Z: Tensor, r: int, seed: int, start: Tensor | None) -> Tensor:
     else:
         centers = start.mT
     labels = nearest(Z, centers)
-    H = torch.nn.functional.one_hot(labels, r).to(Z.dtype).mT.contiguous()
+    H = one_hot(labels, r).to(Z.dtype).mT.contiguous()
     size = H.sum(1, keepdim=True)
     empty = torch.nonzero(size[:, 0] == 0)[:, 0]
     H[empty, (empty * 7919) % count] = 1.0
@@ -205,23 +208,23 @@ def _reproduce(H: Tensor, W: Tensor, Z: Tensor) -> Tensor:
     such H exist. Where there is hardly one (W near an edge of the cone of samples) gradient steps
     from the guess come nearer.
     """
-    second = (Z.mT @ Z).double()
+    second = precise(Z.mT @ Z)
     ridge = 1e-6 * second.diagonal().mean().clamp(min=1.0)
-    inverse = torch.linalg.inv(second + ridge * torch.eye(len(second)).to(second)).to(Z.dtype)
+    inverse = torch.linalg.inv(second + ridge * identity(second)).to(Z.dtype)
     point, near = H, torch.linalg.vector_norm(H @ Z - W)
     for step in range(1, SPLITTING + 1):
         positive = point.clamp(min=0)
         mirrored = 2 * positive - point
         point = point + mirrored - positive - ((mirrored @ Z - W) @ inverse) @ Z.mT
         if step == TRIAL and torch.linalg.vector_norm(point.clamp(min=0) @ Z - W) > near:
-            identity = torch.eye(len(H), dtype=Z.dtype, device=Z.device)
-            return _gradient_steps(H, H @ Z, identity, W, Z, _largest_square(Z), steps=20)[0]
+            unit = identity(H.mT)
+            return _gradient_steps(H, H @ Z, unit, W, Z, _largest_square(Z), steps=20)[0]
     return point.clamp_(min=0)
 
 
 def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
     """Yield (U, H, objective) of sweeps over U and accelerated steps of H."""
-    W, norm2 = H @ Z, float(A.square().sum(1).double().sum())
+    W, norm2 = H @ Z, precise(A.square().sum(1)).sum()
     largest = _largest_square(Z)
     U = A.new_zeros(len(H), len(A))
     sweeps = 10
@@ -237,38 +240,42 @@ def _accelerated(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
 
 
 def _gradient_steps(
-    H: Tensor, W: Tensor, G: Tensor, C: Tensor, Z: Tensor, largest: float, *, steps: int
+    H: Tensor, W: Tensor, G: Tensor, C: Tensor, Z: Tensor, largest: Tensor, *, steps: int
 ) -> tuple[Tensor, Tensor]:
     """Lower ``1/2 <H Z, G H Z> - <C, H Z>`` over ``H >= 0`` by accelerated projected gradient.
 
     The first step is a plain one, which cannot rise; a later one that does is dropped.
     """
-    bound = largest * float(torch.linalg.eigvalsh(G.double())[-1])
-    if bound <= 0:
+    bound = largest * largest_eigenvalue(precise(G))
+    if known(bound <= 0):
         return H, W
+    bound = bound.clamp(min=torch.finfo(H.dtype).tiny).to(H.dtype)
     ahead_H, ahead_W, theta, best = H, W, 1.0, _quadratic(G, C, W)
+    falls = torch.ones_like(best, dtype=torch.bool)
     for _ in range(steps):
         new_H = (ahead_H - ((G @ ahead_W - C) @ Z.mT) / bound).clamp_(min=0)
         new_W = new_H @ Z
         value = _quadratic(G, C, new_W)
-        if value > best:
+        falls = falls & ~(value > best)
+        if known(falls) is False:
             break
-        best, next_theta = value, (1 + (1 + 4 * theta**2) ** 0.5) / 2
+        next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
         momentum = (theta - 1) / next_theta
         ahead_H = new_H + momentum * (new_H - H)
         ahead_W = new_W + momentum * (new_W - W)
-        H, W, theta = new_H, new_W, next_theta
+        H, W, best = select(falls, (new_H, new_W, value), (H, W, best))
+        theta = next_theta
     return H, W
 
 
-def _quadratic(G: Tensor, C: Tensor, W: Tensor) -> float:
-    return float((G * (W @ W.mT)).double().sum() / 2 - (C * W).double().sum())
+def _quadratic(G: Tensor, C: Tensor, W: Tensor) -> Tensor:
+    return precise(G * (W @ W.mT)).sum() / 2 - precise(C * W).sum()
 
 
-def _largest_square(Z: Tensor) -> float:
+def _largest_square(Z: Tensor) -> Tensor:
     """Return a little more than the square of the largest singular value of `Z`."""
     C = Z.mT @ Z if Z.shape[0] >= Z.shape[1] else Z @ Z.mT
-    return 1.0001 * float(torch.linalg.eigvalsh(C)[-1])
+    return 1.0001 * precise(largest_eigenvalue(C))
 
 
 def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Steps:
@@ -282,8 +289,8 @@ def _multiplicative(A: Tensor, Z: Tensor, H: Tensor, options: ConvexNMF) -> Step
     N = (A @ Z.mT).clamp_(min=0)
     M = N if A is Z else (Z @ Z.mT).clamp_(min=0)
     H = H + 0.1 / H.shape[1]
-    U = (0.1 + torch.nn.functional.one_hot(nearest(A, H @ Z), len(H))).to(A.dtype)
-    norm2 = float(A.square().sum(1).double().sum())
+    U = 0.1 + one_hot(nearest(A, H @ Z), len(H)).to(A.dtype)
+    norm2 = precise(A.square().sum(1)).sum()
     while True:
         W = H @ Z
         plus = N @ H.mT

@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from .iteration import iterate
-from .linalg import thin_svd
+from .linalg import eigen, identity, thin_svd
 from .rows import vanishing
+from .tensors import known, on_cpu, precise, select
 
 MARGIN = 0.03  # smallest typical distance of a code from the hyperplane, against all
 CONDITION = 1e-7  # smallest squared length of a near-cancellation that float32 resolves
@@ -42,26 +43,26 @@ class HalfSpace:
 
     def wrong(self) -> float:
         """Squared distance of the codes from the half-space."""
-        return _wrong(self.Y.double(), self.z)
+        return float(_wrong(precise(self.Y), self.z))
 
     def energy(self) -> float:
         """Squared norm of the codes."""
-        return float(self.Y.square().sum(1).double().sum())
+        return float(precise(self.Y.square().sum(1)).sum())
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """Return non-negative U (r, n) and W (r, m) of about this product."""
-        Y, V, z = self.Y.double(), self.V.double(), self.z
+        Y, V, z = precise(self.Y), precise(self.V), self.z
         along, across = (Y @ z)[:, None], _complement(z)
         W = V @ across
         signs = torch.take_along_dim(W, W.abs().argmax(0, keepdim=True), 0).sign()
         W, Y = W * signs, (Y @ across) * signs
-        size = Y.square().mean(0).sqrt().clamp(min=torch.finfo(torch.float64).tiny)
+        size = Y.square().mean(0).sqrt().clamp(min=torch.finfo(Y.dtype).tiny)
         # A code is non-negative if its distance is at least this part of what is mixed in.
         edge = (-Y / size).amax(1, keepdim=True).clamp(min=0)
         typical = edge.square().mean().sqrt() / (MARGIN * along.square().mean().sqrt())
-        needed = (edge / along.clamp(min=1e-300)).amax()
+        needed = (edge / along.clamp(min=torch.finfo(Y.dtype).tiny)).amax()
         mixed = size * torch.minimum(typical, needed)
-        lowest = (-Y / mixed.clamp(min=1e-300)).amax(1, keepdim=True)
+        lowest = (-Y / mixed.clamp(min=torch.finfo(Y.dtype).tiny)).amax(1, keepdim=True)
         along = torch.maximum(along.clamp(min=0), lowest)
         U = torch.cat([along, Y + along * mixed], 1).clamp(min=0)
         W = torch.cat([(V @ z)[:, None] - (W @ mixed)[:, None], W], 1)
@@ -72,7 +73,7 @@ class HalfSpace:
 
         The combination of them that nearly cancels becomes a multiple of z.
         """
-        W, V = W.double(), self.V.double()
+        W, V = precise(W), precise(self.V)
         null = _cancelling(W)
         if null is None:
             return None
@@ -108,41 +109,43 @@ def best_half_space(
 
 def _directions(Y: Tensor, V: Tensor, sigma: Tensor, start: Tensor | None) -> list[Tensor]:
     """Return unit vectors (r,) from which to search."""
-    last = torch.nn.functional.one_hot(torch.tensor(len(sigma) - 1), len(sigma)).to(sigma).double()
-    directions = [(Y.double() / sigma.double()).mean(0), last, -last]
-    null = None if start is None else _cancelling(start.double())
+    last = torch.zeros_like(precise(sigma))
+    last[-1] = 1
+    directions = [(precise(Y) / precise(sigma)).mean(0), last, -last]
+    null = None if start is None else _cancelling(precise(start))
     if start is not None and null is not None:
-        directions.insert(0, V.double().mT @ (start.double() @ null))
+        directions.insert(0, precise(V).mT @ (precise(start) @ null))
     return [z / torch.linalg.vector_norm(z) for z in directions if bool((z != 0).any())]
 
 
 def _space_of(A: Tensor, W: Tensor) -> HalfSpace | None:
     """Return the space of the concepts `W` (m, r) with the direction in which they cancel."""
-    null = _cancelling(W.double())
+    wide = precise(W)
+    null = _cancelling(wide)
     if null is None:
         return None
-    V = torch.linalg.qr(W.double()).Q
-    z = V.mT @ (W.double() @ null)
+    V = torch.linalg.qr(wide).Q
+    z = V.mT @ (wide @ null)
     V = V.to(A)
     return HalfSpace(A @ V, V, z / torch.linalg.vector_norm(z), 0, False)
 
 
 def _best_direction(Y: Tensor, V: Tensor, starts: list[Tensor], max_iter: int) -> HalfSpace:
     """Return the direction with the smallest part of the codes `Y` (n, r) on its wrong side."""
-    codes = Y.double()
-    steps = _turns(codes, min(starts, key=lambda z: _wrong(codes, z)))
+    codes = precise(Y)
+    steps = _turns(codes, min(starts, key=lambda z: float(_wrong(codes, z))))
     (z, _), n_iter, converged = iterate(steps, lambda step: step[1], max_iter)
     return HalfSpace(Y, V, z, n_iter, converged)
 
 
-def _turns(Y: Tensor, z: Tensor) -> Iterator[tuple[Tensor, bool]]:
+def _turns(Y: Tensor, z: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield directions z, each with whether its step hardly lowered what is on the wrong side."""
-    ridge = RIDGE * float(Y.square().sum(0).min())
+    ridge = RIDGE * Y.square().sum(0).min()
     value = _wrong(Y, z)
     while True:
         z, before = _turn(Y, z, ridge), value
         value = _wrong(Y, z)
-        yield z, value == 0 or before - value <= TURN_TOLERANCE * before
+        yield z, (value == 0) | (before - value <= TURN_TOLERANCE * before)
 
 
 def _improved(A: Tensor, h: HalfSpace, max_iter: int, tol: float) -> HalfSpace:
@@ -151,24 +154,29 @@ def _improved(A: Tensor, h: HalfSpace, max_iter: int, tol: float) -> HalfSpace:
     With the distances ``u >= 0`` from the hyperplane fixed, the best space is a truncated SVD of
     what u leaves of A, of which each iteration makes one step of orthogonal iteration.
     """
-    norm2 = float(A.square().sum(1).double().sum())
+    steps = _orthogonal(A, h.V @ _complement(h.z).to(h.V), h.V @ h.z.to(h.V), tol)
+    most = max(1, max_iter - h.n_iter + 1)
+    (across, along, V, w, _), count, converged = iterate(steps, lambda step: step[-1], most)
+    return _principal(across, along, V, w, max(h.n_iter + count - 1, 1), converged)
+
+
+def _orthogonal(A: Tensor, V: Tensor, w: Tensor, tol: float) -> Iterator[tuple[Tensor, ...]]:
+    """Yield the best codes across (n, r - 1) and along (n,), V and w, and whether to stop."""
+    norm2 = precise(A.square().sum(1)).sum()
     noise = 4 * torch.finfo(A.dtype).eps * norm2
-    V, w = h.V @ _complement(h.z).to(h.V), h.V @ h.z.to(h.V)
-    best, n_iter = torch.inf, h.n_iter
+    best = torch.full_like(norm2, torch.inf)
+    kept = (A @ V, A @ w, V, w)
     while True:
         along, across = A @ w, A @ V
         u = along.clamp(min=0)
         g = (u / torch.linalg.vector_norm(u).clamp(min=1e-30)) @ A
         shared = g @ V
         parts = (across.square().sum(0), -shared.square(), g.square())
-        value = norm2 - sum(float(x.double().sum()) for x in parts)
-        done = best - value <= max(tol / 10 * value, noise)
-        if value <= best:
-            kept = (across, along, V, w)
-        best = min(best, value)
-        if done or n_iter >= max_iter:
-            return _principal(*kept, max(n_iter, 1), done)
-        n_iter += 1
+        value = norm2 - sum(precise(x).sum() for x in parts)
+        done = best - value <= torch.maximum(tol / 10 * value, noise)
+        kept = select(value <= best, (across, along, V, w), kept)
+        best = torch.minimum(best, value)
+        yield (*kept, done)
         V = torch.linalg.qr(across.mT.matmul(A).mT - torch.outer(g, shared)).Q
         w = g - V @ (V.mT @ g)
         w = w - V @ (V.mT @ w)  # twice is enough
@@ -179,34 +187,38 @@ def _principal(
     across: Tensor, along: Tensor, V: Tensor, w: Tensor, n_iter: int, converged: bool
 ) -> HalfSpace:
     """Return a half-space whose other axes are the principal ones of `across` (n, r - 1)."""
-    _, axes = torch.linalg.eigh(across.double().mT @ across.double())
+    _, axes = eigen(precise(across).mT @ precise(across))
     axes = axes.flip(1).to(V)
     Y, V = (torch.cat([x @ axes, y[:, None]], 1) for x, y in ((across, along), (V, w)))
-    z = torch.zeros(V.shape[1], dtype=torch.float64, device=V.device)
+    z = torch.zeros_like(precise(V[0]))
     z[-1] = 1
     return HalfSpace(Y, V, z, n_iter, converged)
 
 
-def _wrong(Y: Tensor, z: Tensor) -> float:
+def _wrong(Y: Tensor, z: Tensor) -> Tensor:
     """Return the squared distance of the codes on the wrong side of z."""
-    return float((Y @ z).clamp(max=0).square().sum())
+    return (Y @ z).clamp(max=0).square().sum()
 
 
-def _turn(Y: Tensor, z: Tensor, ridge: float) -> Tensor:
+def _turn(Y: Tensor, z: Tensor, ridge: Tensor) -> Tensor:
     """Return z after a step of inverse iteration with the codes on its wrong side, never worse."""
-    wrong = Y[Y @ z < 0]
-    if not len(wrong):
+    side = Y @ z < 0
+    if known(side.any()) is False:
         return z
+    wrong = Y[side] if on_cpu(Y) else Y * side[:, None]
     moment = wrong.mT @ wrong
     moment.diagonal().add_(ridge)
-    aim, best = torch.linalg.solve(moment, z), _wrong(Y, z)
+    aim, best = torch.linalg.solve_ex(moment, z).result, _wrong(Y, z)
     aim = aim / torch.linalg.vector_norm(aim)
+    found, lower = z, torch.zeros_like(best, dtype=torch.bool)
     for part in (1.0, 0.5, 0.25, 0.125):
         new = z + part * (aim - z)
         new = new / torch.linalg.vector_norm(new)
-        if _wrong(Y, new) < best:
+        first = (_wrong(Y, new) < best) & ~lower
+        if known(first):
             return new
-    return z
+        found, lower = torch.where(first, new, found), lower | first
+    return found
 
 
 def _complement(z: Tensor) -> Tensor:
@@ -215,7 +227,7 @@ def _complement(z: Tensor) -> Tensor:
     mirror = z.clone()
     mirror[largest] += torch.sign(z[largest])
     mirror = mirror / torch.linalg.vector_norm(mirror)
-    basis = torch.eye(len(z)).to(z) - 2 * torch.outer(mirror, mirror)
+    basis = identity(mirror[None]) - 2 * torch.outer(mirror, mirror)
     return torch.cat([basis[:, :largest], basis[:, largest + 1 :]], 1)
 
 

@@ -14,8 +14,9 @@ from ..errors import check_choice
 from .base import Extractor
 from .checks import check_stopping
 from .iteration import iterate
-from .linalg import thin_svd
+from .linalg import polar, thin_svd
 from .solution import Solution
+from .tensors import on_cpu
 
 SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-13}  # squared condition the fast way can take
 POLISH = 4  # Newton steps, at the maximum, that take off what rounding left
@@ -100,8 +101,8 @@ class ICA(Extractor):
         solution = Solution(codes, W, mean, n_iter, converged)
         solution.canonical(signed=True, ordered=start is None)
         # As a batch of one, whose rounding differs: codes stay those of earlier versions.
-        mixing = solution.dictionary.double().mT[None]
-        solution.state["unmixing"] = torch.linalg.pinv(mixing)[0].to(A.dtype)
+        mixing = solution.dictionary.cpu().double().mT[None]
+        solution.state["unmixing"] = torch.linalg.pinv(mixing)[0].to(A)
         return solution
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
@@ -120,12 +121,13 @@ def rotate(
     return Q, n_iter, converged
 
 
-def _turns(Z: Tensor, Q: Tensor, contrast: Contrast) -> Iterator[tuple[Tensor, float]]:
+def _turns(Z: Tensor, Q: Tensor, contrast: Contrast) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield rotations Q of `Z` (r, n), each with the largest turn ``1 - |cosine|`` of a row."""
+    nearest = decorrelate if on_cpu(Z) else polar
     while True:
         g, slope = contrast(Q @ Z)
-        new = decorrelate(g @ Z.mT / Z.shape[1] - slope[:, None] * Q)
-        turn = float((1 - (new * Q).sum(1).abs()).abs().max())
+        new = nearest(g @ Z.mT / Z.shape[1] - slope[:, None] * Q)
+        turn = (1 - (new * Q).sum(1).abs()).abs().max()
         Q = new
         yield Q, turn
 
@@ -134,6 +136,8 @@ def decorrelate(Q: Tensor) -> Tensor:
     """Return the nearest orthogonal matrix, ``(Q Q^T)^-1/2 Q``."""
     if Q.numel() == 0:
         return Q
+    if not on_cpu(Q):
+        return decorrelate(Q.cpu()).to(Q)
     values, vectors = torch.linalg.eigh(Q @ Q.mT)
     if float(values[0]) > SINGULAR[Q.dtype] * float(values[-1]):
         near = (vectors / values.sqrt()) @ (vectors.mT @ Q)
@@ -149,7 +153,7 @@ def decorrelate(Q: Tensor) -> Tensor:
 
 def _logcosh(Y: Tensor) -> tuple[Tensor, Tensor]:
     # On a CPU NumPy's tanh is several times faster than PyTorch's.
-    g = Y.tanh_() if Y.is_cuda else torch.from_numpy(np.tanh(Y.numpy()))
+    g = torch.from_numpy(np.tanh(Y.numpy())) if on_cpu(Y) else Y.tanh_()
     return g, 1 - g.square().mean(1)
 
 

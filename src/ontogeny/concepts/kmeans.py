@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -17,14 +18,17 @@ from ..errors import ArgumentError, check_whole
 from .base import Extractor
 from .checks import check_stopping
 from .iteration import iterate
+from .rows import next_worst
 from .solution import Solution
+from .tensors import on_cpu, precise
 
 
 @dataclass(eq=False, repr=False)
 class KMeans(Extractor):
     """k-means: each sample is its centroid, ``A ~ U W^T`` with one-hot U.
 
-    On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration.
+    On the CPU scikit-learn's solver does the work, on a GPU a plain Lloyd iteration, which gives
+    the same bits each time.
 
     Parameters
     ----------
@@ -75,13 +79,18 @@ class KMeans(Extractor):
         )
         if start is None:
             # In order of energy: the samples of a cluster times the square of its center.
-            energy = torch.bincount(labels, minlength=r) * centers.square().sum(1)
+            energy = one_hot(labels, r).sum(0) * centers.square().sum(1)
             centers = centers[torch.argsort(energy, descending=True, stable=True)]
         # Assigned anew in the final order, so that ties go where transform sends them.
         return Solution(self._encode(A, centers.mT), centers.mT, None, n_iter, converged)
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
-        return torch.nn.functional.one_hot(nearest(A, W.mT), W.shape[1]).to(A.dtype)
+        return one_hot(nearest(A, W.mT), W.shape[1]).to(A.dtype)
+
+
+def one_hot(labels: Tensor, r: int) -> Tensor:
+    """Return which of `r` labels each of `labels` (n,) is, (n, r); the host reads none of them."""
+    return labels[:, None] == torch.arange(r, device=labels.device)
 
 
 def nearest(A: Tensor, centers: Tensor) -> Tensor:
@@ -109,11 +118,8 @@ def cluster(
     start: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, int, bool]:
     """Return centers (r, m), labels (n,), iterations and convergence of k-means on `A` (n, m)."""
-    if A.is_cuda:
-        limit = tol * float(A.var(0, correction=0).mean())
-        steps = _lloyd(A, _seeds(A, r, seed) if start is None else start)
-        (result, _), n_iter, converged = iterate(steps, lambda step: step[1] <= limit, max_iter)
-        return result, nearest(A, result), n_iter, converged
+    if not on_cpu(A):
+        return _on_device(A, r, seed, max_iter, tol, n_init, start)
     solver = sklearn.cluster.KMeans(
         r,
         init="k-means++" if start is None else start.numpy(),
@@ -131,32 +137,75 @@ def cluster(
     return centers.to(A.dtype), labels, int(solver.n_iter_), solver.n_iter_ < max_iter
 
 
-def _seeds(A: Tensor, r: int, seed: int) -> Tensor:
-    """Return k-means++ seeds (r, m): far samples are drawn with probability by squared distance."""
+def _on_device(
+    A: Tensor, r: int, seed: int, max_iter: int, tol: float, n_init: int, start: Tensor | None
+) -> tuple[Tensor, Tensor, int, bool]:
+    """Return what ``cluster`` does, where scikit-learn's solver cannot see the activations."""
     generator = torch.Generator().manual_seed(seed)
-    draws = torch.rand(r, generator=generator, dtype=torch.float64).to(A.device)
-    chosen = [int(draws[0] * len(A))]
-    distance = (A - A[chosen[0]]).square().sum(1).double()
+    limit = tol * A.var(0, correction=0).mean()
+    best: tuple[float, Tensor, Tensor, int, bool] | None = None
+    for _ in range(n_init if start is None else 1):
+        first = _seeds(A, r, generator) if start is None else start
+        (centers, _), n_iter, converged = iterate(
+            _lloyd(A, first), lambda step: step[1] <= limit, max_iter
+        )
+        labels = nearest(A, centers)
+        loss = float((A - centers[labels]).square().sum())
+        if best is None or loss < best[0]:
+            best = (loss, centers, labels, n_iter, converged)
+    assert best is not None
+    return best[1:]
+
+
+def _seeds(A: Tensor, r: int, generator: torch.Generator) -> Tensor:
+    """Return k-means++ seeds (r, m): far samples are drawn with probability by squared distance.
+
+    Of several draws the one is taken that leaves the least, as scikit-learn does.
+    """
+    trials = 2 + int(math.log(r))
+    draws = precise(torch.rand(r, trials, generator=generator, dtype=torch.float64).to(A))
+    first = _drawn(precise(torch.ones_like(A[:, 0])), draws[0, :1])
+    seeds = [A[first]]
+    left = precise((A - seeds[0]).square().sum(1))
     for draw in draws[1:]:
-        reach = distance.cumsum(0)
-        chosen.append(min(int(torch.searchsorted(reach, draw * reach[-1])), len(A) - 1))
-        distance = torch.minimum(distance, (A - A[chosen[-1]]).square().sum(1).double())
-    return A[chosen]
+        tried = A[_drawn(left, draw)]
+        apart = torch.stack([precise((A - one).square().sum(1)) for one in tried])
+        after = torch.minimum(left, apart)
+        best = after.sum(1).argmin(0, keepdim=True)
+        seeds.append(tried[best])
+        left = after[best][0]
+    return torch.cat(seeds)
 
 
-def _lloyd(A: Tensor, centers: Tensor) -> Iterator[tuple[Tensor, float]]:
+def _drawn(weights: Tensor, draws: Tensor) -> Tensor:
+    """Return the indices (k,) where the running sum of `weights` (n,) passes parts (k,) of it.
+
+    First among blocks, then inside one: running sums of GPUs differ from time to time, these, by
+    products with a triangle, do not.
+    """
+    width = math.isqrt(len(weights) - 1) + 1
+    blocks = torch.nn.functional.pad(weights, (0, width**2 - len(weights))).reshape(width, width)
+    upper = torch.ones_like(blocks).triu()
+    sums = blocks.sum(1)
+    reach = sums @ upper
+    aim = (draws * reach[-1])[:, None]
+    block = (reach <= aim).sum(1).clamp(max=width - 1)
+    within = (reach - sums)[block][:, None] + blocks[block] @ upper
+    inside = (within <= aim).sum(1).clamp(max=width - 1)
+    return (block * width + inside).clamp(max=len(weights) - 1)
+
+
+def _lloyd(A: Tensor, centers: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the centers of Lloyd's iteration and by how much they moved, squared.
 
     An empty cluster moves to the sample that is farthest from its center.
     """
     while True:
         labels = nearest(A, centers)
-        count = torch.bincount(labels, minlength=len(centers)).to(A.dtype)
-        new = torch.zeros_like(centers).index_add_(0, labels, A) / count.clamp(min=1)[:, None]
-        empty = torch.nonzero(count == 0)[:, 0]
-        if len(empty):
-            far = torch.topk((A - centers[labels]).square().sum(1), len(empty)).indices
-            new[empty] = A[far]
-        moved = float((new - centers).square().sum())
+        member = one_hot(labels, len(centers))
+        count = member.sum(0)
+        means = (member.to(A.dtype).mT @ A) / count.clamp(min=1)[:, None]
+        sample, moves = next_worst(count == 0, (A - centers[labels]).square().sum(1))
+        new = torch.where(moves[:, None], A[sample], means)
+        yield new, (new - centers).square().sum()
         centers = new
-        yield centers, moved

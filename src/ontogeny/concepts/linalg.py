@@ -7,6 +7,8 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
+from .tensors import WITHOUT_DOUBLE, on_cpu, precise
+
 # In float32 the second moment loses directions whose variance is below this part of the largest.
 SINGLE_SPAN = 1e-3
 # In float64 the same happens here; beyond it a thin SVD of the matrix itself is taken.
@@ -23,8 +25,8 @@ def column_gram(A: Tensor, *, double: bool = False) -> Tensor:
 
     On the CPU NumPy's product is used, which knows that the result is symmetric.
     """
-    if A.is_cuda:
-        return A.double().mT @ A.double() if double else A.mT @ A
+    if not on_cpu(A):
+        return precise(A).mT @ precise(A) if double else A.mT @ A
     total = None
     for rows in A.split(CHUNK_ROWS) if double else (A,):
         part = rows.double().numpy() if double else rows.numpy()
@@ -35,8 +37,8 @@ def column_gram(A: Tensor, *, double: bool = False) -> Tensor:
 def leading(C: Tensor, r: int) -> tuple[Tensor, Tensor]:
     """Return the `r` largest eigenvalues, descending, and their eigenvectors (m, r) of `C`."""
     m = C.shape[0]
-    if C.is_cuda or r > m // 2:
-        values, vectors = torch.linalg.eigh(C)
+    if not on_cpu(C) or r > m // 2:
+        values, vectors = eigen(C)
         values, vectors = values[-r:], vectors[:, -r:]
     else:
         low, high = scipy.linalg.eigh(C.numpy(), subset_by_index=[m - r, m - 1])
@@ -62,7 +64,7 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
     if exact:
         sigma = torch.linalg.vector_norm(Y, dim=0)
     else:
-        rotation = torch.linalg.eigh(Y.double().mT @ Y.double())[1].flip(1).to(A.dtype)
+        rotation = eigen(precise(Y).mT @ precise(Y))[1].flip(1).to(A.dtype)
         Y, V = Y @ rotation, V @ rotation
         # Not the roots of the eigenvalues: where A has no rank left these are 1e-8, not 1e-16.
         sigma = torch.linalg.vector_norm(Y, dim=0)
@@ -72,6 +74,64 @@ def thin_svd(A: Tensor, r: int) -> tuple[Tensor, Tensor, Tensor]:
         return Y, sigma, V
     pad = (0, r - k)
     return tuple(torch.nn.functional.pad(x, pad) for x in (Y, sigma, V))  # type: ignore[return-value]
+
+
+def eigen(C: Tensor) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues, ascending, and eigenvectors of a small symmetric matrix (..., r, r).
+
+    A device is waited for. One without float64 has no such routine either: there it is the CPU's.
+    """
+    if C.device.type in WITHOUT_DOUBLE:
+        values, vectors = torch.linalg.eigh(C.cpu().double())
+        return values.to(C), vectors.to(C)
+    return torch.linalg.eigh(C)
+
+
+def polar(X: Tensor) -> Tensor:
+    """Return the orthogonal factor ``X (X^T X)^-1/2`` of a matrix (m, r), m >= r, by products.
+
+    No number of it is read on the host. Directions shorter than ``FLAT`` of the longest come out
+    short, and vanishing ones vanish. The scaled Newton-Schulz iteration of Chen and Chow (2014).
+    """
+    wide = precise(X)
+    wide = wide / torch.linalg.vector_norm(wide).clamp(min=torch.finfo(wide.dtype).tiny)
+    for scale in _SCALES:
+        wide = wide @ (1.5 * scale * identity(wide) - (0.5 * scale**3) * (wide.mT @ wide))
+    return wide.to(X.dtype)
+
+
+def _scales(low: float) -> list[float]:
+    """Return the factors that bring singular values from `low` to 1 nearest to 1 in each step."""
+    scales = []
+    while low < 1 - 1e-14:
+        scales.append((3 / (1 + low + low**2)) ** 0.5)
+        low = 0.5 * scales[-1] * low * (3 - (scales[-1] * low) ** 2)
+    return scales
+
+
+FLAT = 1e-7
+_SCALES = _scales(FLAT)
+
+
+def identity(X: Tensor) -> Tensor:
+    """Return the identity (r, r) for a matrix (m, r), of its kind."""
+    return torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
+
+
+def largest_eigenvalue(G: Tensor) -> Tensor:
+    """Return the largest eigenvalue of ``G >= 0`` (r, r), on a device a little more than that.
+
+    There it is bounded by the norm of a power of G, at most ``r^(1/2^7)`` times as large (4 % at
+    r = 100), for which the host does not wait.
+    """
+    if on_cpu(G):
+        return torch.linalg.eigvalsh(G)[-1]
+    power, bound, root = G, 1.0, 1.0
+    for _ in range(6):
+        size = torch.linalg.vector_norm(power).clamp(min=torch.finfo(power.dtype).tiny)
+        bound, power, root = bound * size**root, power / size, root / 2
+        power = power @ power
+    return bound * torch.linalg.vector_norm(power) ** root
 
 
 def product(X: Tensor, Y: Tensor) -> Tensor:
@@ -89,14 +149,27 @@ def least_squares(F: Tensor, B: Tensor, G: Tensor | None = None) -> Tensor:
     Directions in which F vanishes have no part in it. ``G = F F^T``, if it is at hand, is used
     unless it is in float32 and F has directions that its rounding hides.
     """
-    if G is not None:
-        values, vectors = torch.linalg.eigh(G.double())
-        hidden = (values[..., 0] < ROUNDED * values[..., -1]).any()
-    if G is None or (G.dtype == torch.float32 and bool(hidden)):
-        values, vectors = torch.linalg.eigh(F.double() @ F.double().mT)
-    known = values > VANISHED[B.dtype] * values[..., -1:]
-    inverse = torch.where(known, 1 / torch.where(known, values, 1.0), 0.0)[..., None, :]
-    return ((vectors * inverse) @ (vectors.mT @ B.double())).to(B.dtype)
+    single = B.dtype == torch.float32
+    if G is not None and not (single and not on_cpu(B)):  # no device is asked what rounding hides
+        values, vectors = eigen(precise(G))
+        hidden = single and bool((values[..., 0] < ROUNDED * values[..., -1]).any())
+    else:
+        hidden = True
+    if hidden:
+        values, vectors = eigen(precise(F) @ precise(F).mT)
+    kept = values > VANISHED[B.dtype] * values[..., -1:]
+    inverse = torch.where(kept, 1 / torch.where(kept, values, 1.0), 0.0)[..., None, :]
+    return ((vectors * inverse) @ (vectors.mT @ B.to(vectors.dtype))).to(B.dtype)
+
+
+def pseudo_inverse(G: Tensor, tolerance: float) -> Tensor:
+    """Return the inverse of a symmetric ``G >= 0`` (r, r), without eigenvalues below `tolerance`.
+
+    The tolerance is a part of the largest one.
+    """
+    values, vectors = eigen(G)
+    kept = values > tolerance * values[-1]
+    return (vectors * torch.where(kept, 1 / torch.where(kept, values, 1.0), 0.0)) @ vectors.mT
 
 
 def unit_rows(W: Tensor) -> Tensor:

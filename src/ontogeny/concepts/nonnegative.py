@@ -13,9 +13,10 @@ from .alternating import alternate
 from .base import Extractor
 from .checks import check_stopping
 from .halfspace import HalfSpace, best_half_space
-from .linalg import least_squares, thin_svd, unit_rows
+from .linalg import least_squares, pseudo_inverse, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution
+from .tensors import known, precise
 
 NONNEGATIVE = Factor("nonnegative")
 # Squared length of a combination of unit concepts, against the longest, that counts as nothing.
@@ -37,8 +38,8 @@ def nonnegative_codes(A: Tensor, W: Tensor, *, max_sweeps: int = 200) -> Tensor:
 
 
 def _normal_equations(A: Tensor, W: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-    """Return ``W^T W`` (float64), ``W^T A^T`` and the combination of concepts that vanishes."""
-    G = W.double().mT @ W.double()
+    """Return ``W^T W`` (precise), ``W^T A^T`` and the combination of concepts that vanishes."""
+    G = precise(W).mT @ precise(W)
     return G, W.mT @ A.mT, vanishing(G, VANISHED[A.dtype])
 
 
@@ -51,9 +52,10 @@ def _rough_codes(G: Tensor, B: Tensor, null: Tensor) -> Tensor:
     """
     null = null.to(B.dtype)
     tolerance = max(VANISHED[B.dtype], 1e-7)
-    X = torch.linalg.pinv(G, hermitian=True, rtol=tolerance).to(B.dtype) @ B
-    if bool((null > 0).any()):
-        X = X - (X / null[:, None]).amin(0) * null[:, None]
+    X = pseudo_inverse(G, tolerance).to(B.dtype) @ B
+    some = (null > 0).any()
+    if known(some) is not False:
+        X = X - torch.where(some, (X / null[:, None]).amin(0), 0.0) * null[:, None]
     return X.clamp(min=0)
 
 
@@ -215,7 +217,7 @@ class SemiNMF(Extractor):
         W, n_iter, converged = self._fit(A, start)
         solution = Solution(self._encode(A, W), W, None, n_iter, converged)
         factor = solution.codes if self.nonnegative == "codes" else solution.dictionary
-        solution.state["density"] = (factor != 0).double().mean()
+        solution.state["density"] = precise((factor != 0).to(A.dtype)).mean()
         return solution
 
     def _fit(self, A: Tensor, start: Tensor | None) -> tuple[Tensor, int, bool]:

@@ -6,13 +6,17 @@ The problem is ``min 1/2 <X, G X> - <X, B>`` with a constraint or penalty on X (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .linalg import product
+from .linalg import eigen, product
+from .tensors import known, on_cpu, precise
 
+ROUND = 5  # sweeps after which columns are checked
+READ_EVERY = 5  # rounds after which the host asks another device whether any column still moves
 BLOCK = 20  # rows whose share of the other rows is taken off in one product
 SMALL = 1e-2  # squared length of a combination of concepts, against the longest, to nearly vanish
 
@@ -32,9 +36,9 @@ class Factor:
 
     def cost(self, X: Tensor) -> Tensor | float:
         """Return the value of the penalty."""
-        return 0.0 if self.penalty is None else self.penalty.double() * X.abs().sum().double()
+        return 0.0 if self.penalty is None else precise(self.penalty) * precise(X.abs().sum())
 
-    def nearest(self, row: Tensor, width: float | None) -> Tensor:
+    def nearest(self, row: Tensor, width: Tensor | None) -> Tensor:
         """Solve for one row (..., p) of curvature 1 given its unconstrained solution, in place.
 
         `width` is the penalty over the row's curvature.
@@ -43,7 +47,7 @@ class Factor:
             return (row if width is None else row.sub_(width)).clamp_(min=0)
         if self.kind == "sparse":
             assert width is not None
-            return torch.nn.functional.softshrink(row, width)
+            return row - row.clamp(-width, width)  # soft thresholding
         if self.kind == "ball":
             return row.div_(torch.linalg.vector_norm(row, dim=-1, keepdim=True).clamp_(min=1))
         return row
@@ -61,9 +65,9 @@ def sweep(X: Tensor, G: Tensor, B: Tensor, factor: Factor, times: int = 1) -> Te
     # Row k of X without constraints is row k of B - G X from here on.
     G, B = G / curvature, B / curvature
     G.diagonal().sub_(1)
-    widths = [None] * r
+    widths: Sequence[Tensor | None] = [None] * r
     if factor.penalty is not None:
-        widths = (factor.penalty / curvature[:, 0]).tolist()
+        widths = (factor.penalty / curvature[:, 0]).unbind()
     # Batched products of one matrix: for a single row they are up to twice as fast as plain ones.
     batch, G, B = X[None], G[None], B[None]
     rows, blocks = batch.split(1, 1), []
@@ -89,7 +93,7 @@ def vanishing(G: Tensor, noise: float) -> tuple[Tensor, Tensor]:
     combination of concepts nearly vanishes. The value is zero where it is below `noise` times the
     largest: then the combination does vanish.
     """
-    values, vectors = torch.linalg.eigh(G.double())
+    values, vectors = eigen(precise(G))
     null, smallest, largest = vectors[:, 0], values[0], values[-1]
     null = null * torch.where(null.sum() < 0, -1.0, 1.0)
     positive = (null > 1e-6).all() & (smallest < SMALL * largest)
@@ -102,9 +106,10 @@ def shift_step(X: Tensor, B: Tensor, null: Tensor, value: Tensor) -> Tensor:
     Where concepts are signed, some positive combination of them is often nearly zero. Coordinate
     steps creep along it; one line search per column does not.
     """
-    if not bool((value > 0) & (null.sum() > 0)):
+    helps = (value > 0) & (null.sum() > 0)
+    if known(helps) is False:
         return X
-    along = null.to(X.dtype)[None]
+    along = (null * helps).to(X.dtype)[None]
     weight = (1 / value.clamp(min=1e-30)).to(X.dtype)
     # <null, B - G X> / value, where G null = value null.
     step = product(along, B) * weight - product(along, X)
@@ -128,20 +133,19 @@ def solve_rows(
     its solution does not depend on the columns it is solved with. `null` is what ``vanishing``
     gives for `G`, if steps along it are wanted.
     """
-    X, at = X.clone(), torch.arange(X.shape[1], device=X.device)
-    Y, rest = X.clone(), B
-    checks = 5
-    for _ in range(0, max_sweeps, checks):
-        start = Y.clone()
-        if null is not None:
-            shift_step(Y, rest, *null)
-        sweep(Y, G, rest, factor, checks - 1)
-        before = Y.clone()
-        sweep(Y, G, rest, factor)
-        moved = (Y - before).abs().amax(0)
-        going = moved > tol * Y.abs().amax(0)
-        # Sweeps creep where concepts are nearly dependent; a search along their path does not.
-        _along_path(Y, start, G, rest, factor, going)
+    rounds = range(1, -(-max_sweeps // ROUND) + 1)
+    X, going = X.clone(), torch.ones_like(X[0], dtype=torch.bool)
+    if not on_cpu(X):  # all columns together: to take out some, the host would have to count them
+        for number in rounds:
+            Y = X.clone()
+            moving = _round(Y, G, B, factor, null, tol)
+            X, going = torch.where(going, Y, X), going & moving
+            if number % READ_EVERY == 0 and not bool(going.any()):
+                break
+        return X
+    at, Y, rest = torch.arange(X.shape[1]), X.clone(), B
+    for _ in rounds:
+        going = _round(Y, G, rest, factor, null, tol)
         if bool(going.all()):
             continue
         X[:, at] = Y
@@ -150,6 +154,44 @@ def solve_rows(
         at, Y, rest = at[going], Y[:, going].contiguous(), rest[:, going].contiguous()
     X[:, at] = Y
     return X
+
+
+def _round(
+    X: Tensor,
+    G: Tensor,
+    B: Tensor,
+    factor: Factor,
+    null: tuple[Tensor, Tensor] | None,
+    tol: float,
+) -> Tensor:
+    """Sweep `X` (r, p) a few times, in place; return which columns (p,) still move."""
+    start = X.clone()
+    if null is not None:
+        shift_step(X, B, *null)
+    sweep(X, G, B, factor, ROUND - 1)
+    before = X.clone()
+    sweep(X, G, B, factor)
+    moved = (X - before).abs().amax(0)
+    going = moved > tol * X.abs().amax(0)
+    # Sweeps creep where concepts are nearly dependent; a search along their path does not.
+    _along_path(X, start, G, B, factor, going)
+    return going
+
+
+def next_worst(unused: Tensor, error: Tensor) -> tuple[Tensor, Tensor]:
+    """Give each of the `unused` concepts (r,) the sample with the next largest `error` (n,).
+
+    Returns
+    -------
+    samples
+        Indices (r,), different ones for different unused concepts.
+    given
+        Which concepts (r,) got one: the unused ones, as far as there are samples.
+    """
+    count = min(len(unused), len(error))
+    place = unused.cumsum(0) - 1
+    worst = torch.topk(error, count).indices
+    return worst[place.clamp(0, count - 1)], unused & (place < count)
 
 
 def _along_path(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..errors import check_choice, check_number, check_whole
+from ..arrays import Array
+from ..errors import DenseCodesWarning, check_choice, check_number, check_whole
 from .base import Extractor
 from .gates import Gate, gate_of
-from .linalg import column_gram, product
-from .rows import Factor, sweep
+from .linalg import column_gram, product, unit_rows
+from .rows import Factor, next_worst, sweep
 from .solution import Solution
+from .tensors import known, precise
 
 VARIANTS = ("vanilla", "topk", "batchtopk", "jumprelu")
 RESAMPLE_UNTIL = 0.5  # dead concepts start again within this part of the training
@@ -22,6 +25,10 @@ DECAY_FROM = 0.6  # from here on the learning rate falls linearly to a twentieth
 RIDGE = 1e-3  # against the variance of the activations, where an encoder is regressed
 CODE_SWEEPS = 10  # over the codes that it is regressed on
 TOBIT_STEPS = 2
+THRESHOLD_PACE = 10  # learned thresholds (their logarithms) need larger steps to get anywhere
+DENSE = (
+    0.4  # share of active concepts from which on codes are dense; a ReLU alone lets half through
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -61,6 +68,15 @@ class SAE(Extractor):
         Pre-activations up to it give 0 (``"batchtopk"``, ``"jumprelu"``).
     dead_ : int
         Concepts that no sample uses.
+    active_ : float
+        Share of the concepts that a sample uses, in the mean.
+
+    Warns
+    -----
+    DenseCodesWarning
+        If samples use more than 40 % of the concepts in the mean although a penalty (`alpha`)
+        should make them sparse. One `alpha` does not suit all activations: the default gives
+        dense codes of many.
 
     References
     ----------
@@ -117,7 +133,19 @@ class SAE(Extractor):
         solution.state["bias"] = bias[0, order]
         solution.state["limit"] = limit[0, order]
         solution.state["dead"] = (solution.codes == 0).all(0).sum()
+        solution.state["active"] = precise(solution.codes.count_nonzero()) / codes.numel()
         return solution
+
+    def _keep(self, solution: Solution, A: Tensor, like: Array) -> None:
+        super()._keep(solution, A, like)
+        if self.variant in ("vanilla", "jumprelu") and self.active_ > DENSE:
+            warnings.warn(
+                f"SAE: a sample uses {self.active_:.0%} of the {self.n_concepts} concepts in the "
+                f"mean, which is not sparse; raise alpha ({self.alpha:g}), or take "
+                'variant="topk" with the number k of concepts that a sample may use.',
+                DenseCodesWarning,
+                stacklevel=4,  # the caller of fit_transform, which scikit-learn wraps once
+            )
 
     def _gate(self) -> Gate:
         return gate_of(self.variant, min(self.k, self.n_concepts), self.alpha)
@@ -154,6 +182,11 @@ class SAE(Extractor):
         """Number of concepts that no sample uses."""
         return int(self._dead)
 
+    @property
+    def active_(self) -> float:
+        """Share of the concepts that a sample uses, in the mean."""
+        return float(self._active)
+
 
 def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     """Return weights E (m, r) and bias c (1, r) that suit a given dictionary (m, r).
@@ -165,14 +198,14 @@ def _encoder_of(W: Tensor, X: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
     """
     n, m = X.shape
     codes = X.new_zeros(W.shape[1], n)
-    rule = Factor("nonnegative", X.new_tensor(alpha * m / 2))
+    rule = Factor("nonnegative", X.new_full((), alpha * m / 2))
     sweep(codes, product(W.mT, W), product(W.mT, X.mT), rule, CODE_SWEEPS)
-    moment = column_gram(X).double()
+    moment = precise(column_gram(X))
     moment.diagonal().add_(RIDGE * n)
     factor, aim = torch.linalg.cholesky(moment), codes
     for step in range(TOBIT_STEPS):
         c = aim.mean(1, keepdim=True)
-        E = torch.cholesky_solve(product(aim - c, X).mT.double(), factor).to(X)
+        E = torch.cholesky_solve(product(aim - c, X).mT.to(factor), factor).to(X)
         if step + 1 < TOBIT_STEPS:
             aim = torch.where(codes > 0, codes, (product(E.mT, X.mT) + c).clamp(max=0))
     return E, c.mT
@@ -197,8 +230,8 @@ class Autoencoder:
         self.E *= factor.clamp(min=0.01, max=1.0)
 
     def parameters(self) -> list[Tensor]:
-        """Return all trained tensors."""
-        return [self.W, self.E, self.c, self.b, *self.extra]
+        """Return the trained tensors but those of the gate."""
+        return [self.W, self.E, self.c, self.b]
 
     def threshold(self) -> Tensor:
         """Return what pre-activations must exceed after training, (1, r)."""
@@ -221,11 +254,18 @@ def train(
 ) -> None:
     """Train by Adam."""
     n = len(X)
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, foreach=True)
+    orders = torch.stack([torch.randperm(n, generator=generator) for _ in range(epochs)])
+    orders = orders.to(X.device)  # at once: each copy waits for a device
+    groups: list[dict[str, Any]] = [{"params": model.parameters()}]
+    if model.extra:
+        groups.append({"params": model.extra, "lr": THRESHOLD_PACE * learning_rate})
+    optimizer = torch.optim.Adam(groups, lr=learning_rate, foreach=True)
+    rates = [group["lr"] for group in optimizer.param_groups]
     for epoch in range(epochs):
         progress = max(0.0, (epoch + 1 - DECAY_FROM * epochs) / ((1 - DECAY_FROM) * epochs))
-        optimizer.param_groups[0]["lr"] = learning_rate * (1 - 0.95 * progress)
-        order = torch.randperm(n, generator=generator).to(X.device)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * (1 - 0.95 * progress)
+        order = orders[epoch]
         used = torch.zeros_like(model.c, dtype=torch.bool)
         for index in order.split(batch_size):
             rows = X[index]
@@ -237,7 +277,7 @@ def train(
             with torch.no_grad():
                 used |= (codes > 0).any(0, keepdim=True)
                 model.W /= torch.linalg.vector_norm(model.W, dim=0, keepdim=True).clamp(min=1e-12)
-        if epoch + 1 <= RESAMPLE_UNTIL * epochs and not bool(used.all()):
+        if epoch + 1 <= RESAMPLE_UNTIL * epochs and known(used.all()) is not True:
             _resample(model, X, ~used[0], optimizer)
 
 
@@ -251,19 +291,19 @@ def _resample(
     would all answer it at once, many times over.
     """
     fitted = model(X)[1]
-    rest, concepts = X - fitted, torch.nonzero(dead)[:, 0]
-    worst = torch.topk(rest.square().sum(1), min(len(concepts), len(rest))).indices
-    concepts = concepts[: len(worst)]
-    rows = rest[worst]
-    rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp(min=1e-12)
-    size = torch.linalg.vector_norm(model.E, dim=0)[~dead]
-    model.W[:, concepts] = rows.mT
-    model.E[:, concepts] = rows.mT * (size.mean() if len(size) else 1.0)
-    model.c[0, concepts] = 0.0
+    rest = X - fitted
+    worst, begins = next_worst(dead, rest.square().sum(1))
+    columns = unit_rows(rest[worst]).mT
+    alive = (~dead).sum()
+    total = (torch.linalg.vector_norm(model.E, dim=0) * ~dead).sum()
+    size = torch.where(alive > 0, total / alive.clamp(min=1), 1.0)
+    model.W.copy_(torch.where(begins, columns, model.W))
+    model.E.copy_(torch.where(begins, columns * size, model.E))
+    model.c.mul_(~begins)
     for parameter in (model.W, model.E, model.c):
         for moment in ("exp_avg", "exp_avg_sq"):
-            optimizer.state[parameter][moment][..., concepts] = 0.0
+            optimizer.state[parameter][moment].mul_(~begins)
     added = model(X)[1] - fitted
-    if (rest - added).square().sum() > OVERSHOT * rest.square().sum():
-        best = (added * rest).sum() / added.square().sum()
-        model.E[:, dead] *= best.clamp(min=0.01, max=1.0)
+    best = (added * rest).sum() / added.square().sum()
+    over = (rest - added).square().sum() > OVERSHOT * rest.square().sum()
+    model.E.mul_(torch.where(dead & over, best.clamp(min=0.01, max=1.0), 1.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -23,36 +25,35 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def check_range(A: Tensor) -> None:
-    """Refuse a matrix whose factors would not be numbers of its dtype.
+def check_range(A: Tensor) -> float:
+    """Refuse a matrix whose factors would not be numbers of its dtype; return its largest entry.
 
     Raises
     ------
     ArgumentError
         If the largest entry of a matrix that is not zero is too small or too large.
     """
-    largest = A.abs().max()
+    largest = float(A.abs().max())
     low, high = RANGES[A.dtype]
-    if bool((largest > 0) & ((largest < low) | (largest > high))):
+    if largest > 0 and not low <= largest <= high:
         raise ArgumentError(
             f"the largest entry of X must lie between {low:.0e} and {high:.0e} in "
-            f"{dtype_name(A.dtype)} (or be 0); it is {float(largest):.3g}. "
+            f"{dtype_name(A.dtype)} (or be 0); it is {largest:.3g}. "
             "Multiply X by a constant."
         )
+    return largest
 
 
-def power_of_two(A: Tensor) -> Tensor:
-    """Return 1, or the power of two near the largest entry of A if that entry is extreme.
+def power_of_two(largest: float) -> float:
+    """Return 1, or the power of two near the largest entry of a matrix if that entry is extreme.
 
     Examples
     --------
-    >>> float(power_of_two(torch.tensor([[3.0]]))), float(power_of_two(torch.tensor([[3e9]])))
+    >>> power_of_two(3.0), power_of_two(3e9)
     (1.0, 2147483648.0)
     """
-    largest = A.abs().max()
-    exponent = torch.where(largest > 0, torch.frexp(largest).exponent - 1, 0)
-    exponent = torch.where(exponent.abs() > SAFE_EXPONENT, exponent, 0)
-    return torch.ldexp(torch.ones_like(largest), exponent)
+    exponent = math.frexp(largest)[1] - 1 if largest > 0 else 0
+    return 2.0**exponent if abs(exponent) > SAFE_EXPONENT else 1.0
 
 
 def within_reach(start: Tensor) -> Tensor:

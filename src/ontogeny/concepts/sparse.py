@@ -14,9 +14,10 @@ from .alternating import alternate
 from .base import Extractor
 from .checks import check_stopping
 from .iteration import Stalled, iterate
-from .linalg import least_squares, product, thin_svd, unit_rows
+from .linalg import least_squares, polar, product, thin_svd, unit_rows
 from .rows import Factor, solve_rows
 from .solution import Solution
+from .tensors import on_cpu, precise
 
 BALL = Factor("ball")
 
@@ -24,7 +25,7 @@ BALL = Factor("ball")
 def sparse_codes(A: Tensor, W: Tensor, alpha: Tensor | float) -> Tensor:
     """Return ``argmin 1/2 |A - U W^T|^2 + alpha |U|_1`` (n, r), row by row."""
     G, B = W.mT @ W, W.mT @ A.mT
-    penalty = torch.as_tensor(alpha, dtype=A.dtype, device=A.device)
+    penalty = alpha if isinstance(alpha, Tensor) else A.new_full((), alpha)
     return solve_rows(B, G, torch.zeros_like(B), Factor("sparse", penalty)).mT
 
 
@@ -47,10 +48,10 @@ class _Penalised(Extractor):
 
     def _keep_objective(self, solution: Solution, residual: Tensor, sparse: Tensor) -> None:
         """Keep the objective and ``tau`` of a solution with this residual and sparse factor."""
-        tau = sparse.abs().sum().double()
-        fit = residual.square().sum().double() / 2
+        tau = precise(sparse.abs().sum())
+        fit = precise(residual.square().sum()) / 2
         solution.state["tau"] = tau
-        solution.state["objective"] = fit + self._penalty.double() * tau
+        solution.state["objective"] = fit + precise(self._penalty) * tau
 
     @property
     def objective_(self) -> float:
@@ -227,7 +228,7 @@ class SparsePCA(_Penalised):
         W = thin_svd(A, self.n_concepts)[2] if start is None else start
         stalled = Stalled(self.tol, window=10)
         (U, W, _), n_iter, converged = iterate(
-            _threshold_and_turn(A, W, float(self._penalty)),
+            _threshold_and_turn(A, W, self._penalty),
             lambda step: stalled(step[2]),
             self.max_iter,
         )
@@ -237,23 +238,34 @@ class SparsePCA(_Penalised):
 
     def _encode(self, A: Tensor, W: Tensor) -> Tensor:
         if self.sparse == "codes":
-            return torch.nn.functional.softshrink(A @ W, float(self._penalty))
+            return _shrunk(A @ W, self._penalty)
         return _least_squares(A, W)
 
 
 def _threshold_and_turn(
-    A: Tensor, W: Tensor, alpha: float
-) -> Iterator[tuple[Tensor, Tensor, float]]:
+    A: Tensor, W: Tensor, alpha: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield exact codes ``soft(A W, alpha)``, the best orthonormal W for them, the objective."""
-    norm2 = float(A.square().sum(1).double().sum())
-    U = torch.nn.functional.softshrink(A @ W, alpha)
+    norm2 = precise(A.square().sum(1)).sum()
+    U = _shrunk(A @ W, alpha)
     while True:
-        left, _, right = torch.linalg.svd(A.mT @ U, full_matrices=False)
-        W = left @ right
+        W = _nearest_rotation(A.mT @ U)
         P = A @ W
-        U = torch.nn.functional.softshrink(P, alpha)
-        fit = float((U.double() * (U / 2 - P).double()).sum())
-        yield U, W, norm2 / 2 + fit + alpha * float(U.abs().sum().double())
+        U = _shrunk(P, alpha)
+        fit = (precise(U) * precise(U / 2 - P)).sum()
+        yield U, W, norm2 / 2 + fit + precise(alpha) * precise(U.abs().sum())
+
+
+def _shrunk(X: Tensor, by: Tensor) -> Tensor:
+    return X - X.clamp(-by, by)
+
+
+def _nearest_rotation(X: Tensor) -> Tensor:
+    """Return the nearest matrix (m, r) with orthonormal columns, without those that vanish."""
+    if not on_cpu(X):
+        return polar(X)
+    left, _, right = torch.linalg.svd(X, full_matrices=False)
+    return left @ right
 
 
 def _least_squares(A: Tensor, W: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from .base import Extractor
 from .linalg import thin_svd
 from .solution import Solution
-from .tensors import as_tensor, give
+from .tensors import as_tensor, give, precise
 
 
 @dataclass(eq=False, repr=False)
@@ -110,7 +110,7 @@ class PCA(Extractor):
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(0, keepdim=True)
         codes, sigma, V = thin_svd(A - mean, self.n_concepts)
-        samples = sigma.new_tensor(len(A), dtype=torch.float64)
+        samples = precise(sigma.new_full((), len(A)))
         solution = Solution(codes, V, mean, state={"sigma": sigma, "samples": samples})
         solution.canonical(signed=True, ordered=False)
         return solution
@@ -121,5 +121,5 @@ class PCA(Extractor):
     @property
     def explained_variance_(self) -> Any:
         """Variance of each code (divided by n, not n - 1); float64, as squares overflow."""
-        sigma = as_tensor(self._sigma).double() * float(self._scale)
+        sigma = precise(as_tensor(self._sigma)) * float(self._scale)
         return give(sigma.square() / float(self._samples), self._sigma)

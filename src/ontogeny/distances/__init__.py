@@ -10,12 +10,13 @@ from .chance import MatchingLevel, matching_level
 from .compare import compare
 from .correlations import correlation
 from .covariances import bures, matrix_log
+from .equivalence import Equivalence, equivalence
 from .norms import entrywise, frobenius, nuclear, schatten, spectral
 from .pairs import pairwise
 from .plane import concept_plane
 from .registry import distance, names
 from .rotations import procrustes
-from .similarity import cka, pwcca, svcca
+from .similarity import cka, cka_of_grams, mutual_neighbours, pwcca, svcca
 from .subspaces import grassmann
 from .tracks import tracks
 
@@ -37,11 +38,15 @@ __all__ = [
     "align",
     "Alignment",
     "alignment_residual",
+    "equivalence",
+    "Equivalence",
     "matching_level",
     "MatchingLevel",
     "tracks",
     "concept_plane",
     "cka",
+    "cka_of_grams",
     "svcca",
     "pwcca",
+    "mutual_neighbours",
 ]

@@ -12,7 +12,7 @@ from ..arrays import Array, namespace
 from ..errors import ArgumentError, check_choice
 from .matching import assignments, permutations
 from .norms import frobenius_of
-from .pair import Factors, Pair, give, pair_of
+from .pair import Factors, Pair, give, give_stack, pair_of
 from .rotations import best_rotation, procrustes_of
 
 
@@ -75,16 +75,9 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
     """
     find = _FINDERS[check_choice("under", under, _FINDERS)]
     pair, argument = pair_of(W, V)
-    xp = pair.xp
     transform = find(pair)
     aligned = pair.second.stack @ transform
-    lead = tuple(argument.shape[:-2])
-
-    def back(stack: Array) -> Array:
-        shaped = xp.astype(xp.reshape(stack, lead + tuple(stack.shape[-2:])), argument.dtype)
-        return shaped.to(argument.device) if is_torch_array(shaped) else shaped
-
-    return Alignment(back(aligned), back(transform))
+    return Alignment(give_stack(aligned, argument), give_stack(transform, argument))
 
 
 def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:
@@ -138,18 +131,18 @@ def _signs(inner: Array) -> Array:
 
 
 def _sign(pair: Pair) -> Array:
-    return _diagonal(_signs(_matched_products(pair.first.stack, pair.second.stack)))
+    return diagonal(_signs(_matched_products(pair.first.stack, pair.second.stack)))
 
 
 def _signed_permutation(pair: Pair) -> Array:
     chosen = permutations(assignments(pair.xp.abs(pair.inner)), pair.inner)
-    return chosen @ _diagonal(
+    return chosen @ diagonal(
         _signs(_matched_products(pair.first.stack, pair.second.stack @ chosen))
     )
 
 
 def _scaling(pair: Pair) -> Array:
-    return _diagonal(_scales(pair.first.stack, pair.second.stack))
+    return diagonal(_scales(pair.first.stack, pair.second.stack))
 
 
 def _scaled_permutation(pair: Pair) -> Array:
@@ -157,7 +150,7 @@ def _scaled_permutation(pair: Pair) -> Array:
     xp = pair.xp
     lengths = xp.sum(pair.first.stack**2, axis=-2)
     chosen = permutations(assignments(pair.cosines**2 * lengths[..., None]), lengths)
-    return chosen @ _diagonal(_scales(pair.first.stack, pair.second.stack @ chosen))
+    return chosen @ diagonal(_scales(pair.first.stack, pair.second.stack @ chosen))
 
 
 def _rotation(pair: Pair) -> Array:
@@ -183,7 +176,8 @@ def _matched_products(first: Array, second: Array) -> Array:
     return namespace(first, second).sum(first * second, axis=-2)
 
 
-def _diagonal(values: Array) -> Array:
+def diagonal(values: Array) -> Array:
+    """Diagonal matrices (k, r, r) of `values` (k, r)."""
     xp = namespace(values)
     size = values.shape[-1]
     if is_torch_array(values):

@@ -22,7 +22,7 @@ def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
     Parameters
     ----------
     W, V
-        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+        Dictionaries of shape (..., m, r), NumPy or PyTorch; their r may differ.
     eps
         Regularisation, in squared units of W; positive. It sets how small a direction still
         counts: one that only W has contributes log(1 + s^2 / eps).
@@ -35,7 +35,7 @@ def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
     Raises
     ------
     ArgumentError
-        If the shapes differ or `eps` is not positive.
+        If m or the leading dimensions differ or `eps` is not positive.
 
     Notes
     -----
@@ -48,7 +48,7 @@ def matrix_log(W: Array, V: Array, eps: float = 1e-6) -> Any:
     >>> round(matrix_log([[2.0], [0.0]], [[1.0], [0.0]], eps=1e-12), 6)  # log 4
     1.386294
     """
-    return measured(matrix_log_of, W, V, eps=eps)
+    return measured(matrix_log_of, W, V, any_r=True, eps=eps)
 
 
 def bures(W: Array, V: Array, eps: float = 1e-6) -> Any:
@@ -57,7 +57,7 @@ def bures(W: Array, V: Array, eps: float = 1e-6) -> Any:
     Parameters
     ----------
     W, V
-        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+        Dictionaries of shape (..., m, r), NumPy or PyTorch; their r may differ.
     eps
         Regularisation, in squared units of W; positive. As it goes to 0 this becomes the
         Procrustes distance.
@@ -70,7 +70,7 @@ def bures(W: Array, V: Array, eps: float = 1e-6) -> Any:
     Raises
     ------
     ArgumentError
-        If the shapes differ or `eps` is not positive.
+        If m or the leading dimensions differ or `eps` is not positive.
 
     Notes
     -----
@@ -83,7 +83,7 @@ def bures(W: Array, V: Array, eps: float = 1e-6) -> Any:
     >>> round(bures([[2.0], [0.0]], [[1.0], [0.0]], eps=1e-12), 6)
     1.0
     """
-    return measured(bures_of, W, V, eps=eps)
+    return measured(bures_of, W, V, any_r=True, eps=eps)
 
 
 def matrix_log_of(pair: Pair, eps: float = 1e-6) -> Array:

@@ -1,7 +1,7 @@
 """Two stacks of dictionaries and everything that several distances read of them.
 
 Each factorisation is computed when it is first asked for and kept, so that one comparison by
-thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in float64.
+thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in float64 on the CPU.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from ..arrays import Array, matrix, namespace
+from ..arrays import Array, check_finite, matrix, namespace, on_host
 from ..errors import ArgumentError, NonFiniteError
 from .matching import assignments, picked
 
 _LARGEST = 1e70
 _SMALLEST = 1e-100
+_SAME = (
+    "the same shape (..., m, r), because their columns are compared one with another "
+    "(only matrix-log, grassmann and bures compare different numbers of concepts)"
+)
 
 
 class Factors:
@@ -184,19 +188,21 @@ def squares(stack: Array) -> Array:
 
 
 def double(name: str, value: Array) -> tuple[Array, Array]:
-    """Return `value` as a checked float64 stack (k, m, r) beside the array as it was given."""
-    argument = matrix(name, value, ndim=-1)
-    if is_torch_array(argument):
-        argument = argument.detach()
+    """Return `value` as a checked float64 stack (k, m, r) of the CPU, beside the array as given.
+
+    The factorisations are of matrices that are small for a GPU, and some GPUs have no float64. One
+    copy, for which a GPU is waited for once, gives the same numbers wherever the array lives.
+    """
+    argument = matrix(name, value, ndim=-1, finite=False)
     xp = namespace(argument)
-    if max(float(xp.max(argument)), -float(xp.min(argument))) > _LARGEST:
+    wide = xp.astype(on_host(argument), xp.float64, copy=False)
+    largest = max(float(xp.max(wide)), -float(xp.min(wide)))
+    if not largest <= _LARGEST:  # or NaN, which both of them pass on
+        check_finite(name, wide)
         raise ArgumentError(
             f"{name} holds numbers beyond {_LARGEST:g}, whose products overflow: divide what is "
             "compared by a common scale first."
         )
-    # Apple's GPUs have no float64; the CPU is right, and the answer goes back to where it belongs.
-    wide = argument.cpu() if getattr(argument.device, "type", "") == "mps" else argument
-    wide = xp.astype(wide, xp.float64, copy=False)
     return xp.reshape(wide, (-1, *argument.shape[-2:])), argument
 
 
@@ -206,8 +212,11 @@ def stacked(name: str, value: Array) -> tuple[Factors, Array]:
     return Factors(wide, float(namespace(argument).finfo(argument.dtype).eps)), argument
 
 
-def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
+def pair_of(W: Array, V: Array, *, any_r: bool = False) -> tuple[Pair, Array]:
     """Check two stacks of dictionaries and return them as a `Pair`, with W as it was given.
+
+    With `any_r`, for measures of W W^T and V V^T alone, the narrower one gets columns of zeros:
+    they leave these products as they are.
 
     Raises
     ------
@@ -218,12 +227,24 @@ def pair_of(W: Array, V: Array) -> tuple[Pair, Array]:
     """
     first, argument = stacked("W", W)
     second, other = stacked("V", V)
-    if tuple(argument.shape) != tuple(other.shape):
-        raise ArgumentError(
-            "W and V must have the same shape (..., m, r); "
-            f"got {tuple(argument.shape)} and {tuple(other.shape)}."
-        )
+    shapes = tuple(argument.shape), tuple(other.shape)
+    if any_r and shapes[0][:-1] == shapes[1][:-1]:
+        r = max(shape[-1] for shape in shapes)
+        first, second = _widened(first, r), _widened(second, r)
+    elif shapes[0] != shapes[1]:
+        allowed = "the same number of features, (..., m, any r)" if any_r else _SAME
+        raise ArgumentError(f"W and V must have {allowed}; got {shapes[0]} and {shapes[1]}.")
     return Pair(first, second), argument
+
+
+def _widened(factors: Factors, r: int) -> Factors:
+    """Return the stack with columns of zeros up to r columns."""
+    stack, missing = factors.stack, r - factors.stack.shape[-1]
+    if not missing:
+        return factors
+    xp = namespace(stack)
+    zeros = xp.zeros_like(stack[..., :1])
+    return Factors(xp.concat([stack, *[zeros] * missing], axis=-1), factors.floor)
 
 
 def give(result: Array, argument: Array) -> Any:
@@ -239,13 +260,25 @@ def give(result: Array, argument: Array) -> Any:
         return float(result[0])
     if bool(xp.any(xp.isfinite(result) & (xp.abs(result) > xp.finfo(argument.dtype).max))):
         raise NonFiniteError(f"a result does not fit in {argument.dtype}: pass float64 arrays.")
-    shaped = xp.astype(xp.reshape(result, tuple(argument.shape[:-2])), argument.dtype)
-    return shaped.to(argument.device) if is_torch_array(shaped) else shaped
+    return _like(xp.reshape(result, tuple(argument.shape[:-2])), argument)
 
 
-def measured(measure: Callable[..., Array], W: Array, V: Array, **options: Any) -> Any:
+def give_stack(stack: Array, argument: Array) -> Array:
+    """Return matrices (k, a, b) as (..., a, b), of the kind and dtype of the argument."""
+    lead = tuple(argument.shape[:-2])
+    return _like(namespace(stack).reshape(stack, lead + tuple(stack.shape[-2:])), argument)
+
+
+def _like(result: Array, argument: Array) -> Array:
+    result = namespace(result).astype(result, argument.dtype)
+    return result.to(argument.device) if is_torch_array(result) else result
+
+
+def measured(
+    measure: Callable[..., Array], W: Array, V: Array, *, any_r: bool = False, **options: Any
+) -> Any:
     """Check W and V, apply `measure` to them as a `Pair`, and return what `give` makes of it."""
-    pair, argument = pair_of(W, V)
+    pair, argument = pair_of(W, V, any_r=any_r)
     return give(measure(pair, **options), argument)
 
 
@@ -255,9 +288,24 @@ def step_labels(steps: Sequence[int] | np.ndarray | None, count: int) -> np.ndar
     Raises
     ------
     ArgumentError
-        If there are more or fewer of them.
+        If there are more or fewer of them, two are equal, or numbers do not increase.
+
+    Examples
+    --------
+    >>> step_labels([0, 100, 50], 3)
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: steps must increase; 50 follows 100. Sort the stack by its steps.
     """
     labels = np.arange(count) if steps is None else np.asarray(steps)
     if labels.shape != (count,):
         raise ArgumentError(f"steps must name the {count} steps; its shape is {labels.shape}.")
+    known, times = np.unique(labels, return_counts=True)
+    if len(known) < count:
+        twice, often = known[times > 1][0], times[times > 1][0]
+        raise ArgumentError(f"steps must differ; {twice} stands there {often} times.")
+    if labels.dtype.kind in "iuf" and (at := np.flatnonzero(~(labels[1:] > labels[:-1]))).size:
+        before, after = labels[at[0]], labels[at[0] + 1]
+        raise ArgumentError(
+            f"steps must increase; {after} follows {before}. Sort the stack by its steps."
+        )
     return labels

@@ -43,7 +43,8 @@ def pairwise(
     Parameters
     ----------
     stack
-        Dictionaries of all steps, (..., T, m, r), NumPy or PyTorch on any device.
+        Dictionaries of all steps, (..., T, m, r), NumPy or PyTorch on any device. They are copied
+        to the CPU once and compared there.
     U
         Codes of all steps, (..., T, n, r), for ``"weighted"``.
     steps
@@ -57,7 +58,7 @@ def pairwise(
         Threads, each with pairs of its own, while the linear algebra library has one; by default
         the usable cores. The numbers do not depend on it.
     batch_size
-        Pairs computed together; more is faster on a GPU, and memory grows with it.
+        Pairs computed together; memory grows with it.
 
     Returns
     -------

@@ -24,6 +24,8 @@ MEASURES: dict[str, Callable[..., Array]] = {
     "grassmann": subspaces.grassmann_of,
     "bures": covariances.bures_of,
 }
+OF_ANY_R = ("matrix-log", "grassmann", "bures")
+"""Measures of W W^T and V V^T, which compare dictionaries with different numbers of concepts."""
 
 
 def names() -> tuple[str, ...]:
@@ -45,7 +47,8 @@ def distance(name: str, W: Array, V: Array, **options: Any) -> Any:
     name
         One of `names`.
     W, V
-        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+        Dictionaries of shape (..., m, r), NumPy or PyTorch. For ``"matrix-log"``, ``"grassmann"``
+        and ``"bures"`` their r may differ; the others compare columns one with another.
     **options
         ``p`` of ``"entrywise"`` (default 1) and ``"schatten"`` (1.5), ``eps`` of ``"matrix-log"``
         and ``"bures"`` (1e-6), ``rank_tolerance`` of ``"grassmann"``.
@@ -65,7 +68,7 @@ def distance(name: str, W: Array, V: Array, **options: Any) -> Any:
     >>> distance("entrywise", [[3.0, 0.0], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], p=2)
     5.0
     """
-    return measured(measure_with(name, options), W, V)
+    return measured(measure_with(name, options), W, V, any_r=name in OF_ANY_R)
 
 
 def measure_with(name: str, options: Mapping[str, Any]) -> Callable[..., Array]:

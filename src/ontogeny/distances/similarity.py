@@ -1,4 +1,4 @@
-"""Similarities between representations of the same examples: CKA, SVCCA, PWCCA.
+"""Similarities between representations of the same examples: CKA, SVCCA, PWCCA, neighbours.
 
 Here rows are examples (tokens) and columns are features: activations or codes, not dictionaries.
 The two sides may have different numbers of features.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import Array, namespace
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from .pair import double, give, squares
 
 
@@ -51,6 +51,64 @@ def cka(X: Array, Y: Array, *, unbiased: bool = True) -> Any:
     hsic = _unbiased_hsic if unbiased else _hsic
     xp = namespace(X, Y)
     return give(hsic(X, Y) / xp.sqrt(hsic(X, X) * hsic(Y, Y)), argument)
+
+
+def cka_of_grams(K: Array, L: Array | None = None) -> Any:
+    """Unbiased centred kernel alignment of every two of some representations, by inner products.
+
+    Parameters
+    ----------
+    K, L
+        Inner products of the same n examples in s and t representations, (s, n, n) and (t, n, n),
+        NumPy or PyTorch, n at least 4. Without L, K stands on both sides.
+
+    Returns
+    -------
+    array of shape (s, t)
+        As `cka` of the representations themselves: 1 for equal ones.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not fit, there are too few examples, or all examples are equal.
+
+    Notes
+    -----
+    HSIC is that of Song et al. (2012), equation 4: inner products without their diagonals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> Y = X[:, :2]
+    >>> found = cka_of_grams(np.stack([X @ X.T, Y @ Y.T]))
+    >>> bool(np.isclose(found[0, 1], cka(X, Y)))
+    True
+    """
+    K, argument = double("K", K)
+    L = K if L is None else double("L", L)[0]
+    xp, n = namespace(K, L), K.shape[-1]
+    fits = K.ndim == 3 and L.ndim == 3 and tuple(K.shape[1:]) == tuple(L.shape[1:]) == (n, n)
+    if not fits or n < 4:
+        raise ArgumentError(
+            "K and L must hold inner products of the same n examples, (s, n, n) and (t, n, n) with "
+            f"n at least 4; got {tuple(K.shape)} and {tuple(L.shape)}."
+        )
+    off = 1.0 - xp.eye(n, dtype=K.dtype, device=K.device)
+    K, L = K * off, L * off
+
+    def hsic(A: Array, B: Array, product: Any) -> Array:
+        rows = [xp.sum(side, axis=-1) for side in (A, B)]
+        sums = [xp.sum(each, axis=-1) for each in rows]
+        flat = [xp.reshape(side, (side.shape[0], -1)) for side in (A, B)]
+        both = product(sums[0][:, None], sums[1][:, None]) / ((n - 1) * (n - 2))
+        return product(*flat) + both - 2.0 * product(*rows) / (n - 2)
+
+    own = [hsic(side, side, lambda a, b: xp.sum(a * b, axis=-1)) for side in (K, L)]
+    if not all(bool(xp.all(each > 0)) for each in own):
+        raise ArgumentError("all examples are equal: nothing can be correlated with them.")
+    found = hsic(K, L, lambda a, b: a @ b.mT)
+    return xp.astype(found / xp.sqrt(own[0][:, None] * own[1][None, :]), argument.dtype)
 
 
 def svcca(X: Array, Y: Array, *, variance: float = 0.99) -> Any:
@@ -137,6 +195,55 @@ def pwcca(X: Array, Y: Array, *, variance: float = 1.0) -> Any:
     weights = xp.where(number < smaller[..., None], weights, 0.0)
     mean = xp.sum(weights * correlations, axis=-1) / xp.sum(weights, axis=-1)
     return give(xp.clip(mean, 0.0, 1.0), argument)
+
+
+def mutual_neighbours(X: Array, Y: Array, *, k: int = 10) -> Any:
+    """Share of the k nearest neighbours of an example that two representations have in common.
+
+    Parameters
+    ----------
+    X, Y
+        Representations of the same n examples, (..., n, p) and (..., n, q), NumPy or PyTorch.
+    k
+        Neighbours of each example, by the cosine of centred features; below n - 1.
+
+    Returns
+    -------
+    float, or an array of shape (...)
+        Mean over examples, between 0 and 1; k / (n - 1) by chance.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes do not fit, `k` is out of range, or all examples are equal on one side.
+
+    Notes
+    -----
+    M. Huh et al. 2024, *The platonic representation hypothesis*, "mutual nearest-neighbour metric".
+    Of equally near neighbours the one with the smaller number counts. It needs n x n numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> mutual_neighbours(X, 3 * X[:, ::-1])
+    1.0
+    """
+    X, Y, argument = _examples(X, Y, minimum=3)
+    check_whole("k", k, 1, X.shape[-2] - 2)
+    xp = namespace(X, Y)
+    shared = xp.sum(_nearest(X, k) * _nearest(Y, k), axis=(-2, -1))
+    return give(shared / (k * X.shape[-2]), argument)
+
+
+def _nearest(X: Array, k: int) -> Array:
+    """Return (..., n, n) whether an example is one of the k nearest of another, as 0 or 1."""
+    xp = namespace(X)
+    size = xp.sqrt(xp.sum(X * X, axis=-1, keepdims=True))
+    unit = X / xp.where(size > 0, size, xp.ones_like(size))
+    itself = xp.eye(X.shape[-2], dtype=X.dtype, device=X.device)
+    order = xp.argsort(4.0 * itself - unit @ unit.mT, axis=-1, stable=True)
+    return xp.astype(xp.argsort(order, axis=-1) < k, X.dtype)
 
 
 def _examples(X: Array, Y: Array, *, minimum: int) -> tuple[Array, Array, Array]:

@@ -15,7 +15,7 @@ def grassmann(W: Array, V: Array, rank_tolerance: float | None = None) -> Any:
     Parameters
     ----------
     W, V
-        Dictionaries of shape (..., m, r), NumPy or PyTorch.
+        Dictionaries of shape (..., m, r), NumPy or PyTorch; their r may differ.
     rank_tolerance
         Singular values below this share of the largest one span nothing. By default
         ``max(m, r)`` times the precision of the argument's dtype (float32 for half precision).
@@ -23,12 +23,12 @@ def grassmann(W: Array, V: Array, rank_tolerance: float | None = None) -> Any:
     Returns
     -------
     float, or an array of shape (...)
-        Without unit; between 0 and sqrt(r).
+        Without unit; between 0 and sqrt(r), for different r the root of their mean.
 
     Raises
     ------
     ArgumentError
-        If the shapes differ or the tolerance is not between 0 and 1.
+        If m or the leading dimensions differ or the tolerance is not between 0 and 1.
 
     Notes
     -----
@@ -43,7 +43,7 @@ def grassmann(W: Array, V: Array, rank_tolerance: float | None = None) -> Any:
     >>> grassmann([[1.0], [0.0]], [[1.0], [1.0]])
     0.7071067811865475
     """
-    return measured(grassmann_of, W, V, rank_tolerance=rank_tolerance)
+    return measured(grassmann_of, W, V, any_r=True, rank_tolerance=rank_tolerance)
 
 
 def grassmann_of(pair: Pair, rank_tolerance: float | None = None) -> Array:

@@ -25,7 +25,7 @@ def average_dictionary(
     how
         ``"aligned"``: each W_t is permuted and signed to fit `reference` first, so that a concept
         is averaged with itself; ``"unaligned"``: concept j with whatever the solver returned
-        j-th (Algorithm 4 as printed); ``"report-code"``: what the report's code computes, means
+        j-th, the mean of Algorithm 4; ``"report-code"``: what the report's code computes, means
         of `group` *consecutive concepts* of the dictionaries laid end to end, which averages
         neighbouring concepts of one checkpoint and no concept over checkpoints.
     reference
@@ -44,9 +44,14 @@ def average_dictionary(
     ArgumentError
         If `stack` is not (T, m, r), `how` is unknown, or too few concepts are there to group.
 
+    Notes
+    -----
+    Algorithm 4 as printed extracts each W_t from the mean activation of its checkpoint, which is
+    one vector and has no r concepts. None of these do so: the dictionaries are those of all tokens.
+
     References
     ----------
-    Report, Algorithm 4 and footnote 45 (spec A12).
+    Bernas (2025), Algorithm 4, Table 3 and footnote 45.
 
     Examples
     --------

@@ -154,7 +154,7 @@ def development(
     -----
     The half-change step is interpolated linearly in progress over log(step), and over the step
     itself between step 0 and the next. It is given wherever a series moved, changed or not. Rates
-    of errors, power and coverage: the guide on nulls.
+    of errors, power and coverage: the guide to error rates.
 
     Examples
     --------

@@ -138,7 +138,7 @@ def compare_fits(
 
     Notes
     -----
-    Measured (100 curves each, 12, 24 and 32 checkpoints): see the guide on nulls.
+    Measured (100 curves each, 12, 24 and 32 checkpoints): see the guide to error rates.
 
     Examples
     --------

@@ -28,8 +28,8 @@ def trend_test(
     The null hypothesis is normal autoregressive noise around one level, with any coefficient from
     0 to .95 from one checkpoint to the next, or with memory in steps (up to 20 of the smallest
     gaps). Fresh noise on top of it, and a random walk, make the test more cautious or hardly less
-    so; the guide on nulls has the rates. Noise with rare lasting shocks counts as a trend: it does
-    shift the level.
+    so; the guide to error rates says how often. Noise with rare lasting shocks counts as a trend:
+    it does shift the level.
 
     Parameters
     ----------

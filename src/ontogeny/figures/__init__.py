@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from .attach import attach, extend
 from .base import Figure, Section
-from .characters import in_words, shown
+from .characters import (
+    END_OF_ISOLATE,
+    ISOLATE,
+    in_words,
+    runs_from_the_right,
+    shown,
+    within,
+)
 from .marks import Marks
 from .panels import Band, Boundary, Curves, Heatmap, NullComparison
 from .points import Scatter
-from .tables import Column, Footer, Pair, Table
+from .tables import Column, Footer, Pair, Table, percent
 from .words import Words, show_token
 
 __all__ = [
+    "END_OF_ISOLATE",
+    "ISOLATE",
     "Band",
     "Boundary",
     "Column",
@@ -34,6 +43,9 @@ __all__ = [
     "attach",
     "extend",
     "in_words",
+    "percent",
+    "runs_from_the_right",
     "show_token",
     "shown",
+    "within",
 ]

@@ -9,6 +9,7 @@ import unicodedata
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _COMBINING = ("Mn", "Me", "Mc")
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+ISOLATE, END_OF_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 _FROM_THE_RIGHT = ("R", "AL", "AN")
 _SYMBOLS = {"\n": "↵", "\t": "⇥", "\x7f": "\N{SYMBOL FOR DELETE}"}
 _PICTURES = ord("\N{SYMBOL FOR NULL}")
@@ -70,14 +71,40 @@ def shown(piece: str) -> str:
     >>> shown(" \u05d0\u05d1").encode("unicode_escape")
     b' \\u2068\\u05d0\\u05d1\\u2069'
     """
+    written = within(piece)
+    inner = written.strip(" ")
+    if not runs_from_the_right(inner):
+        return written
+    return written.replace(inner, f"{ISOLATE}{inner}{END_OF_ISOLATE}", 1)
+
+
+def within(piece: str) -> str:
+    r"""Return a token within its text: as `shown`, but not isolated.
+
+    Isolated one by one, the words of a text that runs from the right would change their order.
+    The whole line is isolated instead.
+
+    Examples
+    --------
+    >>> within(" \u05d0\u05d1") == " \u05d0\u05d1", within("a\tb")
+    (True, 'a⇥b')
+    """
     written = "".join(_visible(piece, i) for i in range(len(piece)))
     inner = written.strip(" ")
     if inner and unicodedata.category(inner[0]) in _COMBINING:
         written = written.replace(inner[0], f"\N{DOTTED CIRCLE}{inner[0]}", 1)
-    if not any(unicodedata.bidirectional(c) in _FROM_THE_RIGHT for c in inner):
-        return written
-    isolated = f"\N{FIRST STRONG ISOLATE}{inner}\N{POP DIRECTIONAL ISOLATE}"
-    return written.replace(inner, isolated, 1)
+    return written
+
+
+def runs_from_the_right(text: str) -> bool:
+    """Return whether any character of a text runs from right to left.
+
+    Examples
+    --------
+    >>> runs_from_the_right("a word"), runs_from_the_right("a \u05d0")
+    (False, True)
+    """
+    return any(unicodedata.bidirectional(c) in _FROM_THE_RIGHT for c in text)
 
 
 def _visible(piece: str, i: int) -> str:

@@ -105,3 +105,14 @@ class Table(Figure):
         for column in self.columns:
             yield from (column.value, column.sd, *(column.interval or ()))
         yield from (name for line in self.footer for name in line.cells.values())
+
+
+def percent(share: float) -> str:
+    """Return a probability in percent, as tables write it.
+
+    Examples
+    --------
+    >>> percent(0.004), percent(0.163), percent(1.0)
+    ('<1 %', '16 %', '100 %')
+    """
+    return "<1 %" if share < 0.005 else f"{100 * share:.0f} %"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-METHODS = ("regression", "origin", "likelihood")
+METHODS = ("regression", "origin", "facco", "likelihood")
 FEWEST = 5  # points with a usable ratio
 FLAT = 1e-6  # largest log ratio of distances that rounding alone may leave
 ORTHOGONAL = 1e-4  # largest |cosine| between rows that counts as orthogonal
@@ -45,7 +45,7 @@ class IntrinsicDimension:
         Mean and standard deviation of the estimate on isotropic Gaussian points of the same
         shape; NaN where no null was asked for. It lies far below m where m is large.
     method
-        ``"regression"``, ``"origin"`` or ``"likelihood"``.
+        ``"regression"``, ``"origin"``, ``"facco"`` or ``"likelihood"``.
     points
         Points used.
     duplicates
@@ -84,8 +84,9 @@ def two_nn(
         ``components_``). Distances are taken in float64.
     method
         ``"regression"``: least squares of ``log(1 - (j - 0.5)/n)`` on ``log mu_(j)`` with an
-        intercept (the report's Algorithm 4); ``"origin"``: the same line through the origin
-        (Facco et al.); ``"likelihood"``: ``n / sum log mu``.
+        intercept (the report's Algorithm 4); ``"origin"``: the same line through the origin;
+        ``"facco"``: the same with ``log(1 - j/n)``, as Facco et al. and scikit-dimension 0.5 have
+        it, without the last ratio, where that is infinite; ``"likelihood"``: ``n / sum log mu``.
     discard
         Share of the largest ratios that is left out (the report's code leaves out 0.05).
         The likelihood is then that of the censored sample.
@@ -375,7 +376,10 @@ def _estimate(logs: np.ndarray, method: str, discard: float) -> np.ndarray:
         # The ratios beyond the kept ones are known to be at least the largest kept one.
         total = x.sum(1) + (n - kept) * x[:, -1]
         return kept / np.maximum(total, np.finfo(float).tiny)
-    y = np.log1p(-(np.arange(1, n + 1) - 0.5) / n)[None, :kept]
+    if method == "facco":
+        x = x[:, : n - 1]  # of the last one, 1 - j/n is 0
+    shift = 0.0 if method == "facco" else 0.5
+    y = np.log1p(-(np.arange(1, x.shape[1] + 1) - shift) / n)[None]
     if method == "regression":
         x = x - x.mean(1, keepdims=True)
         y = y - y.mean()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,3 +95,20 @@ def check_range(name: str, ids: np.ndarray, vocab_size: int | None) -> None:
     if ids.min() < 0 or (vocab_size is not None and ids.max() >= vocab_size):
         allowed = "0 or more" if vocab_size is None else f"between 0 and {vocab_size - 1}"
         raise ArgumentError(f"{name} must be {allowed}; they span {ids.min()} to {ids.max()}.")
+
+
+def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
+    """Warn of rows that look padded although no mask says so: their padding counts as tokens.
+
+    They do where the id of padding stands at ends alone, and more than once in a row.
+    """
+    pad = ids == pad_token_id
+    at_end = np.logical_and.accumulate(pad[:, ::-1], axis=1)[:, ::-1]
+    count = int((at_end.sum(axis=1) > 1).sum())
+    if count and not (pad & ~at_end).any():
+        warnings.warn(
+            f"{count:,} of {len(ids):,} texts end in several tokens {pad_token_id}, which count as "
+            f"tokens because no mask was given; give mask=(ids != {pad_token_id}) if they are "
+            "padding.",
+            stacklevel=3,  # who called from_tokens
+        )

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import is_array
 from ..errors import ArgumentError, check_choice
+from ..markup import html_block, html_table
 from ..needs import GRANULARITIES
 from .batches import Batch, make_batch, make_batches, trimmed
 from .groups import document_array, joined, normalised, token_keys
-from .layout import check_layout, check_range, rectangle, repad
+from .layout import check_layout, check_range, rectangle, repad, warn_of_padding
 from .sampling import TokenSample, draw, masked_positions
 from .splits import label_array
 from .tokenize import tokenize
@@ -126,6 +128,12 @@ class Inputs:
             f"fingerprint {self.fingerprint[:8]})"
         )
 
+    def _repr_html_(self) -> str:
+        counts = {name: f"{count:,}" for name, count in self.counts.items() if count}
+        table = html_table(tuple(counts), [tuple(counts.values())])
+        said = f"{self.source or 'inputs'}, fingerprint {self.fingerprint[:8]}"
+        return html_block(f"{len(self):,} texts", said, table)
+
     # ---- making inputs ---------------------------------------------------------------------------
 
     @classmethod
@@ -174,7 +182,8 @@ class Inputs:
     ) -> Inputs:
         """Take token ids as an array, a tensor, or lists that may differ in length.
 
-        Without `mask` every given id is a token (lists are padded on the right). Special tokens
+        Without `mask` every given id is a token (lists are padded on the right); rows of an array
+        that then end in several `pad_token_id` are warned of. Special tokens
         are those of `special` and those whose id is in `special_ids`. `documents` names the
         document that each text comes from, see `groups`.
 
@@ -190,8 +199,11 @@ class Inputs:
         ... ).counts["ordinary"]
         3
         """
+        is_rectangle = mask is None and is_array(ids)
         ids, known = rectangle("ids", ids, pad_token_id)
         mask = known if mask is None else rectangle("mask", mask, 0)[0].astype(bool)
+        if is_rectangle:
+            warn_of_padding(ids, pad_token_id)
         marked = rectangle("special", special, 1)[0].astype(bool) if special is not None else False
         return cls(
             ids=ids,

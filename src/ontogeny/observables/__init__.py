@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from .activations import ActivationDecay, ActivationPath, EffectiveDimensions, Similarity
+from .activations import (
+    ActivationDecay,
+    ActivationPath,
+    EffectiveDimensions,
+    LayerSimilarity,
+    Similarity,
+    StepSimilarity,
+)
 from .attention import AttentionEntropy, ReadoutAttention
-from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer
+from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer, dataset
+from .circuits import (
+    AttentionHeads,
+    Calibration,
+    CopyingHeads,
+    InContextLearning,
+    LogitLens,
+    NgramAgreement,
+)
 from .concepts import (
     ConceptDistances,
     ConceptEffects,
@@ -28,6 +43,7 @@ from .weights import (
     Orientation,
     Projection,
     VocabularyConcepts,
+    WeightNorms,
     WeightRank,
     orientation_across_runs,
 )
@@ -39,9 +55,16 @@ __all__ = [
     "SeriesReading",
     "Run",
     "by_layer",
+    "dataset",
     "ActivationDecay",
     "ActivationPath",
     "AttentionEntropy",
+    "AttentionHeads",
+    "Calibration",
+    "CopyingHeads",
+    "InContextLearning",
+    "LogitLens",
+    "NgramAgreement",
     "Commutators",
     "ConceptDirections",
     "ConceptDistances",
@@ -62,7 +85,9 @@ __all__ = [
     "TokenLosses",
     "Regimes",
     "Signals",
+    "LayerSimilarity",
     "Similarity",
+    "StepSimilarity",
     "ReadoutAccuracy",
     "ReadoutAttention",
     "SaeProbe",
@@ -71,6 +96,7 @@ __all__ = [
     "orientation_across_runs",
     "TCAV",
     "VocabularyConcepts",
+    "WeightNorms",
     "WeightRank",
     "WordSemantics",
     "semantics_page",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -46,6 +46,14 @@ class Reading(Protocol):
 
         Rows of `Activations` are tokens or texts; `Losses` and `Attention` have one row a text.
         Tokens of one text are not independent, so noise is resampled over these texts.
+        """
+        ...
+
+    def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return ``make()``, which other observables at this checkpoint may have computed before.
+
+        It is kept for those that declare the same `need`, within 1 GiB for each worker. `key` must
+        say which function of the need's value it is, and the value must have ``nbytes``.
         """
         ...
 
@@ -280,6 +288,7 @@ class Observable(abc.ABC):
             ],
             words=lambda derived: self.words(derived, nodes),
             role=self.role,
+            names=self.names(),
         )
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -15,6 +15,7 @@ from ..own_code import digest
 from . import (
     activations,
     attention,
+    circuits,
     concepts,
     curves,
     labelled,
@@ -28,7 +29,8 @@ from .base import Observable
 
 GROUP = "ontogeny.observables"
 _THEMES = (
-    predictions, activations, concepts, attention, weights, readout, labelled, semantics, curves,
+    predictions, activations, concepts, attention, circuits, weights, readout, labelled,
+    semantics, curves,
 )  # fmt: skip
 _OURS = tuple(
     found

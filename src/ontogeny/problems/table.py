@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import xarray as xr
-
+from ..markup import html_table
+from ..trees import MergedResult, as_tree
 from .found import Problem, of_node
 from .standing import Standing, standing_of
 
@@ -30,10 +30,13 @@ class Problems(Sequence[Problem]):
         Those of the run that is studied, then those of control runs.
     standings
         How much of each observable was computed, by its name.
+    notes
+        What to know of cells that did not fail: which were computed in another environment.
     """
 
     rows: tuple[Problem, ...] = ()
     standings: Mapping[str, Standing] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -70,21 +73,26 @@ class Problems(Sequence[Problem]):
 
         Examples
         --------
+        >>> import xarray as xr
         >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
         >>> problems_of(xr.DataTree.from_dict({"loss": data})).sentence
         '1 of 2 cells failed: loss (1): no'
         """
         if not self.rows:
             return ""
+        own = [row for row in self.rows if not row.run]
         groups: dict[str, list[Problem]] = {}
-        for row in self.rows:
+        for row in own or self.rows:
             groups.setdefault(row.where, []).append(row)
         said = [
             f"{where}{self._count(each)}: {_main_reason(each)}" for where, each in groups.items()
         ]
         more = len(said) - _NAMED
         if more > 0:
-            said[_NAMED:] = [f"and {more} more observable{'s' * (more > 1)}"]
+            of = f"observable{'s' * (more > 1)}" if own else "of control runs"
+            said[_NAMED:] = [f"and {more} more {of}"]
+        if own and self._runs:
+            said.append(self._controls_failed)
         return f"{self._head()}: {'; '.join(said)}"
 
     def _head(self) -> str:
@@ -92,8 +100,15 @@ class Problems(Sequence[Problem]):
             return f"{self.failed:,} of {self.cells:,} cells failed"
         if self.observables:
             return f"{len(self.observables)} of {len(self.standings)} observables failed"
-        runs = len({row.run for row in self.rows})
-        return f"{runs} control run{'s' * (runs > 1)} failed in part"
+        return self._controls_failed
+
+    @property
+    def _runs(self) -> int:
+        return len({row.run for row in self.rows if row.run})
+
+    @property
+    def _controls_failed(self) -> str:
+        return f"{self._runs} control run{'s' * (self._runs > 1)} failed in part"
 
     def _count(self, rows: Sequence[Problem]) -> str:
         number = 0 if rows[0].run else self.standings[rows[0].node].failed
@@ -101,7 +116,7 @@ class Problems(Sequence[Problem]):
 
     def __repr__(self) -> str:
         if not self.rows:
-            return f"no problems in {self.cells:,} cells"
+            return "\n".join([self.standing, *self.notes])
         table = [HEADS, *(_cells(row) for row in self.rows[:_SHOWN])]
         widths = [max(len(line[i]) for line in table) for i in range(len(HEADS) - 1)]
         lines = [
@@ -110,11 +125,13 @@ class Problems(Sequence[Problem]):
         ]
         if len(self.rows) > _SHOWN:
             lines.append(f"and {len(self.rows) - _SHOWN} more")
-        return "\n".join([self.standing, *(line.rstrip() for line in lines)])
+        return "\n".join([self.standing, *self.notes, *(line.rstrip() for line in lines)])
 
     @property
     def standing(self) -> str:
         """How much failed, in one line."""
+        if not self.rows:
+            return f"no problems in {self.cells:,} cells"
         lost = len(self.lost)
         if not lost:
             return self._head()
@@ -122,17 +139,19 @@ class Problems(Sequence[Problem]):
         return f"{self._head()}; {lost} of {len(self.standings)} observables {has} no result"
 
     def _repr_html_(self) -> str:
+        said = "".join(f"<p>{html.escape(line)}</p>" for line in (self.standing, *self.notes))
         if not self.rows:
-            return f"<p>{html.escape(repr(self))}</p>"
-        lines = [_line("th", HEADS), *(_line("td", _cells(row, whole=True)) for row in self.rows)]
-        return f"<p>{html.escape(self.standing)}</p><table>{''.join(lines)}</table>"
+            return said
+        lines = [_cells(row, whole=True) for row in self.rows]
+        return f"{said}{html_table(HEADS, lines)}"
 
 
-def problems_of(tree: xr.DataTree) -> Problems:
+def problems_of(result: MergedResult) -> Problems:
     """Return what failed in a merged result, in the order of its observables.
 
     Examples
     --------
+    >>> import xarray as xr
     >>> good = xr.Dataset({"status": ("step", ["done", "done"])}, {"step": [0, 8]})
     >>> problems_of(xr.DataTree.from_dict({"loss": good}))
     no problems in 2 cells
@@ -145,6 +164,7 @@ def problems_of(tree: xr.DataTree) -> Problems:
     node  step  layer  why
     norm  0     b      ValueError: no
     """
+    tree = as_tree(result)
     names = _listed(tree.root.attrs.get("nodes"))
     nodes = {n.path.strip("/"): n for n in tree.root.subtree if n.path != "/"}
     order = dict.fromkeys([*(name for name in names if name in nodes), *nodes])
@@ -152,7 +172,17 @@ def problems_of(tree: xr.DataTree) -> Problems:
     data = {name: each for name, each in data.items() if each.data_vars or each.attrs}
     rows = [row for name, each in data.items() for row in of_node(name, each)]
     rows += [Problem.from_dict(row) for row in _of_controls(tree.root.attrs.get("controls"))]
-    return Problems(tuple(rows), {name: standing_of(each) for name, each in data.items()})
+    standings = {name: standing_of(each) for name, each in data.items()}
+    return Problems(tuple(rows), standings, _notes(tree.root.attrs.get("provenance")))
+
+
+def _notes(provenance: Any) -> tuple[str, ...]:
+    """Return what a result says of where its cells were computed."""
+    try:
+        found = json.loads(provenance or "{}")
+        return tuple(map(str, found.get("environments", ())))
+    except (TypeError, ValueError, AttributeError):  # it may be anyone's
+        return ()
 
 
 def _of_controls(given: Any) -> Iterator[Mapping[str, Any]]:
@@ -204,8 +234,3 @@ def _some(layers: Sequence[str]) -> str:
 
 def _short(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
-
-
-def _line(tag: str, cells: Sequence[str]) -> str:
-    row = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-    return f"<tr>{row}</tr>"

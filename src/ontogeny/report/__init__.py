@@ -7,6 +7,18 @@ neither the observables that made it nor a model (decision 15).
 from __future__ import annotations
 
 from .export import chart_svg, check_formats, write_figures
+from .live import Live
+from .notebook import FigureIndex, ResultChart, ResultFigure, ResultSummary
 from .write import write
 
-__all__ = ["chart_svg", "check_formats", "write", "write_figures"]
+__all__ = [
+    "FigureIndex",
+    "Live",
+    "ResultChart",
+    "ResultFigure",
+    "ResultSummary",
+    "chart_svg",
+    "check_formats",
+    "write",
+    "write_figures",
+]

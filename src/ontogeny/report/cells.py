@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
 from ..figures import Column
 from .formats import number
@@ -90,13 +91,18 @@ class Line:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table as every renderer writes it; ``csv`` holds its numbers as they are stored."""
+    """A table as every renderer writes it; ``frame`` holds its numbers as they are stored."""
 
     row_heads: tuple[str, ...]
     heads: tuple[Head, ...]
     lines: tuple[Line, ...]
     footer: tuple[Line, ...]
-    csv: str
+    frame: pd.DataFrame = field(compare=False)
+
+    @property
+    def csv(self) -> str:
+        """The numbers as they are stored, unrounded."""
+        return str(self.frame.to_csv(index=False))
 
     @property
     def spans(self) -> list[tuple[str, int]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..figures import percent
 from .content import Content, Node
 from .formats import plain_text, step_text
 from .pieces import Pieces
@@ -100,17 +101,6 @@ def read_cloze(content: Content) -> Cloze | None:
     }
     heads = tuple(step_text(step) for step in steps[chosen])
     return Cloze(node, heads, gaps, tuple(same[t] for t in chosen), payload)
-
-
-def percent(share: float) -> str:
-    """Return a probability in percent.
-
-    Examples
-    --------
-    >>> percent(0.004), percent(0.163), percent(1.0)
-    ('<1 %', '16 %', '100 %')
-    """
-    return "<1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
 def _text(data: xr.Dataset, name: str, gap: int) -> str:

@@ -14,6 +14,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Curves, Figure
 from ..problems import Problems, problems_of
+from ..trees import MergedResult, as_tree
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
 from .rows import Row, read_rows
@@ -106,18 +107,15 @@ class Content:
         return [f"chart/{name}" for name in names]
 
 
-def read_content(tree: xr.DataTree) -> Content:
+def read_content(result: MergedResult) -> Content:
     """Read a merged result.
 
     Raises
     ------
     ArgumentError
-        If `tree` is no DataTree, holds no node with steps, or an attribute is not JSON.
+        If `result` is no result, holds no node with steps, or an attribute is not JSON.
     """
-    if not isinstance(tree, xr.DataTree):
-        raise ArgumentError(
-            f"tree must be an xarray.DataTree as Study.run returns it; got {type(tree).__name__}."
-        )
+    tree = as_tree(result)
     nodes = _read_nodes(tree)
     attrs = tree.attrs
     steps = _all_steps(attrs, nodes)

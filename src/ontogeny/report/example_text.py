@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figures import in_words, shown
+from ..figures import in_words, shown, within
 from .atlas_contexts import MISSING
 from .concept_nodes import read_concepts
 from .content import Content
@@ -22,8 +22,6 @@ from .shown_tokens import ShownTokens, first_with
 
 MOST_TEXTS, MOST_TOKENS = 12, 256
 """Texts, and tokens of each, that the page holds."""
-
-_ISOLATES = str.maketrans("", "", "\N{FIRST STRONG ISOLATE}\N{POP DIRECTIONAL ISOLATE}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def _text(pieces: Pieces, ids: np.ndarray, known: np.ndarray, name: str) -> Text
 
 def _written(piece: str) -> str:
     """Return a token as part of running text, whose direction the whole text decides."""
-    return plain_text(shown(piece).translate(_ISOLATES)) or "∅"
+    return plain_text(within(piece)) or "∅"
 
 
 def _words(piece: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import xarray as xr
-
 from ..errors import ArgumentError, check_choice
+from ..trees import MergedResult
 from .chart import draw_chart
 from .content import Content, read_content
 from .drawable import Drawable
 from .export_concepts import write_concepts
 from .export_overview import entry, write_overview
+from .frames import figure_frame
 from .latex import latex_table
 from .readers import read_drawables
 from .run_differences import difference_of
@@ -22,7 +22,7 @@ FORMATS = ("pdf", "svg", "png")
 """Formats of pictures for papers."""
 
 
-def chart_svg(tree: xr.DataTree) -> str:
+def chart_svg(tree: MergedResult) -> str:
     """Return the developmental chart of a merged result as a standalone SVG image.
 
     It follows the reader's light or dark setting and needs no page around it.
@@ -30,7 +30,7 @@ def chart_svg(tree: xr.DataTree) -> str:
     Parameters
     ----------
     tree
-        Merged result, as ``Study.run`` returns it.
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
 
     Raises
     ------
@@ -39,6 +39,7 @@ def chart_svg(tree: xr.DataTree) -> str:
 
     Examples
     --------
+    >>> import xarray as xr
     >>> data = xr.Dataset(
     ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
     ... )
@@ -49,7 +50,7 @@ def chart_svg(tree: xr.DataTree) -> str:
 
 
 def write_figures(
-    tree: xr.DataTree, folder: str | Path, formats: Sequence[str] = FORMATS
+    tree: MergedResult, folder: str | Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Write every figure for papers, with its data as CSV; return the files' paths.
 
@@ -63,7 +64,7 @@ def write_figures(
     Parameters
     ----------
     tree
-        Merged result, as ``Study.run`` returns it.
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
     folder
         Where to write; made if missing, files of the same names are replaced.
     formats
@@ -76,7 +77,7 @@ def write_figures(
 
     Examples
     --------
-    >>> import tempfile
+    >>> import tempfile, xarray as xr
     >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]})
     >>> tree = xr.DataTree.from_dict({"loss": data})
     >>> [p.name for p in write_figures(tree, tempfile.mkdtemp(), formats=["svg"])]
@@ -94,7 +95,7 @@ def write_figures(
             continue
         path = target / _unused_name(each.file_stem, written)
         written.append(path)
-        _write_data(each, path)
+        figure_frame(each).to_csv(path, index=False)
         caption = each.figure.caption
         if each.table is not None:
             written.append(path.with_suffix(".tex"))
@@ -149,21 +150,6 @@ def _write_pictures(
         for path in paths:
             save(picture, path, drawable.figure.title, caption)
     return paths, caption
-
-
-def _write_data(drawable: Drawable, path: Path) -> None:
-    """Write a figure's data as CSV in long form: a row for each point, dimensions first.
-
-    A table is written as it is read, with its lines under it.
-    """
-    if drawable.table is not None:
-        path.write_text(drawable.table.csv, encoding="utf-8")
-        return
-    names = drawable.written
-    data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
-    order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
-    rows = data.to_dataframe(dim_order=order).reset_index()
-    rows[[*order, *names]].to_csv(path, index=False)
 
 
 def _unused_name(stem: str, written: Sequence[Path]) -> str:

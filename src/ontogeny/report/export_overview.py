@@ -7,14 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from .chart import draw_chart, views_of
 from .content import Content
 from .first_screen import FirstScreen, first_screen
+from .frames import chart_frame
 from .landmarks import control_curve
-from .row_words import MARKS, RECORD, mark_records, record
-from .rows import Row
 from .style import chart_style
 
 _HALF_CHANGES = (
@@ -38,11 +35,13 @@ def write_overview(
     """
     written = []
     for view in views_of(content):
-        stem, title, caption = _told(content, view)
+        stem, title, caption = chart_words(content, view)
         written.append(folder / f"{stem}.csv")
-        (_write_rows if view == "cells" else _write_marks)(content.rows, written[-1])
+        chart_frame(content.rows, view).to_csv(written[-1], index=False)
         if kinds:
-            written += _write_chart(content, view, written[-1], kinds, (title, caption))
+            paths = [written[-1].with_suffix(f".{kind}") for kind in kinds]
+            write_chart(content, view, paths, (title, caption))
+            written += paths
             captions.append(entry(stem, title, caption))
     first = first_screen(content)
     if kinds and first is not None:
@@ -61,7 +60,7 @@ def entry(name: str, title: str, caption: str) -> str:
     return "\n".join(filter(None, [name, title, caption])) + "\n"
 
 
-def _told(content: Content, view: str) -> tuple[str, str, str]:
+def chart_words(content: Content, view: str) -> tuple[str, str, str]:
     """Return the name of the files, title and caption of a view of the rows."""
     if view == "cells":
         return "chart", f"Developmental chart: {content.title}", ""
@@ -83,23 +82,19 @@ def _of_first_screen(content: Content, first: FirstScreen) -> str:
     return " ".join(said)
 
 
-def _write_chart(
-    content: Content, view: str, beside: Path, kinds: Sequence[str], words: tuple[str, str]
-) -> list[Path]:
-    """Write a view of the chart in every format.
+def write_chart(content: Content, view: str, paths: Sequence[Path], words: tuple[str, str]) -> None:
+    """Write a view of the chart in the formats of the suffixes of `paths`.
 
     The developmental chart as SVG is the page's own, which also has dark colours.
     """
     # Imported here so that the package opens without the plotting library.
     from .paper import draw_chart_figure
 
-    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
     own = [path for path in paths if path.suffix == ".svg" and view == "cells"]
     for path in own:
         path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
     if drawn := [path for path in paths if path not in own]:
         _save(lambda: draw_chart_figure(content, view), drawn, words)
-    return paths
 
 
 def _save(draw: Callable[[], Any], paths: Sequence[Path], words: tuple[str, str]) -> None:
@@ -109,21 +104,3 @@ def _save(draw: Callable[[], Any], paths: Sequence[Path], words: tuple[str, str]
         figure = draw()
         for path in paths:
             save(figure, path, *words)
-
-
-def _write_rows(rows: Sequence[Row], path: Path) -> None:
-    """Write the chart's rows in long form: a line for each row and step."""
-    heads = ("row", "step", "progress", "distinct", *RECORD)
-    lines = [
-        (row.name, *point, *fields)
-        for row in rows
-        for fields in [record(row)]
-        for point in zip(row.steps, row.progress, row.distinct, strict=True)
-    ]
-    pd.DataFrame(lines, columns=list(heads)).to_csv(path, index=False)
-
-
-def _write_marks(rows: Sequence[Row], path: Path) -> None:
-    """Write the half-change steps: a line for each row and run or control run."""
-    lines = [mark for row in rows for mark in mark_records(row)]
-    pd.DataFrame(lines, columns=list(MARKS)).to_csv(path, index=False)

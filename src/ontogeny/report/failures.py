@@ -39,14 +39,16 @@ def read_failures(content: Content) -> Failures | None:
     if not problems:
         return None
     sections = {node.path: node for node in content.nodes}
-    reasons = [_reason(problem, sections) for problem in problems]
-    kept = _one_of_each(reasons)
-    lost = len(problems.lost)
+    gone = set(problems.lost)
+    first = sorted(problems, key=lambda problem: bool(problem.run) or problem.node not in gone)
+    kept = _one_of_each([_reason(problem, sections) for problem in first])
+    lost, partly = len(gone), len(set(problems.observables) - gone)
     whole = plural(len(problems.standings), "observable")
     if lost:
         heading = f"{lost:,} of {whole} failed"
         cells = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed. "
         lead = cells if problems.failed else ""
+        lead += f"{plural(partly, 'other')} failed in part. " if partly else ""
         lead += "What this page counts and compares is what was measured."
     elif problems.failed:
         heading = f"{problems.failed:,} of {plural(problems.cells, 'cell')} failed"

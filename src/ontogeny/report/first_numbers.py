@@ -56,7 +56,7 @@ def _loss_number(loss: LossStory | None) -> Figure:
 
 def _concepts_number(concepts: Concepts | None) -> Figure:
     if concepts is None:
-        return Figure("–", "no concepts in this result")
+        return Figure("–", "no concepts with a birth")
     if concepts.named is None or concepts.unnamed:
         return Figure(f"{len(concepts.every):,}", "concepts, not named")
     words = "named concepts"

@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .concept_nodes import asked_for, failure, read_concepts
+from .concept_nodes import asked_for, failure, fitted_apart, read_concepts
 from .content import Content
 from .first_numbers import Figure, four_numbers, number_range
 from .formats import interval_text, number, plural, step_text
-from .landmarks import LINES, Line, LossStory, read_loss
+from .landmarks import Line, LossStory, read_loss
 from .life_lines import Concepts
 from .row_words import mean, values_words
 from .rows import judged
@@ -116,6 +116,8 @@ def _gains_in_order(loss: LossStory) -> str:
         "context": f"more of what stands {around}" if pairs else f"what stands {around} them",
     }
     said = [words[gain.kind] for gain in loss.gains]
+    if not any(gain.kind == "frequencies" for gain in loss.gains):
+        return f"Better than {_better_than(loss)}"
     if all(gain.kind == "frequencies" for gain in loss.gains):
         return sentence_start(" and ".join([*said, words["context"]]))
     if len(said) > 1 and all(a.high <= b.low for a, b in pairwise(loss.gains)):
@@ -130,9 +132,10 @@ def _better_than(loss: LossStory) -> str:
     nothing is called better than them that is not better than its own.
     """
     passed = ""
-    for (name, line), own in zip(loss.lines.items(), ("own_unigram", "own_bigram"), strict=False):
-        if line.passed and own in loss.own and loss.own[own].passed:
-            passed = LINES[name]
+    for name, line in loss.lines.items():
+        own = loss.own.get(f"own_{name}")
+        if line.passed and own is not None and own.passed:
+            passed = line.words
     return passed
 
 
@@ -187,7 +190,7 @@ def _line_words(line: Line) -> str:
         when = f"Between steps {between}" if between else f"At step {step_text(line.high)}"
         return f"{when} it passed {level}."
     return {
-        "at every step": f"It is below {level}, at every step.",
+        "at every step": f"It is below {level}, at every step that was measured.",
         "unsure": f"It ends below {level}, on these texts, but not surely on others.",
         "left": f"It does not stay below {level}.",
         "never": f"It is never below {level}.",
@@ -196,24 +199,20 @@ def _line_words(line: Line) -> str:
 
 def _context_words(loss: LossStory) -> str:
     """Say whether what stands around a token helps, by the mean of the model's predictions."""
-    if loss.uses_context is None:
+    words, pairs = (loss.own.get(name) for name in ("own_unigram", "own_bigram"))
+    if words is None:
         return ""
-    last = list(loss.own.values())[-1]
-    first = next(iter(loss.own.values()))
-    if not first.passed:
-        return (
-            "It does not surely use what stands around them: the mean of its predictions, the "
-            f"same in every place, costs {number(first.level, 0.1)}."
-        )
-    if last is not first and not last.passed:
-        return (
-            "It does not surely use more than the token before: the mean of its predictions after "
-            f"each token costs {number(last.level, 0.1)}."
-        )
-    return (
-        "Without what stands around a token, as the mean of its predictions, it would cost "
-        f"{number(first.level, 0.1)}."
-    )
+    if not words.passed:
+        why = "It does not surely use what stands around a token"
+        return f"{why}: the mean of its predictions, the same in every place, costs {_cost(words)}."
+    if pairs is not None and not pairs.passed:
+        why = "It does not surely use more than the token before"
+        return f"{why}: the mean of its predictions after each token costs {_cost(pairs)}."
+    return f"The mean of its predictions, the same in every place, would cost {_cost(words)}."
+
+
+def _cost(line: Line) -> str:
+    return number(line.level, 0.1)
 
 
 # What appeared.
@@ -290,7 +289,8 @@ def _births(concepts: Concepts) -> str:
 def _other_rows(content: Content, why: str) -> Sentence:
     """Say how many other quantities changed, of a run without concepts."""
     rows = [row for row in judged(content.rows) if row.judgeable and not _of_loss(content, row)]
-    why = why or "No concepts were fitted."
+    apart = "Concepts were fitted to each checkpoint by itself, so that none has a birth."
+    why = why or (apart if fitted_apart(content) else "No concepts were fitted.")
     if len(content.steps) < MIN_STEPS or not rows:
         return Sentence(why, "No other quantity could be judged.")
     controlled = [row for row in rows if row.controlled]
@@ -311,7 +311,8 @@ def _of_loss(content: Content, row: object) -> bool:
 def _control(content: Content, loss: LossStory | None, concepts: Concepts | None) -> Sentence:
     """Say what the control runs do."""
     if not content.controls:
-        return Sentence(*NO_CONTROL)
+        lead, text = NO_CONTROL
+        return Sentence(lead, text if len(content.steps) > 1 else "what is below may be chance.")
     count = len(content.controls)
     runs = "the control run" if count == 1 else f"{count} control runs"
     did = list(filter(None, [_control_loss(loss), _control_names(concepts)]))

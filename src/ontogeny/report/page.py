@@ -23,6 +23,7 @@ from .failures import old_reference, read_failures, section_failures
 from .first_payload import build_first
 from .first_screen import first_screen
 from .formats import p_value, plain_text, step_text
+from .live import Live
 from .payload import build_payload, json_script
 from .readers import read_drawables
 from .row_words import control_half_words, half_words, journey, state_words
@@ -38,12 +39,13 @@ SCRIPTS = (
     "picture", "regimes", "curves", "heatmap", "rows", "nulls", "marks", "turning", "names",
     "scatter", "figure", "words", "download", "slider", "layers", "chart", "concepts",
     "life", "life-lines", "life-rows", "cards", "card-contexts", "card-foot", "control-card",
-    "atlas", "cloze", "example-text", "example-course", "example-print", "links", "tables", "page",
+    "atlas", "cloze", "example-text", "example-course", "example-print", "links", "live",
+    "tables", "page",
 )  # fmt: skip
 
 
-def render_page(content: Content, budget: int = BUDGET) -> str:
-    """Return the page as HTML."""
+def render_page(content: Content, budget: int = BUDGET, live: Live | None = None) -> str:
+    """Return the page as HTML; `live` says that the run was still training."""
     drawables = thinned(read_drawables(content), budget)
     drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
     charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
@@ -58,10 +60,12 @@ def render_page(content: Content, budget: int = BUDGET) -> str:
         "further": atlas.further if atlas else [],
         "cloze": cloze.payload if cloze else None,
         "example": example.payload if example else None,
+        "refresh": live.every if live else None,
     }
     return _template().render(
         content=content,
         studied=studied(content),
+        live=live,
         first=first,
         atlas=atlas,
         cloze=cloze,

@@ -22,18 +22,25 @@ from .tabular import read_table
 
 def read_drawables(content: Content) -> list[Drawable]:
     """Return the figures of all nodes; one that cannot be drawn keeps its place and says why."""
+    return [read(each) for each in list_drawables(content)]
+
+
+def list_drawables(content: Content) -> list[Drawable]:
+    """Return the figures of all nodes by their names, not yet checked against the data."""
     drawables: list[Drawable] = []
     for node in content.nodes:
         taken: list[str] = []
         for figure, problem in node.figures:
             taken.append(slug(figure.id, taken))
             name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
-            drawable = Drawable(name, node, figure, content.groups, problem=problem)
-            drawables.append(drawable if problem else _read(drawable))
+            drawables.append(Drawable(name, node, figure, content.groups, problem=problem))
     return drawables
 
 
-def _read(drawable: Drawable) -> Drawable:
+def read(drawable: Drawable) -> Drawable:
+    """Return a figure checked against its node's data, or with the reason why it is not drawn."""
+    if drawable.problem:
+        return drawable
     try:
         return _READERS.get(drawable.figure.kind, _read_panels)(drawable)
     except Problem as problem:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .formats import interval_text, number, p_value, plural, step_text, with_interval
-from .rows import NUMBERS, Row, RunRow
+from .rows import NUMBERS, Row
 
 STATES = {
     "learned": ("Learned", "learned"),
@@ -19,7 +19,7 @@ STATES = {
         "Changed; too few control runs to compare with",
         "changed; too few control runs to compare with",
     ),
-    "uncontrolled": ("Changed; no control was run", "changed; no control was run"),
+    "uncontrolled": ("Changed; not compared with controls", "changed; not compared with controls"),
     "few": (
         "Too few checkpoints to judge, or jitter with memory looks the same",
         "too few checkpoints to judge, or jitter with memory looks the same",
@@ -107,14 +107,8 @@ def half_facts(row: Row) -> list[str]:
     """Say when a row, or each of its runs, was half-way, and when each control run was."""
     if not row.runs:
         return [_half_fact(row), *_half_facts_of_controls(row)]
-    told = [f"{run.name}: {_half_fact(run.row)}, {_words_of_run(run)}" for run in row.runs]
+    told = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
     return [*told, *_half_facts_of_controls(row)]
-
-
-def _words_of_run(run: RunRow) -> str:
-    if run.controlled and run.row.state == "uncontrolled":
-        return "changed; not compared with control runs"
-    return state_words(run.row)
 
 
 def _half_fact(row: Row) -> str:
@@ -151,7 +145,7 @@ MARKS = (
 def mark_records(row: Row) -> list[list[Any]]:
     """Return the fields of `MARKS` for the run or runs of a row, and for its control runs."""
     head = [row.name, row.quantity, row.layer]
-    runs = [(run.name, run.row, run.firm, _words_of_run(run)) for run in row.runs]
+    runs = [(run.name, run.row, run.firm, state_words(run.row)) for run in row.runs]
     runs = runs or [("", row, row.firm, state_words(row))]
     ends = ("half_step", "half_step_low", "half_step_high")
     found = [

@@ -43,7 +43,7 @@ def read_table(drawable: Drawable) -> Drawable:
         heads=tuple(column.head for column in columns),
         lines=lines,
         footer=footer,
-        csv=_csv(dims, labels, columns),
+        frame=_frame(dims, labels, columns),
     )
     more = f"The first {ROWS_SHOWN} of {len(lines):,} rows; the files hold all."
     return replace(drawable, table=table, notice=more if len(lines) > ROWS_SHOWN else "")
@@ -129,9 +129,9 @@ def _better(columns: Sequence[TableColumn], pairs: Sequence[Pair]) -> np.ndarray
     return shaded
 
 
-def _csv(
+def _frame(
     dims: Sequence[str], labels: Sequence[Sequence[str]], columns: Sequence[TableColumn]
-) -> str:
+) -> pd.DataFrame:
     """Return all numbers unrounded: labels first, then the columns, then the lines under them."""
     parts = [pd.DataFrame(labels, columns=list(dims))]
     for column in columns:
@@ -139,4 +139,4 @@ def _csv(
         arrays = {column.column.value: [*column.values.tolist(), *column.totals]}
         arrays |= {name: [*array.tolist(), *blank] for name, array in column.beside.items()}
         parts += [pd.Series(values, name=name, dtype=object) for name, values in arrays.items()]
-    return str(pd.concat(parts, axis=1).to_csv(index=False))
+    return pd.concat(parts, axis=1)

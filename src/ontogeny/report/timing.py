@@ -21,8 +21,8 @@ def order_sentence(rows: Sequence[Row]) -> str:
         return ""
     first, last = found
     return (
-        f"In this run, {owner(first)} was half-way by step {half_words(first)}, before that of "
-        f"{_layer(last)}, by step {half_words(last)}."
+        f"In this run, {owner(first)} had changed by half by step {half_words(first)}, sooner "
+        f"than in {_layer(last)}, where it was step {half_words(last)}."
     )
 
 

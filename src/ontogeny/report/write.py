@@ -5,23 +5,25 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-import xarray as xr
-
 from ..errors import ArgumentError
 from ..store import sweep, write_whole
+from ..trees import MergedResult
 from .content import read_content
+from .live import Live
 from .page import render_page
 
 
-def write(tree: xr.DataTree, path: str | Path) -> Path:
+def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Path:
     """Write a merged result as one HTML file that opens without a network, and return its path.
 
     Parameters
     ----------
     tree
-        Merged result, as ``Study.run`` returns it or ``xarray.open_datatree`` opens it.
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
     path
         File to write; missing folders are made, an existing file is replaced at once.
+    live
+        Says on the page that the run was still training, and lets the page refresh itself.
 
     Raises
     ------
@@ -30,7 +32,7 @@ def write(tree: xr.DataTree, path: str | Path) -> Path:
 
     Examples
     --------
-    >>> import tempfile
+    >>> import tempfile, xarray as xr
     >>> data = xr.Dataset(
     ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
     ... )
@@ -43,7 +45,7 @@ def write(tree: xr.DataTree, path: str | Path) -> Path:
         raise ArgumentError(
             f"path must name a file such as {target / 'report.html'}; it is a folder."
         )
-    page = render_page(read_content(tree))
+    page = render_page(read_content(tree), live=live)
     write_whole(target, page.encode())
     sweep(target.parent, f".{glob.escape(target.name)}.*.tmp")
     return target

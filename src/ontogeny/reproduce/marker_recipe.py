@@ -15,7 +15,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..observables import Observable
-from ..study import Study
+from ..study import Study, StudyResult
 from ..trajectory import Trajectory
 from .averages import average_node
 from .evidence import Found
@@ -93,7 +93,7 @@ class MarkerRecipe(Recipe):
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Scale, materials: Materials
-    ) -> xr.DataTree:
+    ) -> StudyResult:
         """Return the study of one seed.
 
         Raises

@@ -6,7 +6,7 @@ Arrays and text only; embeddings of models are read by :mod:`ontogeny.capture`.
 from __future__ import annotations
 
 from .cloze import Cloze, cloze_support
-from .clusters import Cluster, spectral_clusters
+from .clusters import Cluster, most_clusters, spectral_clusters
 from .coarse_to_fine import CoarseToFine, coarse_before_fine, support_confusion
 from .concepts import ConceptBasis, embedding_concepts, svd_concepts
 from .corpus import WordStream, token_stream, word_stream
@@ -65,6 +65,7 @@ __all__ = [
     "signature_lift",
     "signatures",
     "spectral_clusters",
+    "most_clusters",
     "split_words",
     "step_imbalance",
     "subspace_overlap",

@@ -96,14 +96,8 @@ def spectral_clusters(
     if isinstance(dims, str):
         check_choice("dims", dims, ("log2", "k"))
         dims = int(k) if dims == "k" else int(np.ceil(np.log2(k)))
-    picked = checked_dims(basis, dims)
-    check_flag("normalised", normalised)
-    vectors, names = _side(basis, of)
-    rows = vectors[:, picked]
-    if normalised:
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(norms > 0, norms, 1.0)
-    distinct = len(np.unique(rows, axis=0))
+    rows, names = _rows(basis, dims, normalised, of)
+    distinct = _distinct(rows)
     if distinct < k:
         raise ArgumentError(f"k is {k}, but only {distinct} of the {of} differ in these concepts.")
     check_whole("random_state", random_state, 0, 2**32 - 1)
@@ -116,6 +110,35 @@ def spectral_clusters(
         centre = fit.cluster_centers_[label]
         clusters.append(Cluster(members, distance[members], centre, tuple(named(names, members))))
     return clusters
+
+
+def most_clusters(basis: ConceptBasis, dims: int, *, normalised: bool = False) -> int:
+    """Return how many clusters of words there can be: the words that differ in these concepts.
+
+    Examples
+    --------
+    >>> U = np.array([[0.9, 0.1], [0.9, 0.1], [-0.5, 0.3]])
+    >>> most_clusters(ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), 2)
+    2
+    """
+    return _distinct(_rows(basis, dims, normalised, "words")[0])
+
+
+def _distinct(rows: np.ndarray) -> int:
+    """Return how many rows differ by more than rounding."""
+    return len(np.unique(np.round(rows / (np.abs(rows).max() or 1.0), 9), axis=0))
+
+
+def _rows(basis: ConceptBasis, dims: int, normalised: bool, of: str) -> tuple[np.ndarray, Any]:
+    """Return what is clustered, and its names."""
+    picked = checked_dims(basis, dims)
+    check_flag("normalised", normalised)
+    vectors, names = _side(basis, of)
+    rows = vectors[:, picked]
+    if normalised:
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(norms > 0, norms, 1.0)
+    return rows, names
 
 
 def _side(basis: ConceptBasis, of: str) -> tuple[np.ndarray, Any]:

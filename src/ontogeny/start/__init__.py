@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from .catalogue import CATALOGUE, Line
-from .cost import Cost, download_limit, estimate, to_fetch
+from .cost import Cost, download_limit, estimate, to_fetch, total
 from .presets import PRESETS, Preset
 from .proposal import Proposal, Wishes, propose
 from .shown import Shown, look
-from .source import check_source, is_repository, name_of
+from .source import (
+    check_source,
+    is_repository,
+    name_of,
+    names_of,
+    open_source,
+    same_source,
+)
 from .written import study_text
 
 __all__ = [
@@ -25,7 +32,11 @@ __all__ = [
     "is_repository",
     "look",
     "name_of",
+    "names_of",
+    "open_source",
     "propose",
+    "same_source",
     "study_text",
     "to_fetch",
+    "total",
 ]

@@ -40,6 +40,12 @@ CATALOGUE: dict[str, Line] = {
     "similarity": Line(
         "How similar is a layer to itself at the last checkpoint (CKA and others)?", _TEXTS, _PASS
     ),
+    "layer-similarity": Line(
+        "How alike are the layers of a model, and since when?", _TEXTS, f"{_PASS}, and every pair"
+    ),
+    "step-similarity": Line(
+        "Which checkpoints arrange tokens alike, and where does that change at once?", _TEXTS, _PASS
+    ),
     "concepts": Line(
         "Which directions does a dictionary find at each step, and how far are they from the last?",
         _TEXTS,
@@ -78,6 +84,30 @@ CATALOGUE: dict[str, Line] = {
     "readout-attention": Line(
         "Where does the last token of each text look?", f"{_TEXTS}, {_MAPS}", _PASS
     ),
+    "attention-heads": Line(
+        "Which heads look at the token before, at a copy, or at what followed it, and since when?",
+        f"a tokenizer or {_TEXTS}, {_MAPS}",
+        "one pass over 64 random sequences at each step",
+    ),
+    "in-context-learning": Line(
+        "Does the model predict better late in a text than early?", _HEAD, "three passes a step"
+    ),
+    "ngram-agreement": Line(
+        "When does the model predict what word frequencies, bigrams and trigrams do?",
+        _HEAD,
+        f"{_PASS}, with whole distributions",
+    ),
+    "logit-lens": Line(
+        "From which layer on is the prediction there?",
+        "texts, a known family with a vocabulary head",
+        "the vocabulary head once for each layer, at each step",
+    ),
+    "calibration": Line("Is the model as often right as it is sure?", _HEAD, _PASS),
+    "copying-heads": Line(
+        "Which heads raise the token that they look at?",
+        "weights of a known family",
+        "a product of both vocabulary matrices at each step",
+    ),
     "commutators": Line(
         "Does the order of two gradient steps matter?",
         _HEAD,
@@ -97,6 +127,11 @@ CATALOGUE: dict[str, Line] = {
         "Which directions of the embedding appear, and when?",
         "weights, for names the tokenizer",
         "one fit over twelve steps",
+    ),
+    "weight-norms": Line(
+        "How large is each weight matrix, and over how many directions?",
+        _WEIGHTS,
+        "one decomposition for each matrix and step",
     ),
     "weight-rank": Line(
         "In how few directions does each weight matrix move over the run?",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..capture import match_blocks, weight_block
 from ..errors import CheckpointError, OntogenyError
+from ..needs import Weights
+from ..observables import Observable
 from ..study import Study, make_study
 from ..trajectory import Trajectory, missing_bytes
 
@@ -23,6 +27,8 @@ _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
 _SUMMARIES = 1.2  # what is computed from all steps, and the page
 _MERGED = 1.5  # bytes of cells with what is merged of them
+_SLOWER = 2.5  # how much longer it takes where other programs use the same cores
+_ENDS = 20.0  # seconds until processes have started, and from the last cell to the page
 _PAGE = 10_000_000  # a page, and the smallest result
 
 
@@ -42,6 +48,9 @@ class Cost:
     device: str
     why_not: str = ""
     """Why no checkpoint was timed; empty if one was."""
+    studies: int = 1
+    untimed: tuple[str, ...] = ()
+    """Observables that are not in the time, as all checkpoints would be fetched for it."""
 
     def lines(self, workers: int = 1) -> list[str]:
         """Return what is said before a study starts."""
@@ -50,19 +59,46 @@ class Cost:
             return [f"to download: {fetched}", f"no checkpoint was timed: {self.why_not}"]
         spread = f" with {workers} workers" if workers > 1 else ""
         cached = f", {_bytes(self.fetched)} in the Hub's cache" if self.fetched else ""
-        time_ = _minutes(self.seconds / workers)
+        time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
+        without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         return [
             f"to download: {fetched}",
             f"on disk: {_bytes(self.kept)} of results{cached}",
-            f"time: about {time_}{spread}, by {one}",
+            f"time: {time_}{spread}, by {one}{without}",
         ]
+
+    def _seconds(self, workers: int) -> float:
+        return self.seconds / workers + _ENDS * self.studies
 
     def limits(self, workers: int = 1) -> list[str]:
         """Return what is above a limit, in words; empty if nothing is."""
-        seconds = self.seconds / workers
-        time_words = [f"take about {_minutes(seconds)}"] if seconds > MOST_SECONDS else []
+        seconds = self._seconds(workers)
+        time_words = [f"take {_span(seconds)}"] if seconds > MOST_SECONDS else []
         return [*download_limit(self.fetched), *time_words]
+
+
+def total(costs: Sequence[Cost]) -> Cost:
+    """Return what several studies cost together.
+
+    Examples
+    --------
+    >>> one = Cost(8, 0, 10_000_000, 60.0, 2.0, "cpu")
+    >>> total([one, one]).seconds, total([one, one]).checkpoints
+    (120.0, 16)
+    """
+    first = costs[0]
+    return Cost(
+        checkpoints=sum(each.checkpoints for each in costs),
+        fetched=sum(each.fetched for each in costs),
+        kept=sum(each.kept for each in costs),
+        seconds=sum(each.seconds for each in costs),
+        at_one=first.at_one,
+        device=first.device,
+        why_not=next((each.why_not for each in costs if each.why_not), ""),
+        studies=len(costs),
+        untimed=first.untimed,
+    )
 
 
 def download_limit(fetched: int) -> list[str]:
@@ -108,25 +144,57 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
     try:
         watch = _one_checkpoint(study, content)
+        in_blocks, untimed = _all_blocks(study)
     except OntogenyError as error:
         why = str(error).split("\n")[0]
         return Cost(steps, fetched, 0, 0.0, 0.0, study.device, why)
     each = steps + of_controls + noise * (_NOISE_COST - 1)
-    seconds = _SUMMARIES * (watch.before + watch.step * each)
+    seconds = _SUMMARIES * (watch.before + watch.step * each + in_blocks)
     cells = watch.written_before + watch.written * (steps + of_controls)
     kept = _PAGE + round(_MERGED * cells)
-    return Cost(steps, fetched, kept, seconds, watch.step, study.device)
+    return Cost(steps, fetched, kept, seconds, watch.step, study.device, untimed=untimed)
 
 
 def _one_checkpoint(study: Study, content: Mapping[str, Any]) -> _Watch:
     """Return what the last checkpoint took, and how many bytes were written for it."""
     options = {k: v for k, v in content.get("options", {}).items() if k != "reference"}
     last = study.trajectory.select(steps=[int(study.trajectory.steps[-1])])
-    one = Study(last, study.inputs, study.observables, **{**options, "noise": 0})
+    return _watched(Study(last, study.inputs, study.observables, **{**options, "noise": 0}))
+
+
+def _all_blocks(study: Study) -> tuple[float, tuple[str, ...]]:
+    """Return the seconds for weight blocks over all steps, and what was not timed.
+
+    One block is timed, of middle size.
+    """
+    over_blocks = [o for o in study.observables if o.over_blocks]
+    if not all(checkpoint.is_downloaded for checkpoint in study.trajectory):
+        return 0.0, tuple(o.name for o in over_blocks)
+    seconds = 0.0
+    for observable in over_blocks:
+        names = _blocks_of(study.trajectory, observable)
+        arguments = {**observable.arguments(), "blocks": names[len(names) // 2]}
+        one = Study(study.trajectory, study.inputs, [type(observable)(**arguments)])
+        seconds += len(names) * _watched(one).step
+    return seconds, ()
+
+
+def _blocks_of(trajectory: Trajectory, observable: Observable) -> list[str]:
+    """Return the names of the weight blocks that an observable reads, the smallest first."""
+    patterns = [n.patterns for n in observable.needs() if isinstance(n, Weights)]
+    with trajectory[int(trajectory.steps[-1])].open() as reader:
+        names = {name for each in patterns for name in match_blocks(reader, each)}
+        configuration = trajectory[int(trajectory.steps[-1])].configuration()
+        sizes = {n: weight_block(reader, n, configuration, None).tensor for n in names}
+        return sorted(names, key=lambda name: math.prod(reader.shape(sizes[name])))
+
+
+def _watched(study: Study) -> _Watch:
+    """Return what the first task of a study took."""
     with tempfile.TemporaryDirectory() as place:
         watch = _Watch(Path(place) / "study")
         with contextlib.suppress(_SeenError):
-            one.run(watch.folder, progress=watch, keep_going=True)
+            study.run(watch.folder, progress=watch, keep_going=True)
     return watch
 
 
@@ -151,7 +219,7 @@ class _Watch:
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
         size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
-        if label.startswith("step "):
+        if cells:
             self.step, self.written = seconds, size - self.written_before
             raise _SeenError
         self.before += seconds
@@ -161,13 +229,14 @@ class _Watch:
         """Ignore."""
 
 
-def _minutes(seconds: float) -> str:
-    minutes = seconds / 60
-    if minutes < 1:
-        return "1 minute"
-    if minutes < 90:
-        return f"{round(minutes)} minute{'s' * (round(minutes) != 1)}"
-    return f"{minutes / 60:.1f} hours"
+def _span(seconds: float) -> str:
+    """Return how long it takes on idle cores, and how long on busy ones."""
+    low, high = (round(each / 60) for each in (seconds, _SLOWER * seconds))
+    if high <= 1:
+        return "about 1 minute"
+    if low < 90:
+        return f"{max(low, 1)} to {max(high, 2)} minutes"
+    return f"{low / 60:.1f} to {high / 60:.1f} hours"
 
 
 def _bytes(count: float) -> str:

@@ -35,6 +35,7 @@ class Preset:
 
 _SIGHT = ("loss", "predictions", "token losses")
 _CONCEPTS = ("joint concepts", "svd", "ica")
+_CIRCUITS = ("heads", "copying", "in context", "n-grams", "lens", "calibration")
 
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
@@ -52,14 +53,14 @@ PRESETS: dict[str, Preset] = {
     ),
     "circuits": Preset(
         "attention, and what concepts do to predictions",
-        (*_SIGHT, "joint concepts", "effects", "attention", "similarity"),
+        (*_SIGHT, "joint concepts", "effects", "attention", *_CIRCUITS, "similarity"),
     ),
     "everything": Preset(
         "all that needs neither labels nor a task of its own",
         (
             *_SIGHT, *_CONCEPTS, "effects", "distances", "tracks", "intrinsic dimension",
             "encoder", "decay", "dimensions", "similarity", "attention", "ranks", "orientation",
-            "vocabulary", "commutators", "regimes", "learning",
+            "vocabulary", "commutators", "regimes", "learning", *_CIRCUITS,
         ),
         steps=40, tokens=5000,
     ),
@@ -86,6 +87,12 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "dimensions": {"kind": "effective-dimensions", **_READ},
     "similarity": {"kind": "similarity", **_READ},
     "attention": {"kind": "attention-entropy"},
+    "heads": {"kind": "attention-heads"},
+    "copying": {"kind": "copying-heads"},
+    "in context": {"kind": "in-context-learning"},
+    "n-grams": {"kind": "ngram-agreement", "objective": "$objective"},
+    "lens": {"kind": "logit-lens", "objective": "$objective"},
+    "calibration": {"kind": "calibration", "objective": "$objective"},
     "ranks": {"kind": "weight-rank", "blocks": "$blocks"},
     "orientation": {"kind": "orientation", "blocks": "$blocks"},
     "vocabulary": {"kind": "vocabulary-concepts", "n_concepts": "$concepts"},
@@ -97,7 +104,18 @@ ENTRIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Tables of a study file."""
 
-_PREDICTING = ("loss", "predictions", "token-losses", "concept-effects", "commutators")
+_PREDICTING = (
+    "loss", "predictions", "token-losses", "concept-effects", "commutators", "in-context-learning",
+    "ngram-agreement", "logit-lens", "calibration",
+)  # fmt: skip
+_OF_CAUSAL = ("in-context-learning", "ngram-agreement")
+
+_FEWEST = {
+    "concept-distances": 2, "concept-tracks": 2, "intrinsic-dimension": 2, "orientation": 2,
+    "regimes": 2, "joint-concepts": 3, "concept-effects": 3, "weight-rank": 3,
+    "vocabulary-concepts": 4, "learning-dynamics": 4,
+}  # fmt: skip
+"""Checkpoints that observables of change over steps need."""
 
 
 def preset_named(name: str) -> Preset:
@@ -111,13 +129,15 @@ def preset_named(name: str) -> Preset:
     return PRESETS[check_choice("preset", name, PRESETS)]
 
 
-def fitted(preset: Preset, shown: Shown) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def fitted(
+    preset: Preset, shown: Shown, checkpoints: int
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the tables of a preset's observables for a model, and why others were left out."""
     values = _values(preset, shown)
     tables, left_out = [], {}
     for name in preset.observables:
         entry = ENTRIES[name]
-        why = _why_not(entry["kind"], shown)
+        why = _why_not(entry["kind"], shown) or _too_few(entry["kind"], checkpoints)
         if why:
             left_out[entry["kind"]] = why
         else:
@@ -125,12 +145,24 @@ def fitted(preset: Preset, shown: Shown) -> tuple[list[dict[str, Any]], dict[str
     return tables, left_out
 
 
+def _too_few(kind: str, checkpoints: int) -> str:
+    """Return that there are too few checkpoints for an observable; empty if there are not."""
+    fewest = _FEWEST.get(kind, 1)
+    return f"it takes at least {fewest} checkpoints" if checkpoints < fewest else ""
+
+
 def _why_not(kind: str, shown: Shown) -> str:
     """Return why a model cannot be studied by an observable; empty if it can."""
     if kind in _PREDICTING and shown.no_prediction:
         return shown.no_prediction
-    if kind == "attention-entropy":
+    if kind in _OF_CAUSAL and shown.objective == "masked":
+        return "it compares tokens by what stands before them, and a masked model sees both sides"
+    if kind == "logit-lens" and not shown.family:
+        return f"the way from the layers of {shown.model_class} to its logits is not known"
+    if kind in ("attention-entropy", "attention-heads"):
         return shown.no_maps
+    if kind == "copying-heads":
+        return shown.no_copying
     if kind in ("weight-rank", "orientation") and not shown.blocks:
         return "no weight matrices were found"
     if kind == "vocabulary-concepts" and not shown.embedded:

@@ -14,7 +14,7 @@ from ..trajectory import Trajectory
 from .presets import Preset, fitted, preset_named
 from .sets import with_sets
 from .shown import Shown, longest_of, look
-from .source import beside, check_source, is_repository
+from .source import beside, check_source, is_repository, open_source
 
 _TOKEN_FILES = (".npy", ".bin")
 
@@ -30,6 +30,24 @@ class Wishes:
     sets: Sequence[str] = ()
     model: str = ""
     tokenizer: str = ""
+
+    def options(self) -> list[str]:
+        """Return what was asked for as options of the command, always in the same order.
+
+        Examples
+        --------
+        >>> Wishes("runs/mine", "quick", steps="8").options()
+        ['--preset', 'quick', '--steps', '8']
+        """
+        given = {
+            "--preset": [self.preset],
+            "--texts": self.texts,
+            "--steps": [self.steps],
+            "--set": self.sets,
+            "--model": [self.model],
+            "--tokenizer": [self.tokenizer],
+        }
+        return [part for name, values in given.items() for v in values if v for part in (name, v)]
 
 
 @dataclass(frozen=True)
@@ -76,7 +94,7 @@ def propose(
     preset = preset_named(wishes.preset)
     early = [each for each in wishes.sets if not each.startswith("observables.")]
     late = [each for each in wishes.sets if each.startswith("observables.")]
-    run = _open(wishes)
+    run = open_source(wishes.source)
     content: dict[str, Any] = {
         "trajectory": _trajectory(wishes, preset, run, folder),
         "inputs": _inputs(wishes, preset, run, folder),
@@ -89,18 +107,14 @@ def propose(
     content = with_sets({**content, "observables": []}, early)
     chosen, inputs = make_sources(content, folder)
     before(chosen)
+    if len(chosen) == 1:  # nothing moves that a control could follow
+        content["controls"] = {"count": 0}
     shown = look(chosen[int(chosen.steps[-1])], next(iter(inputs.values())))
     length = content["inputs"].get("max_length")
     if shown.longest is not None and isinstance(length, int):
         content["inputs"]["max_length"] = min(length, shown.longest)
-    content["observables"], left_out = fitted(preset, shown)
+    content["observables"], left_out = fitted(preset, shown, len(chosen))
     return Proposal(wishes, preset, with_sets(content, late), shown, len(run), left_out)
-
-
-def _open(wishes: Wishes) -> Trajectory:
-    if is_repository(wishes.source):
-        return Trajectory.from_hub(wishes.source)
-    return Trajectory.from_folder(wishes.source)
 
 
 def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -> dict[str, Any]:
@@ -112,13 +126,17 @@ def _trajectory(wishes: Wishes, preset: Preset, run: Trajectory, folder: Path) -
         table["model"] = _code(wishes.model, folder)
     if wishes.tokenizer:
         table["tokenizer"] = _tokenizer(wishes.tokenizer, folder)
-    elif not wishes.texts and run.tokenizer() is None:
+    if not wishes.texts and not _has_tokenizer(wishes.tokenizer, run):
         raise ArgumentError(
             f"{wishes.source} has no tokenizer to read texts with: give --tokenizer, a name on "
             "the Hub or a folder, or token ids with --texts val.bin (or .npy)."
         )
     steps = _steps(wishes.steps, len(run), preset)
     return {**table, "select": steps} if steps else table
+
+
+def _has_tokenizer(named: str, run: Trajectory) -> bool:
+    return named != "none" if named else run.tokenizer() is not None
 
 
 def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
@@ -134,6 +152,10 @@ def _steps(wished: str, available: int, preset: Preset) -> dict[str, Any]:
     if len(parts) > 1:
         return {"steps": [int(part) for part in parts]}
     count = int(parts[0]) if parts else preset.steps
+    if count < 2:
+        raise ArgumentError(
+            f"--steps takes at least 2 checkpoints, the first and the last; got {count}."
+        )
     return {"count": count, "spacing": "log"} if count < available else {}
 
 

@@ -13,12 +13,14 @@ import torch
 from torch import nn
 
 from .. import capture
+from ..capture.causality import check_causal
 from ..capture.families import longest_text
 from ..capture.forward import quiet, run
 from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
+from ..observables.circuits import check_has_ov_circuit
 from ..trajectory import Checkpoint
 from ..trajectory.weights.transformers_models import is_pretrained
 
@@ -58,6 +60,8 @@ class Shown:
     """Whether the rows of a token embedding are found."""
     longest: int | None
     """Tokens that a text may have; None if there is no limit."""
+    no_copying: str = ""
+    """Why its weights do not say which heads copy; empty if they do."""
 
     @property
     def line(self) -> str:
@@ -101,6 +105,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
         blocks=_blocks(checkpoint, every),
         embedded=_matches(checkpoint, ("embed",)),
         longest=longest,
+        no_copying=_no_copying(model),
     )
 
 
@@ -174,17 +179,13 @@ def _objective(model: nn.Module, inputs: Inputs) -> tuple[str, bool]:
         return resolve_objective(model), True
     except ArgumentError:
         pass
-    logits = _logits(model, inputs)
-    if logits is None:
+    if _logits(model, inputs) is None:
         return "", False
-    changed = inputs.ids.copy()
-    last = int(inputs.lengths[0]) - 1
-    changed[0, last] = changed[0, 0]
-    other = _logits(model, Inputs.from_tokens(changed, mask=inputs.mask))
-    assert other is not None
-    before = slice(None, last)
-    blind = torch.allclose(logits[0, before], other[0, before], rtol=1e-4, atol=1e-5)
-    return ("causal" if blind or inputs.mask_token_id is None else "masked"), False
+    try:
+        check_causal(model, inputs)
+    except ArgumentError:
+        return "masked", False
+    return "causal", False
 
 
 def _logits(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
@@ -224,6 +225,14 @@ def _no_maps(model: nn.Module, inputs: Inputs) -> str:
         return f"no module of {type(model).__name__} returns attention maps{own}"
     except (NonFiniteError, RuntimeError) as error:
         return str(error).split("\n")[0].rstrip(".")
+    return ""
+
+
+def _no_copying(model: nn.Module) -> str:
+    try:
+        check_has_ov_circuit(model)
+    except ArgumentError as error:
+        return str(error).rstrip(".")
     return ""
 
 

@@ -1,33 +1,84 @@
-"""What people point at: a folder of checkpoints, or a repository on the Hub."""
+"""What people point at: a folder of checkpoints, one such file, or a repository on the Hub."""
 
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from ..errors import ArgumentError
-
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-
-
-def is_repository(source: str) -> bool:
-    """Return whether there is no such folder and the name may be a repository's.
-
-    Examples
-    --------
-    >>> is_repository("EleutherAI/pythia-70m"), is_repository("runs")
-    (True, False)
-    """
-    return not Path(source).expanduser().exists() and bool(_REPOSITORY.fullmatch(source))
+from ..errors import ArgumentError, CheckpointError
+from ..trajectory import Trajectory
+from ..trajectory.hub.repository import is_repository
 
 
 def check_source(source: str) -> None:
-    """Raise ArgumentError unless `source` is a folder or may be a repository."""
-    if not is_repository(source) and not Path(source).expanduser().is_dir():
+    """Raise ArgumentError unless `source` exists or may be a repository."""
+    if not is_repository(source) and not Path(source).expanduser().exists():
         raise ArgumentError(
-            f"there is no folder {source!r}, and a repository on the Hub is named OWNER/NAME."
+            f"there is no folder or file {source!r}, and a repository on the Hub is named "
+            "OWNER/NAME."
         )
+
+
+def open_source(source: str, model: Any = None) -> Trajectory:
+    """Return the trajectory of a folder or file or, where there is none, of a Hub repository.
+
+    `model` is a function that builds the module, for one that is not of transformers.
+
+    Raises
+    ------
+    ArgumentError, CheckpointError
+        If there is neither, or it holds no checkpoints.
+    """
+    if not is_repository(source):
+        return Trajectory.from_folder(source, model)
+    try:
+        return Trajectory.from_hub(source, model=model)
+    except CheckpointError as error:
+        raise type(error)(f"there is no folder or file {source!r}, and {error}") from error
+
+
+def same_source(source: str, studied: str, base: Path) -> bool:
+    """Return whether `source` is what a study file in the folder `base` names as studied.
+
+    Examples
+    --------
+    >>> same_source("lab/model", "lab/model", Path())
+    True
+    >>> same_source("runs/a", "../runs/a", Path("studies"))
+    True
+    >>> same_source("runs/a", "../runs/b", Path("studies"))
+    False
+    """
+    if is_repository(source) and source == studied:
+        return True
+    return Path(source).expanduser().resolve() == (base / studied).resolve()
+
+
+def names_of(sources: Sequence[str]) -> list[str]:
+    """Return a name for each of several sources, longer where the last part is the same.
+
+    Raises
+    ------
+    ArgumentError
+        If a source is given twice.
+
+    Examples
+    --------
+    >>> names_of(["runs/a/out", "runs/b/out"]), names_of(["lab/seed0", "lab/seed1"])
+    (['a-out', 'b-out'], ['seed0', 'seed1'])
+    """
+    whole = [s if is_repository(s) else str(Path(s).expanduser().resolve()) for s in sources]
+    if len(set(whole)) < len(whole):
+        raise ArgumentError(f"every run must be given once; got {', '.join(sources)}.")
+    names = [name_of(source) for source in sources]
+    parts = [Path(each).parts for each in whole]
+    for depth in range(2, 1 + max(map(len, parts))):
+        if len(set(names)) == len(names):
+            break
+        names = ["-".join(p.strip("/") for p in each[-depth:]) for each in parts]
+    return names
 
 
 def name_of(source: str) -> str:
@@ -40,7 +91,8 @@ def name_of(source: str) -> str:
     """
     if is_repository(source):
         return source.rpartition("/")[2]
-    return Path(source).expanduser().resolve().name
+    path = Path(source).expanduser().resolve()
+    return f"{path.parent.name}-{path.stem}" if path.is_file() else path.name
 
 
 def beside(path: str, folder: Path) -> str:

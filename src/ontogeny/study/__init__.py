@@ -5,19 +5,22 @@ from __future__ import annotations
 from ..atlas import accessor as accessor  # registers result.concept
 from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import make_sources, make_study, read_sources, read_study
-from .folder import StudyFolder, open_study
+from .folder import open_study
 from .plan import Plan
 from .progress import Progress
 from .study import Study
+from .study_result import StudyResult
+from .watching import watch
 
 __all__ = [
     "Plan",
     "Progress",
     "Study",
-    "StudyFolder",
+    "StudyResult",
     "make_sources",
     "make_study",
     "open_study",
     "read_sources",
     "read_study",
+    "watch",
 ]

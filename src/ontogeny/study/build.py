@@ -6,12 +6,12 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from .. import summary
+from .. import own_code, summary
 from .._version import __version__
 from ..errors import ArgumentError, CheckpointError, StoreError
 from ..inputs import Inputs
@@ -19,7 +19,7 @@ from ..needs import Need, Reference
 from ..observables import Observable
 from ..store import plain, read_header
 from ..trajectory import Checkpoint, Trajectory
-from .cache import DigestCache, combine
+from .cache import DigestCache, combine, without_arguments
 from .graph import (
     BlockCell,
     LayerCell,
@@ -29,13 +29,10 @@ from .graph import (
     StudyCell,
     SummaryCell,
 )
-from .layout import cell_path, reference_path, run_folder, state_path, summary_path
+from .layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
 from .probe import Probe
 from .readings import has_state, own_needs, state_node, vocabulary_size
 from .settings import Settings
-
-HERE = Path()
-"""Places of cells are relative to the study's folder."""
 
 
 class Graph:
@@ -60,17 +57,30 @@ class Graph:
         self.by_name = {o.name: o for o in observables}
         self.steps = tuple(int(s) for s in trajectory.steps)
         self._models: dict[int, str] = {}
+        self._observed_cells: dict[str, tuple[StudyCell, ...]] = {}
 
     def cells(self) -> list[StudyCell]:
         """Return the cells of observables and what they need, each after those that it reads."""
         of_series = [o for o in self.observables if o.source is not None]
         others = [o for o in self.observables if o.source is None]
         return [
-            *self._references(),
-            *(self._state(o) for o in self.observables if has_state(o)),
-            *(cell for o in others for cell in self._observed(o)),
-            *(cell for o in of_series for cell in self._layers(o)),
+            *self._prepared.values(),
+            *(cell for o in [*others, *of_series] for cell in self.observed(o)),
         ]
+
+    @cached_property
+    def _prepared(self) -> dict[Path, StudyCell]:
+        """References and states by their places."""
+        states = (self._state(o) for o in self.observables if has_state(o))
+        return {cell.place: cell for cell in (*self._references(), *states)}
+
+    def observed(self, observable: Observable) -> tuple[StudyCell, ...]:
+        """Return the cells of one observable."""
+        name = observable.name
+        if name not in self._observed_cells:
+            make = self._observed if observable.source is None else self._layers
+            self._observed_cells[name] = tuple(make(observable))
+        return self._observed_cells[name]
 
     def summaries(self, controls: Sequence[Graph] = ()) -> list[list[SummaryCell]]:
         """Return the summaries in generations: each reads those of the generations before.
@@ -124,12 +134,13 @@ class Graph:
         label = self._label(f"the state of {name}")
         return StateCell(name, "state", state_path(HERE, name), label, components, ignored=ignored)
 
-    def _observed(self, observable: Observable) -> Iterator[StepCell | BlockCell]:
+    def _observed(self, observable: Observable) -> Iterator[StudyCell]:
         name, ignored = observable.name, _summary_only(observable)
         references = [n for n in observable.needs() if isinstance(n, Reference)]
         reads = [reference_path(HERE, need) for need in references]
         if state := state_node(observable):
             reads.append(state_path(HERE, state))
+        sources = tuple(self._prepared[place] for place in reads)
         common: dict[str, Any] = _observable(observable, ignored)
         common["threads"] = self.settings.threads
         if reads:
@@ -140,11 +151,11 @@ class Graph:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
                 start = (name, key, place, self._label(f"{name} of {key}"), components)
-                yield BlockCell(*start, tuple(reads), ignored, block=block)
+                yield BlockCell(*start, tuple(reads), ignored, sources, block=block)
             else:
                 components = common | self._of_step(observable, int(key))
                 start = (name, key, place, self._label(f"{name} at step {key}"), components)
-                yield StepCell(*start, tuple(reads), ignored)
+                yield StepCell(*start, tuple(reads), ignored, sources)
 
     def _label(self, text: str) -> str:
         return f"{self.name}: {text}" if self.name else text
@@ -174,36 +185,45 @@ class Graph:
         return {
             "weights": self._weights(step, weights),
             "inputs": self._inputs(inputs),
-            "reading": {**self.settings.reading(), "model": self._model(step)},
+            "reading": {
+                **self.settings.reading(),
+                "model": self._model(step),
+                **self._own_code(step),
+            },
         }
 
-    def _layers(self, observable: Observable) -> Iterator[LayerCell]:
+    def _own_code(self, step: int) -> dict[str, Any]:
+        """Return what the file holds that builds the model, where it is one of the user's."""
+        content = own_code.content_of(self.trajectory[step].template)
+        return {} if content is None else {"code": content}
+
+    def _layers(self, observable: Observable) -> Iterator[StudyCell]:
         assert observable.source is not None
         name, source, ignored = observable.name, observable.source, _summary_only(observable)
         components = _observable(observable, ignored) | self._derived()
-        reads = tuple(cell_path(HERE, source.node, step) for step in self.steps)
+        sources = self.observed(self.by_name[source.node])
+        reads = tuple(cell.place for cell in sources)
         for key in self.keys(observable):
             start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
-            yield LayerCell(*start, reads, ignored, steps=self.steps)
+            yield LayerCell(*start, reads, ignored, sources, steps=self.steps)
 
     def _summary(self, observable: Observable, controls: Sequence[Graph]) -> SummaryCell:
-        name, keys = observable.name, self.keys(observable)
+        name, cells = observable.name, self.observed(observable)
         components = {
             **_observable(observable),
             **self._derived(),
             "code": _code_of(type(observable)),
         }
-        cells = [cell_path(HERE, name, key) for key in keys]
         beside = [c.name for c in controls if name in c.by_name]
         reads = (
-            *cells,
+            *(cell.place for cell in cells),
             *(summary_path(HERE, node) for node in observable.depends_on),
             *(summary_path(run_folder(HERE, run), name) for run in beside),
             *([state_path(HERE, name)] if observable.kept and observable.prepares else ()),
         )
         label = self._label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)
-        return SummaryCell(*start, reads, keys=keys, controls=tuple(beside))
+        return SummaryCell(*start, reads, (), cells, cells=cells, controls=tuple(beside))
 
     def _derived(self) -> dict[str, Any]:
         """Return the settings that what is computed from other cells depends on."""
@@ -252,9 +272,7 @@ def has_begun(folder: Path, observable: Observable) -> bool:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        stored = dict(header["fingerprint"].get("observable", {}))
-        arguments = stored.get("arguments", {})
-        stored["arguments"] = {k: v for k, v in arguments.items() if k not in ignored}
+        stored = without_arguments(header["fingerprint"], ignored).get("observable")
         if header["status"] == "done" and stored == expected:
             return True
     return False

@@ -6,11 +6,23 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..errors import CheckpointError, StoreError
 from ..store import Cell, difference, plain, read_cell, write_json
-from ..trajectory import Checkpoint
+from ..trajectory import Checkpoint, Trajectory
+from .claims import held
+from .environment import Environment, environment_of
+from .layout import digests_path
+
+
+class Checked(NamedTuple):
+    """What is stored of a cell, and why it is not done; if it is, where it was computed."""
+
+    outcome: str
+    why: tuple[str, ...] = ()
+    environment: Environment = MappingProxyType({})
 
 
 def check_cache(
@@ -18,31 +30,44 @@ def check_cache(
     fingerprint: Mapping[str, Any],
     read: Callable[[Path], Cell] = read_cell,
     ignored: Iterable[str] = (),
-) -> tuple[str, tuple[str, ...]]:
+) -> Checked:
     """Return the outcome of what is stored at `path`, and why.
 
     ``"done"``, ``"new"``, ``"stale"`` (it is of something else, or damaged) or ``"retry"`` (it was
     missing or had failed). `ignored` are arguments that cells of earlier versions may name.
+
+    Raises
+    ------
+    StoreError
+        If a folder is in its place, which no cell could replace.
     """
     if path is None or not path.exists():
-        return "new", ()
+        return Checked("new")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder where a cell belongs. Move it away and run again.")
     try:
         stored = read(path)
     except StoreError as error:
-        return "stale", (str(error),)
-    changed = difference(_without(stored.fingerprint, ignored), plain(fingerprint))
-    if changed:
-        return "stale", tuple(changed)
+        return Checked("stale", (str(error),))
+    if changed := changes(stored, fingerprint, ignored):
+        return Checked("stale", tuple(changed))
     if stored.status != "done" or _failed_layers(stored.data):
-        return "retry", (stored.status,)
-    return "done", ()
+        return Checked("retry", (stored.status,))
+    return Checked("done", (), environment_of(stored.provenance))
 
 
-def _without(fingerprint: Mapping[str, Any], ignored: Iterable[str]) -> Mapping[str, Any]:
+def changes(stored: Cell, fingerprint: Mapping[str, Any], ignored: Iterable[str]) -> list[str]:
+    """Return in what the fingerprint of a stored cell differs from this one, one line each."""
+    return difference(without_arguments(stored.fingerprint, ignored), plain(fingerprint))
+
+
+def without_arguments(fingerprint: Mapping[str, Any], ignored: Iterable[str]) -> Mapping[str, Any]:
+    """Return a fingerprint without arguments that are no part of it any more."""
     observable = fingerprint.get("observable")
-    if not ignored or not isinstance(observable, Mapping):
+    arguments = observable.get("arguments") if isinstance(observable, Mapping) else None
+    if not ignored or not isinstance(observable, Mapping) or not isinstance(arguments, Mapping):
         return fingerprint
-    kept = {k: v for k, v in observable.get("arguments", {}).items() if k not in ignored}
+    kept = {k: v for k, v in arguments.items() if k not in ignored}
     return {**fingerprint, "observable": {**observable, "arguments": kept}}
 
 
@@ -54,7 +79,8 @@ def _failed_layers(data: Any) -> bool:
 class VerifiedCellCache:
     """Reads cells and computes the checksum of each file once, as long as the file stays.
 
-    A file that has been replaced or written to since is checked again.
+    A file that has been replaced or written to since is checked again. What one process has
+    checked another one checks as well: it is sent none of it.
 
     Examples
     --------
@@ -87,6 +113,9 @@ class VerifiedCellCache:
         self._verified[path] = mark
         return cell
 
+    def __reduce__(self) -> tuple[type[VerifiedCellCache], tuple[()]]:
+        return VerifiedCellCache, ()
+
 
 def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> str:
     """Return one digest for the tensors `names` (all by default).
@@ -102,7 +131,7 @@ def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> s
 
 
 class DigestCache:
-    """Tensor digests of checkpoints, remembered in a study folder by file name, size and time."""
+    """Tensor digests of checkpoints, remembered in a study folder by the files' stamps."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -112,7 +141,7 @@ class DigestCache:
             try:
                 known = json.loads(path.read_text())
                 self._known = known if isinstance(known, dict) else {}
-            except ValueError:  # a damaged cache costs time, never a result
+            except (OSError, ValueError):  # a damaged cache costs time, never a result
                 self._known = {}
 
     def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
@@ -142,18 +171,26 @@ class DigestCache:
     def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
         if checkpoint.derived is not None:
             return checkpoint.derived.digests(self._tensors)
-        if checkpoint.path is None:
+        files = checkpoint.weights.on_disk()
+        if files is None:
             return checkpoint.digests()
-        try:
-            signature = _signature(checkpoint.path)
-        except OSError as error:  # deleted since the trajectory was opened
-            raise CheckpointError(f"{checkpoint.label} cannot be listed: {error}") from None
+        stamp = [list(each) for each in files.stamp()]  # as JSON gives it back
         entry = self._known.get(str(checkpoint.path))
-        if entry is None or entry["files"] != signature:
-            entry = {"files": signature, "tensors": checkpoint.digests()}
+        if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
+            entry = {"files": stamp, "tensors": checkpoint.digests()}
             self._known[str(checkpoint.path)] = entry
             self._changed = True
         return entry["tensors"]
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Hash the files of a checkpoint that lie in a folder, unless they are known or damaged."""
+        if checkpoint.source is not None or checkpoint.derived is not None:
+            return  # known by listed files, or by what it is made of
+        try:
+            if checkpoint.weights.on_disk() is not None:
+                self._tensors(checkpoint)
+        except CheckpointError:  # said where it is read
+            return
 
     def save(self) -> None:
         """Write the digests that are new."""
@@ -162,6 +199,21 @@ class DigestCache:
             self._changed = False
 
 
-def _signature(folder: Path) -> list[list[Any]]:
-    files = sorted(p for p in folder.iterdir() if p.suffix in {".safetensors", ".bin", ".json"})
-    return [[p.name, s.st_size, s.st_mtime_ns] for p in files for s in [p.stat()]]
+def hash_once(folder: Path, trajectory: Trajectory) -> None:
+    """Hash the weight files of a run, and note the digests in the folder of a study.
+
+    Of several processes that begin at the same time, one hashes and the others wait for it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> hash_once(folder, Trajectory.from_models({0: __import__("torch").nn.Linear(2, 2)}))
+    >>> digests_path(folder).exists()  # of models in memory there is nothing to note
+    False
+    """
+    with held(folder, "digests"):
+        digests = DigestCache(digests_path(folder))
+        for checkpoint in trajectory:
+            digests.note(checkpoint)
+            digests.save()  # each, as hashing a large run takes long

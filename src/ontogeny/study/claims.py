@@ -14,11 +14,12 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import StoreError
 from ..store import is_gone, temporary, writer
 from .layout import claim_path
 
@@ -29,8 +30,15 @@ _POLL = 0.2  # seconds
 
 
 @contextmanager
-def claimed(folder: Path, task: str) -> Iterator[bool]:
+def claimed(folder: Path, task: str, notes: Mapping[str, Any] | None = None) -> Iterator[bool]:
     """Hold the claim on a task of a study; give False at once where another one holds it.
+
+    `notes` are written into it for others to read (see `claims_of`).
+
+    Raises
+    ------
+    StoreError
+        If the folder of the study is not there (any more).
 
     Examples
     --------
@@ -41,7 +49,7 @@ def claimed(folder: Path, task: str) -> Iterator[bool]:
     (True, False)
     """
     path, token = claim_path(folder, task), uuid.uuid4().hex[:8]
-    if not _take(path, token):
+    if not _take(path, {**(notes or {}), **_claim(token)}):
         yield False
         return
     done = threading.Event()
@@ -74,6 +82,19 @@ def holder(folder: Path, task: str) -> str:
     return f"process {claim['process']} on {claim['machine']}" if claim and _alive(claim) else ""
 
 
+def is_abandoned(folder: Path, task: str) -> bool:
+    """Return whether a process of this machine died while it held the claim on a task."""
+    claim = _read(claim_path(folder, task))
+    return "writer" in claim and is_gone(claim["writer"])
+
+
+def claims_of(folder: Path, prefix: str) -> list[dict[str, Any]]:
+    """Return the claims that running processes hold on tasks whose names begin with `prefix`."""
+    paths = claim_path(folder, "").parent.glob(f"{prefix}*.json")
+    claims = [_read(path) for path in paths]
+    return [claim for claim in claims if claim and _alive(claim)]
+
+
 def sweep_claims(folder: Path) -> None:
     """Remove the claims of processes that have ended."""
     for path in claim_path(folder, "").parent.glob("*.json"):
@@ -82,11 +103,13 @@ def sweep_claims(folder: Path) -> None:
             _remove_stale(path)
 
 
-def _take(path: Path, token: str) -> bool:
+def _take(path: Path, claim_of_ours: Mapping[str, Any]) -> bool:
     for _ in range(3):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileNotFoundError:
+            raise StoreError(gone(path.parents[1])) from None
         except FileExistsError:
             claim = _read(path)
             if _alive(claim):
@@ -95,9 +118,17 @@ def _take(path: Path, token: str) -> bool:
                 _remove_stale(path)
             continue
         with os.fdopen(file, "w") as writing:
-            writing.write(json.dumps(_claim(token)))
+            writing.write(json.dumps(claim_of_ours))
         return True
     return False
+
+
+def gone(folder: Path) -> str:
+    """Return what is said of a folder that was moved while a run was using it."""
+    return (
+        f"{folder} is gone: it was moved or deleted while a run was using it. Finished cells are "
+        "in it; run the study again with the path that it has now."
+    )
 
 
 def _claim(token: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import ArgumentError, check_whole
+from ..errors import ArgumentError, TooFewCheckpointsError, check_whole
 from ..observables import Observable
 from ..trajectory import Trajectory
 from .settings import noise_steps
@@ -103,6 +103,12 @@ class Controls:
                 )
         return cls(count, kind, steps, named)
 
+    @property
+    def words(self) -> str:
+        """What there is, in a few words: ``"3 turned"``."""
+        made = [f"{self.count} {self.kind}"] if self.count else []
+        return ", ".join([*made, *self.given]) or "none"
+
     def runs(
         self, steps: Sequence[int], reference_step: int, frozen: Sequence[int] = ()
     ) -> list[ControlRun]:
@@ -177,7 +183,7 @@ def _check_given(name: str, run: Any, trajectory: Trajectory) -> None:
         )
     common = set(run.steps.tolist()) & set(trajectory.steps.tolist())
     if len(common) < FEWEST_STEPS:
-        raise ArgumentError(
+        raise TooFewCheckpointsError(
             f"the control run {name!r} has {len(common)} steps in common with the study's run; "
             f"at least {FEWEST_STEPS} are needed."
         )

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from ..trajectory import Checkpoint, Prefetch, Trajectory, retain, retained
-from .run import Task
+from .claims import claimed, holder
+from .readings import Job
+from .run import Task, left_of
+
+_POLL = 0.2  # seconds until it is looked again whether another process has retained its steps
 
 
 class Revisions:
     """Bounds how many Hub revisions lie on disk during a run; without a bound it does nothing.
 
     While it is open, tasks read their checkpoints through it (`held`), however many each needs.
+    What is downloaded ahead is claimed first, so that of several processes one downloads it.
 
     Parameters
     ----------
+    job
+        Of the run.
     trajectory
         The checkpoints.
     max_revisions
         Downloaded revisions on disk at any time; None keeps all of them in the Hub cache.
     blocks
         Names of weight blocks that are still to be read over all steps: their tensors are copied
-        to `folder` while a revision is there.
-    folder
-        Where retained tensors go.
+        to the study's folder while a revision is there.
     """
 
     def __init__(
         self,
+        job: Job,
         trajectory: Trajectory,
         max_revisions: int | None,
-        blocks: Sequence[str],
-        folder: Path,
+        blocks: Sequence[str] = (),
     ) -> None:
-        self._trajectory, self._max, self._folder = trajectory, max_revisions, folder
+        self._job, self._trajectory, self._max = job, trajectory, max_revisions
+        self._folder = job.folder / "retained"
         self._tensors = list(dict.fromkeys(block.partition("#")[0] for block in blocks))
         self._prefetch: Prefetch | None = None
+        self._tasks: dict[int, Task] = {}
+        self._claims: dict[int, ExitStack] = {}  # of steps that are downloaded ahead
+        self._guard = threading.Lock()
 
     @property
     def at_once(self) -> int | None:
@@ -46,19 +56,56 @@ class Revisions:
         return None if self._max is None else max(1, self._max - 1)
 
     @contextmanager
-    def open(self, order: Sequence[int]) -> Iterator[Revisions]:
-        """Download in this order of steps while open."""
+    def open(self, tasks: Sequence[Task]) -> Iterator[Revisions]:
+        """Download for these tasks in their order while open, and for weight blocks."""
         if self._max is None:
             yield self
             return
-        steps = self._trajectory.steps.tolist() if self._tensors else []
-        order = list(dict.fromkeys([*order, *steps]))
-        with Prefetch(self._trajectory, order, max_revisions=self._max) as prefetch:
-            self._prefetch = prefetch
-            try:
+        self._tasks = {t.step: t for t in tasks if t.step is not None and not t.any_step}
+        wanted = None if tasks else self._tensors  # what no model is made of is not fetched whole
+        others = self._trajectory.steps.tolist() if self._tensors else []
+        firsts = [t.step for t in tasks if t.any_step and t.step in self._tasks]
+        order = list(dict.fromkeys([*firsts, *self._tasks, *others]))
+        bounded = Prefetch(
+            self._trajectory,
+            order,
+            max_revisions=self._max,
+            tensors=wanted,
+            may_fetch=self._claim_ahead,
+        )
+        try:
+            with bounded as prefetch:
+                self._prefetch = prefetch
                 yield self
-            finally:
-                self._prefetch = None
+        finally:
+            self._prefetch = None
+            for claim in self._claims.values():
+                claim.close()
+            self._claims.clear()
+
+    def in_order(self, tasks: Sequence[Task]) -> list[Task]:
+        """Return the tasks with those first of which this process has the revision."""
+        return sorted(tasks, key=lambda task: task.step not in self._claims)
+
+    @contextmanager
+    def claimed(self, task: Task) -> Iterator[bool]:
+        """Hold the claim on a task, which may be held already to download for it.
+
+        References and the step that they are read at go to one process, which downloads it once.
+        """
+        if task.any_step and self._is_elsewhere(task.step):
+            yield False
+            return
+        with ExitStack() as stack:
+            with self._guard:
+                of_step = None if task.any_step else task.step
+                ahead = None if of_step is None else self._claims.pop(of_step, None)
+                if ahead is not None:
+                    stack.enter_context(ahead)
+                ours = ahead is not None or stack.enter_context(
+                    claimed(self._job.folder, task.label)
+                )
+            yield ours
 
     @contextmanager
     def held(self, task: Task) -> Iterator[Task]:
@@ -70,6 +117,8 @@ class Revisions:
         if self._prefetch is None or task.step is None:
             yield task
         elif task.any_step:
+            if task.step in self._claims:
+                self._prefetch.keep(task.step)
             yield replace(task, trajectory=self._prefetch.trajectory)
         else:
             with self._prefetch.use(task.step) as checkpoint:
@@ -81,11 +130,47 @@ class Revisions:
         """Return the checkpoints that weight blocks are read from, all retained where bounded."""
         if self._prefetch is None:
             return self._trajectory
-        for checkpoint in retained(self._trajectory, self._folder):
-            if not self._all_in(checkpoint):
-                with self._prefetch.use(checkpoint.step) as present:
-                    retain(present, self._tensors, self._folder)
+        while left := [c.step for c in self._of_blocks() if not self._all_in(c)]:
+            ours = [step for step in left if self._retain(step)]
+            if not ours:
+                time.sleep(_POLL)  # other processes are at them
+        return self._of_blocks()
+
+    def _of_blocks(self) -> Trajectory:
         return retained(self._trajectory, self._folder)
+
+    def _retain(self, step: int) -> bool:
+        """Retain the blocks of a step, unless another process does so."""
+        assert self._prefetch is not None
+        bare = Task(_tensors_of(step), self._trajectory, (), step)
+        with self.claimed(bare) as ours:
+            if ours and not self._all_in(self._of_blocks()[step]):
+                with self._prefetch.use(step) as present:
+                    retain(present, self._tensors, self._folder)
+        return ours
+
+    def _is_elsewhere(self, step: int | None) -> bool:
+        """Return whether another process has the task of a step, which is claimed otherwise."""
+        task = None if step is None else self._tasks.get(step)
+        if task is None or step is None or self._claim_ahead(step):
+            return False
+        return bool(holder(self._job.folder, task.label))
+
+    def _claim_ahead(self, step: int) -> bool:
+        """Claim what a step is downloaded for; return False where that is not for us to do."""
+        task = self._tasks.get(step)
+        with self._guard, ExitStack() as stack:
+            if step in self._claims:
+                return True
+            label = _tensors_of(step) if task is None else task.label
+            if not stack.enter_context(claimed(self._job.folder, label)):
+                return False
+            if task is None and self._all_in(self._of_blocks()[step]):
+                return False
+            if task is not None and not left_of(self._job, task):
+                return False
+            self._claims[step] = stack.pop_all()
+            return True
 
     def _all_in(self, checkpoint: Checkpoint) -> bool:
         """Return whether all blocks were retained: a process with less to do may have done it."""
@@ -93,3 +178,7 @@ class Revisions:
             return False
         with checkpoint.open() as reader:
             return set(self._tensors) <= set(reader.names())
+
+
+def _tensors_of(step: int) -> str:
+    return f"the tensors of step {step}"

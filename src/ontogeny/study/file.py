@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
 from ..trajectory import Trajectory, named_tokenizer
 from .input_tables import input_sets
+from .settings import resolve_device
 from .study import Study
 from .tables import as_table, as_tables, check_keys
 
@@ -41,22 +43,31 @@ _OPTIONS = {
     "batch_size": int,
     "device": str,
     "dtype": str,
+    "weights": str,
     "threads": int,
     "noise": int,
 }
 _CONTROLS = {"kind": str, "count": int, "steps": int, "folders": Any}
 
 
-def read_study(path: str | Path) -> Study:
+def read_study(path: str | Path, *, trust_remote_code: bool = False) -> Study:
     """Return the study that a TOML file describes; paths in it are relative to the file.
+
+    Parameters
+    ----------
+    path
+        The file. Files of Python that it names are run: read a stranger's before.
+    trust_remote_code
+        Whether code of the model's repository on the Hub may run, where the file asks for it. The
+        file alone cannot allow it: somebody else may have written it.
 
     Raises
     ------
     ArgumentError
         If the file is missing, is no TOML, or holds an unknown or a wrong key; the message names
-        the file and the key.
+        the file and the key. Or if it asks for code that is not trusted.
     """
-    return _read(path, _study)
+    return _read(path, partial(_study, trust=trust_remote_code))
 
 
 def make_study(content: Mapping[str, Any], base: str | Path = ".") -> Study:
@@ -77,7 +88,9 @@ def make_sources(
     return _plain_errors(_sources, content, Path(base))
 
 
-def read_sources(path: str | Path) -> tuple[Trajectory, dict[str, Inputs]]:
+def read_sources(
+    path: str | Path, *, trust_remote_code: bool = False
+) -> tuple[Trajectory, dict[str, Inputs]]:
     """Return the checkpoints and input sets of a study file, on a machine that cannot run it.
 
     Neither models nor devices are opened; data sets and the tokenizer are fetched.
@@ -87,7 +100,26 @@ def read_sources(path: str | Path) -> tuple[Trajectory, dict[str, Inputs]]:
     ArgumentError
         As `read_study`.
     """
-    return _read(path, _sources)
+    return _read(path, partial(_sources, trust=trust_remote_code))
+
+
+def read_device(path: str | Path) -> str:
+    """Return the device that a study file asks for, ``"auto"`` resolved; nothing else is read.
+
+    A run that is watched may have no checkpoint yet, and so no study.
+
+    Raises
+    ------
+    ArgumentError
+        As `read_study`, or if the device cannot be used here.
+    """
+    return _read(path, _device)
+
+
+def _device(content: Mapping[str, Any], _base: Path) -> str:
+    options = as_table("options", content.get("options", {}))
+    check_keys("[options]", options, _OPTIONS)
+    return resolve_device(str(options.get("device", "auto")))
 
 
 def _read(path: str | Path, build: Callable[[Mapping[str, Any], Path], T]) -> T:
@@ -115,7 +147,9 @@ def _plain_errors(
         raise ArgumentError(f"a value is of the wrong kind: {error}") from error
 
 
-def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[str, Inputs]]:
+def _sources(
+    content: Mapping[str, Any], base: Path, trust: bool = False
+) -> tuple[Trajectory, dict[str, Inputs]]:
     check_keys("the study file", content, _TOP)
     for required in ("trajectory", "inputs", "observables"):
         if required not in content:
@@ -123,13 +157,20 @@ def _sources(content: Mapping[str, Any], base: Path) -> tuple[Trajectory, dict[s
     # Before texts are fetched and tokenised, and before a run that cannot be is prefetched.
     check_keys("[options]", as_table("options", content.get("options", {})), _OPTIONS)
     check_keys("[controls]", as_table("controls", content.get("controls", {})), _CONTROLS)
+    table = as_table("trajectory", content["trajectory"])
+    if table.get("trust_remote_code") is True and not trust:
+        raise ArgumentError(
+            f"[trajectory] trust_remote_code would run code of {table.get('hub')} on the Hub. If "
+            "you trust it, allow it with --trust-remote-code, or in Python with "
+            "read_study(path, trust_remote_code=True)."
+        )
     _observables(content, base)
-    trajectory = _trajectory(as_table("trajectory", content["trajectory"]), base)
+    trajectory = _trajectory(table, base)
     return trajectory, input_sets(as_table("inputs", content["inputs"]), base, trajectory)
 
 
-def _study(content: Mapping[str, Any], base: Path) -> Study:
-    trajectory, inputs = _sources(content, base)
+def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study:
+    trajectory, inputs = _sources(content, base, trust)
     options = as_table("options", content.get("options", {}))
     controls = _controls(as_table("controls", content.get("controls", {})), base)
     title = content.get("title")
@@ -176,7 +217,9 @@ def _trajectory(table: Mapping[str, Any], base: Path) -> Trajectory:
 
 
 def _tokenizer(name: str, base: Path) -> Any:
-    """Return the tokenizer of a folder, of the Hub, or that a function of a user's file returns."""
+    """Return the tokenizer of a folder, the Hub or a user's function; False for "none"."""
+    if name == "none":
+        return False
     if own_code.is_own(name):
         return own_code.load(name, base)()
     folder = base / name

@@ -27,7 +27,7 @@ def frozen_settings(folder: Path | None) -> dict[str, Any]:
         return {}
     try:
         frozen = json.loads(settings_path(folder).read_text())
-    except ValueError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{settings_path(folder)} is damaged: {error}") from error
     if not isinstance(frozen, dict) or not frozen:
         raise StoreError(f"{settings_path(folder)} is damaged: it holds no settings.")
@@ -44,6 +44,7 @@ def freeze(
     folder: Path,
     rereference: bool,
     choose: Callable[[Mapping[str, Any]], tuple[Settings, Mapping[str, Any]]],
+    enter: Callable[[Settings], object],
 ) -> Settings:
     """Make or enter the folder of a study, and return the settings that hold in it.
 
@@ -55,6 +56,8 @@ def freeze(
         Whether the reference step is chosen anew.
     choose
         From what is frozen to the settings, and to what is frozen from now on.
+    enter
+        Is called with the settings before they are frozen, and may refuse them.
 
     Raises
     ------
@@ -65,8 +68,10 @@ def freeze(
     others = folder.is_dir() and any(p.name[0] != "." for p in folder.iterdir())
     if others and not frozen_settings(folder):
         raise StoreError(f"{folder} holds files that are no study; give an empty or a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
     with held(folder, "settings"):  # the first of several processes freezes them for all
         settings, kept = choose(without_reference(frozen_settings(folder), rereference))
+        enter(settings)
         write_json(settings_path(folder), {"format": "ontogeny-study-1", **kept})
     sweep_claims(folder)
     sweep(folder, *WRITTEN)  # what killed workers left half-written

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -22,10 +23,12 @@ from .. import capture
 from ..errors import ArgumentError, NonFiniteError, StoreError
 from ..needs import Need
 from ..observables import Observable
-from ..store import Cell, plain, read_cell, read_header
+from ..store import Cell, difference, plain, read_cell, read_header
 from ..summary import named, with_controls
 from ..trajectory import Checkpoint, Trajectory
-from .cache import check_cache
+from .cache import Checked, check_cache, without_arguments
+from .dependencies import REPLACED, Dependencies, Header
+from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
 from .readings import (
     Job,
@@ -39,9 +42,7 @@ from .readings import (
     restored,
     store_reference,
 )
-
-Header: TypeAlias = tuple[str, str]
-"""Checksum and status of a cell."""
+from .shared import Shared
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ class Context:
     job: Job
     trajectory: Trajectory
     values: Mapping[Need, Any]
-    read: Callable[[Path], Cell]
+    dependencies: Dependencies
+    """What the cell reads that is computed."""
+    shared: Shared = field(default_factory=Shared)
+    """What the observables of its checkpoint compute alike."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class StudyCell(abc.ABC):
     """The cells that it reads, as places in the folder."""
     ignored: tuple[str, ...] = ()
     """Arguments that are no part of it, though cells of earlier versions may name them."""
+    sources: tuple[StudyCell, ...] = ()
+    """The cells that it reads, where another run in the same folder might replace them."""
     observed: ClassVar[bool] = True
     """Whether it is what an observable observes."""
     phase: ClassVar[str] = "fitting"
@@ -118,7 +124,7 @@ class StudyCell(abc.ABC):
         digest: Callable[[Checkpoint], str],
         header: Callable[[Path], Header] | None,
         read: Callable[[Path], Cell] = read_cell,
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> Checked:
         """Return the outcome of what is stored for it, and why (see `check_cache`)."""
         path = None if folder is None else folder / self.place
         expected = self.fingerprint(header)
@@ -139,13 +145,34 @@ class StudyCell(abc.ABC):
         """Return what it holds."""
 
 
-def header_of(folder: Path) -> Callable[[Path], Header]:
-    """Return a function that gives checksum and status of a cell of a folder."""
+def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path], Header]:
+    """Return a function that gives checksum and status of a cell of a folder.
 
+    Of the sources of `cells` only those count that are of the settings of this run: a run with
+    others may have put its own in their place.
+    """
+    known: dict[Path, StudyCell] = {}
+    left = list(cells)
+    while left:
+        new = [source for source in left.pop().sources if source.place not in known]
+        known |= {source.place: source for source in new}
+        left += new
+
+    @cache
     def header(place: Path) -> Header:
         if not (folder / place).exists():
             return "absent", "missing"
-        found = read_header(folder / place)
+        try:
+            found = read_header(folder / place)
+        except StoreError as error:
+            return "unreadable", f"missing: {error}"
+        if place in known:
+            expected = plain(known[place].fingerprint(header))
+            stored = without_arguments(found["fingerprint"], known[place].ignored)
+            same = {name: each for name, each in stored.items() if name in expected}
+            if changed := difference(same, expected):
+                why = f"another run has put its own in its place ({changed[0]}); run again"
+                return REPLACED, f"missing: {why}"
         return found["checksum"], found["status"]
 
     return header
@@ -241,9 +268,10 @@ class StepCell(ObservedCell):
         """Observe the checkpoint."""
         job, observable = context.job, context.job.by_name[self.node]
         values = {need: context.values[need] for need in self.needs(job.by_name)}
-        reading = ReadStep(job, observable, int(self.key), values)
+        read = context.dependencies.read
+        reading = ReadStep(job, observable, int(self.key), values, read, context.shared)
         with restored(observable):
-            return Outcome(observable.observe(reading, load_state(job, observable)))
+            return Outcome(observable.observe(reading, load_state(observable, read)))
 
 
 @dataclass(frozen=True)
@@ -259,7 +287,7 @@ class BlockCell(ObservedCell):
         or to the last one: where one of these is not finite, nothing is left to say.
         """
         job, observable = context.job, context.job.by_name[self.node]
-        state = load_state(job, observable)
+        state = load_state(observable, context.dependencies.read)
         reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
         try:
             return Outcome(observable.observe(reading, state))
@@ -293,7 +321,8 @@ class LayerCell(StudyCell):
         """Observe the layer; an observable of series prepares no state."""
         observable = context.job.by_name[self.node]
         assert observable.source is not None
-        reading = ReadSeries(context.job, observable.source, self.steps, str(self.key))
+        source, read = observable.source, context.dependencies.read
+        reading = ReadSeries(context.job, source, self.steps, str(self.key), read)
         return Outcome(observable.observe(reading, None))
 
 
@@ -305,7 +334,7 @@ class SummaryCell(StudyCell):
     runs, and the state, where variables of it are kept.
     """
 
-    keys: tuple[int | str, ...] = field(kw_only=True)
+    cells: tuple[StudyCell, ...] = field(kw_only=True)
     controls: tuple[str, ...] = field(kw_only=True, default=())
     observed: ClassVar[bool] = False
     phase: ClassVar[str] = "summarising"
@@ -319,20 +348,29 @@ class SummaryCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Stack the cells and summarise them."""
         job, observable = context.job, context.job.by_name[self.node]
-        stacked = stack(job.folder, observable, self.keys, context.read)
+        stored = {cell.key: self._stored(cell.place, context.dependencies) for cell in self.cells}
+        stacked = stack(observable, stored)
         stacked.attrs["reference_step"] = job.settings.reference_step
         count, beside = len(observable.depends_on), len(self.controls)
-        places = self.reads[len(self.keys) :][: count + beside]
-        read = [summary_data(context.read(job.folder / place)) for place in places]
+        places = self.reads[len(self.cells) :][: count + beside]
+        read = [summary_data(context.dependencies.read(place)) for place in places]
         stacked = self._with_state(stacked, context)
         others = dict(zip(observable.depends_on, read[:count], strict=True))
         controls = dict(zip(self.controls, read[count:], strict=True))
         stacked = with_controls(stacked, controls, observable.quantities, observable.compared)
         data = named(summarised(observable, stacked, others), observable.names())
         failed = data.attrs.get("failed")
-        texts = [str(name) for name, v in data.variables.items() if v.dtype.kind == "U"]
+        texts = [str(name) for name, v in data.variables.items() if v.dtype.kind in "TU"]
         status = "done" if failed is None else f"failed: {failed}"
-        return Outcome(data.assign_attrs(plain(data.attrs)), status, notes={"texts": texts})
+        cells = [each for each in stored.values() if isinstance(each, Cell)]
+        where = counted(environment_of(cell.provenance) for cell in cells)
+        notes = {"texts": texts, "environments": where}
+        return Outcome(data.assign_attrs(plain(data.attrs)), status, notes=notes)
+
+    def _stored(self, place: Path, dependencies: Dependencies) -> Cell | str:
+        """Return a cell, or why there is none of the settings of this run."""
+        checksum, status = dependencies.header(place)
+        return status if checksum == REPLACED else dependencies.read(place)
 
     def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
         """Return the cells with what is kept of the state, where there is any of both."""
@@ -340,5 +378,5 @@ class SummaryCell(StudyCell):
         kept = observable.kept if observable.prepares else ()
         if not kept or not set(stacked.data_vars) - {"status"}:
             return stacked
-        state = context.read(context.job.folder / self.reads[-1]).data
+        state = context.dependencies.read(self.reads[-1]).data
         return stacked.assign({name: state[name] for name in kept if name in state})

@@ -23,6 +23,10 @@ WRITTEN = (
 """Globs of the temporary files of what is written whole."""
 
 
+HERE = Path()
+"""Stands for the study's folder: places of cells are relative to it."""
+
+
 def cell_path(folder: Path, node: str, key: int | str) -> Path:
     """Return the file of the cell of one node at one step or weight block.
 

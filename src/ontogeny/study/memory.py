@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+
+from .executors import Submitting
 
 _GROUPS = Path("/proc/self/cgroup")
 _LIMITS = {
@@ -14,31 +16,68 @@ _LIMITS = {
 """The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
 
 
-def too_large(activation_bytes: int, workers: int = 1) -> str | None:
-    """Return what is wrong with holding so many bytes of activations in each worker, or None.
+_COPIES = 16  # of one layer's sample in float64, by benchmarks/memory_model.py
+_PRODUCTS = 3  # of features by features, in float64
+
+
+def held_about(
+    model_bytes: int, pass_bytes: int, activation_bytes: int, largest: tuple[int, int]
+) -> int:
+    """Return about how many bytes one worker holds at most, beside the libraries.
+
+    The weights; the larger of one forward pass and of float64 work on one layer; and the sample
+    twice, since that of the reference step is read beside it. Measured, a study took from half of
+    it to 1.1 times as much.
+
+    Parameters
+    ----------
+    model_bytes
+        Of the weights.
+    pass_bytes
+        What one batch takes beside them.
+    activation_bytes
+        Of the sample of one checkpoint.
+    largest
+        Rows and features of the sample's largest layer.
+
+    Examples
+    --------
+    >>> held_about(1000, 300, 50, (10, 2))
+    3756
+    """
+    rows, features = largest
+    work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
+    return model_bytes + max(pass_bytes, work) + 2 * activation_bytes
+
+
+def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:
+    """Return what is wrong with holding so many bytes in each worker, or None.
+
+    Where they are `about` so many, it may yet go well, and the sentence says so.
 
     Examples
     --------
     >>> too_large(1000) is None
     True
     >>> too_large(10**18)
-    'activations take 1e+09 GB at once, this machine has ... GB; ...'
+    'a study takes 1e+09 GB at once, this machine has ... GB; ...'
     """
     room = memory_of_this_machine()
-    if room is None or activation_bytes * workers <= room:
+    if room is None or needed_bytes * workers <= room:
         return None
     each, fewer = "", ""
     if workers > 1:
-        each = f" in each of {workers} workers, {activation_bytes * workers / 1e9:.3g} GB together"
+        each = f" in each of {workers} workers, {needed_bytes * workers / 1e9:.3g} GB together"
         fewer = "take fewer workers, or "
+    takes = "may take about" if about else "takes"
     return (
-        f"activations take {activation_bytes / 1e9:.3g} GB at once{each}, "
+        f"a study {takes} {needed_bytes / 1e9:.3g} GB at once{each}, "
         f"this machine has {room / 1e9:.3g} GB; {fewer}give the observables max_tokens, fewer "
-        'layers or fewer texts, or tokens="mean".'
+        'layers or fewer texts, or tokens="mean", or the study a smaller batch_size.'
     )
 
 
-def workers_here(executor: Executor | None) -> int:
+def workers_here(executor: Submitting | None) -> int:
     """Return how many tasks run on this machine at once; 0 for an executor that may be elsewhere.
 
     Examples

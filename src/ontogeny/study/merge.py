@@ -10,7 +10,6 @@ import platform
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ import numpy as np
 import xarray as xr
 
 from .._version import __version__
-from ..errors import StoreError
 from ..observables import Observable
 from ..problems import NO_CELL
 from ..store import Cell, temporary
 from ..summary import said
 from .checksums import same_content, write_checksums
-from .layout import cell_path, result_path, summary_path
+from .environment import PACKAGES, versions
+from .layout import result_path, summary_path
 
 log = logging.getLogger("ontogeny.study")
 
@@ -61,27 +60,25 @@ def summary_data(cell: Cell) -> xr.Dataset:
     return data
 
 
-def stack(
-    folder: Path,
-    observable: Observable,
-    keys: Sequence[int | str],
-    read: Callable[[Path], Cell],
-) -> xr.Dataset:
-    """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason."""
+def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.Dataset:
+    """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason.
+
+    `cells` are given by their step, block or layer, with a status in the place of one that cannot
+    be used.
+    """
+    keys = list(cells)
     dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
     pieces: list[xr.Dataset] = []
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
-    for key in keys:
-        try:
-            cell = read(cell_path(folder, observable.name, key))
-        except StoreError as error:
-            outcomes[key] = (f"missing: {error}", None)
+    for key, cell in cells.items():
+        if isinstance(cell, str):
+            outcomes[key] = (cell, None)
             continue
         outcomes[key] = (cell.status, cell.data.get("status"))
         if cell.status == "done":
             pieces.append(cell.data.drop_vars("status", errors="ignore").expand_dims({dim: [key]}))
     if not pieces:
-        empty = xr.Dataset(coords={dim: list(keys)})
+        empty = xr.Dataset(coords={dim: keys})
         return empty.assign(status=(dim, _strings([outcomes[k][0] for k in keys])))
     data = xr.concat(
         pieces,
@@ -92,7 +89,7 @@ def stack(
         combine_attrs="override",
     )
     if len(pieces) < len(keys):
-        data = data.reindex({dim: list(keys)})
+        data = data.reindex({dim: keys})
     return data.assign(status=_status(dim, outcomes, data))
 
 
@@ -169,14 +166,9 @@ def _strings(values: Sequence[Any]) -> np.ndarray:
 
 def provenance() -> dict[str, str]:
     """Return when, with which versions and on which machine a result is made."""
-    versions = {"ontogeny": __version__, "python": platform.python_version()}
-    for package in ("torch", "transformers", "scikit-learn", "numpy", "scipy", "xarray"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
+    known = {"python": platform.python_version(), **versions((*PACKAGES, "xarray"))}
     return {
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": __version__,
-        "provenance": json.dumps({"versions": versions, "machine": platform.platform()}),
+        "provenance": json.dumps({"versions": known, "machine": platform.platform()}),
     }

@@ -6,13 +6,59 @@ the same path is that of another result, or of nothing, which Zarr reads as fill
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
 from zarr.storage import LocalStore
 
 from ..errors import StoreError
 from .checksums import check_chunk, check_files, identity
+from .foreign import check_decoders
+from .layout import result_path
+
+_TRIES = 50
+
+
+def open_tree(folder: Path) -> xr.DataTree:
+    """Return the merged result in the folder of a study, read lazily.
+
+    Raises
+    ------
+    StoreError
+        If a file of the result is missing, truncated or changed.
+    """
+    path = result_path(folder)
+    while True:
+        wait_for_result(folder)
+        opened = identity(path)
+        try:
+            store = OpenResult(path)
+            _check_decoders(path)
+            tree = xr.open_datatree(store, engine="zarr")
+            store.check()
+            tree.encoding["source"] = str(path)  # as xarray notes it
+            return tree
+        except StoreError:
+            if identity(path) == opened:
+                raise  # else a run has just merged, and that result is opened instead
+
+
+def _check_decoders(path: Path) -> None:
+    try:
+        check_decoders(path)
+    except StoreError as error:
+        raise StoreError(f"{path} is not opened: {error}") from error
+
+
+def wait_for_result(folder: Path) -> None:
+    """Wait while a run may be between its two renames: for a moment there is no result."""
+    path = result_path(folder)
+    for _ in range(_TRIES):
+        if path.is_dir() or not any(folder.glob(f".{path.name}.*.tmp")):
+            return
+        time.sleep(0.01)
 
 
 class OpenResult(LocalStore):

@@ -53,7 +53,7 @@ class Parts:
     def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
         """Return the run that is studied, which comes first, and its control runs."""
         token = uuid.uuid4().hex
-        settings = dataclasses.replace(settings, positions=self.probe.positions)
+        settings = self.probe.resolved(settings)
         steps, kept = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
         controls = self.controls.runs(steps, settings.reference_step, kept)
         studied = self._part("", self.trajectory, settings, token)
@@ -82,7 +82,7 @@ class Parts:
         digests = DigestCache(None if folder is None else digests_path(folder))
         graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
         where = Path() if folder is None else folder.resolve()
-        job = Job(token, where, observables, self.inputs, settings)
+        job = Job(token, where, observables, self.inputs, settings, self.read)
         return RunPart(name, job, graph, self._plan(graph, folder), control)
 
     def _plan(self, graph: Graph, folder: Path | None) -> Plan:

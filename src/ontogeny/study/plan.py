@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..markup import html_block, html_table
 from ..needs import Need
 from ..observables import Observable
 from ..store import Cell
 from ..trajectory import Trajectory
 from .cache import DigestCache
+from .environment import Environment, differences
 from .graph import BlockCell, StateCell, StepCell, StudyCell, header_of
+from .memory import held_about, too_large
 from .probe import Probe
+
+_NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Entry:
     why: tuple[str, ...] = ()
     run: str = ""
     """Name of the control run that it is of; empty for the run that is studied."""
+    environment: Environment = field(default_factory=dict)
+    """Where it was computed, if it stands."""
 
     @property
     def node(self) -> str:
@@ -46,7 +56,7 @@ class Entry:
         return self.outcome != "done"
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """Everything that a run reads, computes and stores; ``print`` it."""
 
@@ -61,6 +71,14 @@ class Plan:
     """Batches of those passes together."""
     activation_bytes: int = 0
     """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
+    model_bytes: int = 0
+    """The model's weights in memory, 0 where they are only looked at."""
+    memory_bytes: int = 0
+    """About what one worker holds at most beside the libraries, see `ontogeny.study.memory`."""
+    downloads: int = 0
+    """Checkpoints that are still to be fetched."""
+    download_bytes: int = 0
+    """Bytes of their weights."""
     weight_bytes: int = 0
     """Weights that will be read."""
     retained_bytes: int = 0
@@ -85,34 +103,91 @@ class Plan:
         to_do = (e for e in self.entries if e.to_do and isinstance(e.cell, StepCell))
         return len({(e.run, e.key) for e in to_do})
 
+    @property
+    def certain_bytes(self) -> int:
+        """What one worker certainly holds at once: the weights and the activations."""
+        return self.model_bytes + self.activation_bytes
+
+    def memory_warning(self, workers: int = 1) -> str | None:
+        """Return why so many workers of this machine may not have enough memory, or None.
+
+        Raises
+        ------
+        ArgumentError
+            If they certainly have not.
+        """
+        if problem := too_large(self.certain_bytes, workers):
+            raise ArgumentError(problem)
+        return too_large(self.memory_bytes, workers, about=True)
+
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
-        reasons = Counter(
-            line for e in [*self.prepared, *self.entries] if e.outcome == "stale" for line in e.why
-        )
+        stale = [e for e in [*self.prepared, *self.entries] if e.outcome == "stale"]
+        reasons = Counter(line for e in stale for line in _without_new_steps(e.why))
         return [f"{line} ({n} cell{'s' * (n != 1)})" for line, n in reasons.most_common()]
 
+    def elsewhere(self, here: Environment) -> list[str]:
+        """Return which cells that stand were computed in another environment than `here`."""
+        entries = (e for e in [*self.prepared, *self.entries] if not e.to_do)
+        return differences(((e.node, e.environment) for e in entries), here)
+
     def __str__(self) -> str:
+        counted = [f"  {name}: {outcomes}" for name, outcomes in self._counted()]
+        return "\n".join([self._reach, *counted, *self._costs(), *self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = [*self._costs(), *self.notes, *filter(None, [self.refused])]
+        lines = "".join(f"<div>{escape(line)}</div>" for line in said)
+        return html_block("Plan", self._reach, html_table(("", "cells"), self._counted()), lines)
+
+    @property
+    def _reach(self) -> str:
+        return f"{len(self.steps)} steps, {self.steps[0]} to {self.steps[-1]}"
+
+    def _counted(self) -> list[tuple[str, str]]:
+        """Return how many cells of each observable and control run are done and to do."""
         own = [e for e in self.entries if not e.run]
-        lines = [f"{len(self.steps)} steps, {self.steps[0]} to {self.steps[-1]}"]
+        found = []
         for node in dict.fromkeys(e.node for e in own):
-            lines.append(f"  {node}: {_outcomes(e for e in own if e.node == node)}")
+            found.append((node, _outcomes(e for e in own if e.node == node)))
         for run in dict.fromkeys(e.run for e in self.entries if e.run):
             of_run = [e for e in self.entries if e.run == run]
             steps = len({e.key for e in of_run})
-            lines.append(f"  control run {run}, {steps} steps: {_outcomes(of_run)}")
-        lines.append(f"cells: {self.done} done, {self.to_do} to do")
-        lines.append(
-            f"to read: {_bytes(self.weight_bytes)} of weights, {self.forwards} passes over the "
-            f"inputs in {self.batches} batches"
-        )
-        lines.append(f"to hold: {_bytes(self.activation_bytes)} of activations at once")
+            found.append((f"control run {run}, {steps} steps", _outcomes(of_run)))
+        return found
+
+    def _costs(self) -> list[str]:
+        """Return what is computed, read and held, and what has changed."""
+        passes = f"{self.forwards} passes over the inputs in {self.batches} batches"
+        lines = [
+            f"cells: {self.done} done, {self.to_do} to do",
+            f"to read: {_bytes(self.weight_bytes)} of weights, {passes}",
+            f"to hold: {_bytes(self.activation_bytes)} of activations at once",
+            f"memory of one worker: about {_bytes(self.memory_bytes)} beside the libraries",
+        ]
+        if self.downloads:
+            size = _bytes(self.download_bytes)
+            lines.append(f"to download: {self.downloads} checkpoints, {size}")
         if self.retained_bytes:
             lines.append(
                 f"to keep in the folder if Hub revisions are bounded: {_bytes(self.retained_bytes)}"
             )
-        lines += [f"changed: {line}" for line in self.changes()]
-        return "\n".join([*lines, *self.notes])
+        return lines + [f"changed: {line}" for line in self.changes()]
+
+
+def _without_new_steps(why: Sequence[str]) -> list[str]:
+    """Return the differences of a cell over all steps, with the steps that are new in one line.
+
+    Examples
+    --------
+    >>> _without_new_steps(["weights.8: absent -> 11b0979f", "weights.16: absent -> e1409c34"])
+    ['new steps: 8, 16']
+    """
+    new = [found[1] for line in why if (found := _NEW_STEP.match(line))]
+    others = [line for line in why if not _NEW_STEP.match(line)]
+    return [*others, f"new steps: {', '.join(sorted(new, key=int))}"] if new else others
 
 
 def sum_of_plans(plans: Sequence[Plan]) -> Plan:
@@ -124,6 +199,10 @@ def sum_of_plans(plans: Sequence[Plan]) -> Plan:
         forwards=sum(plan.forwards for plan in plans),
         batches=sum(plan.batches for plan in plans),
         activation_bytes=max(plan.activation_bytes for plan in plans),
+        model_bytes=max(plan.model_bytes for plan in plans),
+        memory_bytes=max(plan.memory_bytes for plan in plans),
+        downloads=plans[0].downloads,
+        download_bytes=plans[0].download_bytes,
         weight_bytes=sum(plan.weight_bytes for plan in plans),
         retained_bytes=sum(plan.retained_bytes for plan in plans),
         notes=[note for plan in plans for note in plan.notes],
@@ -158,16 +237,21 @@ def make_plan(
     changes anything is found out when it is its turn.
     """
     plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
+    absent = [c.source for c in trajectory if c.source is not None and not c.is_downloaded]
+    plan.downloads = len(absent)
+    plan.download_bytes = sum(source.size() for source in absent)
     outcomes: dict[Path, str] = {}
-    header = None if folder is None else cache(header_of(folder))
+    header = None if folder is None else header_of(folder)
     for cell in cells:
         before = {outcomes[place] for place in cell.reads}
         known = None if before & {"new", "stale"} else header
-        outcome, why = cell.check(folder, trajectory, digests.whole, known, read)
+        outcome, why, where = cell.check(folder, trajectory, digests.whole, known, read)
         if outcome == "done" and "retry" in before:
             outcome, why = "retry", ("what it reads had failed and is tried again",)
         outcomes[cell.place] = outcome
-        (plan.entries if cell.observed else plan.prepared).append(Entry(cell, outcome, why, run))
+        (plan.entries if cell.observed else plan.prepared).append(
+            Entry(cell, outcome, why, run, dict(where))
+        )
     return plan
 
 
@@ -203,7 +287,32 @@ def price(
     blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)
     plan.retained_bytes = sum(probe.block_bytes.values()) * len(plan.steps) * blocks
     read = len(readings) + len(plan.steps) * blocks
-    plan.weight_bytes = probe.parameters * 4 * read
+    plan.weight_bytes = probe.stored_bytes * read
+    plan.model_bytes = probe.model_bytes
+    tokens = max((batch_size * int(i.lengths.max()) for i in inputs.values()), default=0)
+    plan.memory_bytes = held_about(
+        probe.model_bytes,
+        tokens * probe.pass_bytes,
+        plan.activation_bytes,
+        max((_largest_layer(reading, probe, inputs) for reading in readings), default=(0, 0)),
+    )
+
+
+def _largest_layer(
+    needs: Iterable[Need], probe: Probe, inputs: Mapping[str, Inputs]
+) -> tuple[int, int]:
+    """Return rows and features of the layer, of all that are held, with most numbers."""
+    shapes = [_rows_and_features(need, probe, inputs) for need in set(needs)]
+    return max(shapes, key=math.prod, default=(0, 0))
+
+
+def _rows_and_features(need: Need, probe: Probe, inputs: Mapping[str, Inputs]) -> tuple[int, int]:
+    """Return the size of the matrix that a need gives of each layer, (0, 0) if it gives none."""
+    held, layers = probe.bytes.get(need, 0), len(probe.layers.get(need, ()))
+    if not held or not layers:
+        return 0, 0
+    rows = len(need.units(inputs[need.at_step.on or next(iter(inputs))]))
+    return rows, held // (4 * rows * layers)
 
 
 def _held(needs: Iterable[Need], probe: Probe) -> int:
@@ -217,9 +326,7 @@ def _to_prepare(
     """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
     largest = 0
     for need in observable.needs():
-        held, layers = probe.bytes.get(need, 0), len(probe.layers.get(need, ()))
-        if held and layers:
-            rows = len(need.units(inputs[need.at_step.on or next(iter(inputs))]))
-            features = held // (4 * rows * layers)
+        rows, features = _rows_and_features(need, probe, inputs)
+        if rows:
             largest = max(largest, observable.bytes_to_prepare(rows, features, steps))
     return largest

@@ -6,6 +6,7 @@ It also refuses a model whose result for a text depends on what the text is batc
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +14,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from .. import capture
+from ..capture.logits import head_path
 from ..capture.reading import pass_keys
 from ..errors import CheckpointError, NonFiniteError, check_choice
 from ..inputs import Inputs
 from ..needs import Need, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
+from ..trajectory.weights import widest
 from .dry_run import DryFailure, confirmed, dry_run
-from .readings import vocabulary_size
-from .settings import Settings
+from .readings import model_of, only_looks, vocabulary_size
+from .settings import DTYPES, Settings
 
 log = logging.getLogger("ontogeny.study")
 
@@ -53,8 +58,20 @@ class Probe:
     attention: str
     """Attention implementation of the model, as transformers names it; empty elsewhere."""
     parameters: int
+    stored_bytes: int
+    """Size of the stored weights of one checkpoint."""
+    model_bytes: int
+    """Size of the model in memory; 0 where its weights are only looked at."""
+    pass_bytes: int
+    """What a forward pass takes for one token beside the weights, about."""
+    dtype: str
+    """Floating-point dtype that the weights have while the model runs."""
     failures: tuple[DryFailure, ...] = ()
     """Observables that failed in a dry run, see `ontogeny.study.dry_run`."""
+
+    def resolved(self, settings: Settings) -> Settings:
+        """Return the settings with what had to be found out."""
+        return dataclasses.replace(settings, positions=self.positions, dtype=self.dtype)
 
     def layers_of(self, observable: Observable) -> tuple[str, ...]:
         """Return the labels of the layers that an observable reads of a checkpoint."""
@@ -93,7 +110,9 @@ def probe(
         try:
             with hold(trajectory.select(steps=[step])) as present:
                 found = _probe_at(present, inputs, observables, settings, tried)
-            settings = dataclasses.replace(settings, positions=found.positions)
+            if settings.dtype == "stored":
+                found = dataclasses.replace(found, dtype=_widest_stored(found.dtype, trajectory))
+            settings = found.resolved(settings)
             failures = confirmed(found.failures, trajectory, inputs, tried, settings)
             return dataclasses.replace(found, failures=failures)
         except (CheckpointError, NonFiniteError) as error:
@@ -112,9 +131,12 @@ def _probe_at(
 ) -> Probe:
     (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
-    model = skeleton.load(checkpoint)
     needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
     of_steps = [need for need in needs if need.over == "step"]
+    if only_looks(of_steps):
+        model = skeleton.mapped(checkpoint)
+    else:
+        model = model_of(skeleton, checkpoint, of_steps, settings)
     found = capture.sources(model, of_steps, inputs, settings.reading_settings())
     layers: dict[Need, tuple[str, ...]] = {}
     for need, source in found.items():
@@ -129,12 +151,15 @@ def _probe_at(
         ]
         difference = max(check.difference for check in checks)
         positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
-    settings = dataclasses.replace(settings, positions=positions)
+    dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
+    settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
     found = capture.sources(model, of_steps, inputs, settings.reading_settings())
     keys = pass_keys(found)
     with checkpoint.open() as reader:
         stored = set(reader.names())
-        tensor_bytes = {name: 4 * math.prod(reader.shape(name)) for name in stored}
+        numbers = {name: math.prod(reader.shape(name)) for name in stored}
+        tensor_bytes = {name: 4 * count for name, count in numbers.items()}
+        stored_bytes = sum(n * reader.dtype(name).itemsize for name, n in numbers.items())
         blocks = {o.name: _blocks(reader, o) for o in observables if o.over_blocks}
         configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
         weight_blocks = {
@@ -155,8 +180,69 @@ def _probe_at(
         model_class=type(model).__name__,
         attention=str(getattr(getattr(model, "config", None), "_attn_implementation", "")),
         parameters=sum(p.numel() for p in model.parameters()),
+        stored_bytes=stored_bytes,
+        model_bytes=_model_bytes(model, dtype, settings, of_steps),
+        pass_bytes=_pass_bytes(found, layers),
+        dtype=dtype,
         failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
     )
+
+
+def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Need]) -> int:
+    """Return the bytes of the weights and of the largest of them, which is read beside them."""
+    if only_looks(needs):
+        return 0
+    sizes = [p.numel() * getattr(torch, dtype).itemsize for p in model.parameters()]
+    streamed = settings.weights == "streamed" and not any(need.exclusive for need in needs)
+    return max(sizes, default=0) + (0 if streamed else sum(sizes))
+
+
+def _pass_bytes(
+    found: Mapping[Need, capture.ModelSource], layers: Mapping[Need, Sequence[str]]
+) -> int:
+    """Return what a forward pass takes for one token: the widest output, as it comes and goes.
+
+    In float32, in which losses are taken: input, output, and one more of it. The vocabulary map
+    counts where a need has no layers that a pass is stopped after.
+    """
+    running = {need: source for need, source in found.items() if need.runs_model}
+    if not running:
+        return 0
+    source = next(iter(running.values()))
+    if next(source.model.children(), None) is None:  # nothing is inside that could be listed
+        return 0
+    head = head_path(source.model) if running.keys() <= layers.keys() else None
+    sites = [i for i in capture.list_layers(source.model, "**", source.inputs) if i.path != head]
+    shapes = [info.shape for info in sites if info.shape is not None and len(info.shape) > 2]
+    return 3 * 4 * max((math.prod(shape[2:]) for shape in shapes), default=0)
+
+
+def _dtype_of(model: Any) -> str:
+    """Return the dtype that holds all weights of a model as they were loaded."""
+    found = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return _name(functools.reduce(torch.promote_types, found)) if found else "float32"
+
+
+def _widest_stored(dtype: str, trajectory: Trajectory) -> str:
+    """Return the dtype that holds the weights of all checkpoints on this machine without loss.
+
+    A run may store some of its checkpoints in half precision only.
+    """
+    found = getattr(torch, dtype)
+    for checkpoint in trajectory:
+        if checkpoint.template is None and checkpoint.is_downloaded:
+            try:
+                with checkpoint.open() as reader:
+                    found = torch.promote_types(found, widest(reader))
+            except CheckpointError as error:  # of its own cells, later
+                log.debug("step %d cannot be opened: %s", checkpoint.step, error)
+    return _name(found)
+
+
+def _name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype that models run in: eight bits only store weights."""
+    name = str(dtype).removeprefix("torch.")
+    return name if name in DTYPES else "float32"
 
 
 def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:

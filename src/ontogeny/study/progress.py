@@ -1,4 +1,4 @@
-"""How a run reports what it does; the command shows it, a notebook may ignore it."""
+"""How a run reports what it does."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from ..inputs import Inputs
 from ..inputs.pieces import pieces_of, pieces_of_texts
 from ..needs import Need, Reference, Series
 from ..observables import Observable
-from ..store import read_cell
-from ..trajectory import Trajectory
+from ..store import Cell
+from ..trajectory import Checkpoint, Skeleton, Trajectory
 from ..trajectory.untrained import untrained_like
-from .cache import DigestCache
-from .layout import cell_path, digests_path, reference_path, state_path
+from .cache import DigestCache, VerifiedCellCache
+from .layout import HERE, cell_path, digests_path, reference_path, state_path
 from .settings import Settings
+from .shared import Shared
 
 log = logging.getLogger("ontogeny.study")
 _local = threading.local()
@@ -44,6 +45,8 @@ class Job:
     observables: tuple[Observable, ...]
     inputs: Mapping[str, Inputs]
     settings: Settings
+    read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
+    """Reads a cell of the folder; its checksum is computed once."""
 
     @cached_property
     def by_name(self) -> dict[str, Observable]:
@@ -68,11 +71,29 @@ def own_needs(observable: Observable) -> list[Need]:
 def read_needs(
     job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
 ) -> dict[Need, Any]:
-    """Load one checkpoint into this thread's skeleton and read all `needs` of it."""
+    """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it."""
     log.debug("phase=loading step=%d", step)
-    model = _local.model = _skeleton(job, trajectory).load(trajectory[step])
+    if only_looks(needs):
+        model = trajectory[step].mapped()
+    else:
+        skeleton = _skeleton(job, trajectory)
+        model = _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
     log.debug("phase=capturing step=%d", step)
     return read_model(job, model, needs)
+
+
+def only_looks(needs: Iterable[Need]) -> bool:
+    """Return whether no need runs the model or is given it: nothing has to be loaded then."""
+    return not any(need.runs_model or need.exclusive for need in needs)
+
+
+def model_of(
+    skeleton: Skeleton, checkpoint: Checkpoint, needs: Iterable[Need], settings: Settings
+) -> Any:
+    """Return the model of a checkpoint, loaded or streamed; what is given away is loaded."""
+    if settings.weights == "streamed" and not any(need.exclusive for need in needs):
+        return skeleton.streamed(checkpoint)
+    return skeleton.load(checkpoint)
 
 
 def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
@@ -147,13 +168,21 @@ class ReadStep:
     """One checkpoint, with the values of the needs that its observable declared."""
 
     def __init__(
-        self, job: Job, observable: Observable, step: int, values: Mapping[Need, Any]
+        self,
+        job: Job,
+        observable: Observable,
+        step: int,
+        values: Mapping[Need, Any],
+        read: Callable[[Path], Cell] | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self.step = step
+        self._read = read or (lambda place: job.read(job.folder / place))
         self.reference_step = job.settings.reference_step
         self._job = job
         self._observable = observable
         self._values = values
+        self._shared = shared or Shared(limit=0)
 
     @property
     def noise(self) -> bool:
@@ -165,13 +194,19 @@ class ReadStep:
     def __getitem__(self, need: Need) -> Any:
         self._check_declared(need)
         if isinstance(need, Reference):
-            return _load_reference(self._job, need)
+            return _reference(self._read(reference_path(HERE, need)), self.reference_step)
         return self._values[need]
 
     def units(self, need: Need) -> np.ndarray:
         """Return the index of the text that each row of a need's value belongs to."""
         self._check_declared(need)
         return need.at_step.units(self._job.inputs_of(need))
+
+    def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` gives, kept for other observables that declare the need."""
+        self._check_declared(need)
+        others = sum(need in other.needs() for other in self._job.observables) - 1
+        return self._shared.get((need, key), make) if others > 0 else make()
 
     def _check_declared(self, need: Need) -> None:
         if need not in self._observable.needs():
@@ -298,12 +333,19 @@ def vocabulary_size(trajectory: Trajectory) -> int | None:
 class ReadSeries:
     """One layer of another observable's cells along ``step``; failed cells are left out."""
 
-    def __init__(self, job: Job, source: Series, steps: Sequence[int], layer: str) -> None:
+    def __init__(
+        self,
+        job: Job,
+        source: Series,
+        steps: Sequence[int],
+        layer: str,
+        read: Callable[[Path], Cell],
+    ) -> None:
         self.layer = layer
         self.reference_step = job.settings.reference_step
         pieces = []
         for step in steps:
-            cell = read_cell(cell_path(job.folder, source.node, step), verify=False)
+            cell = read(cell_path(HERE, source.node, step))
             if cell.status != "done":
                 continue
             data = self._of_layer(cell.data, source.node)
@@ -353,26 +395,25 @@ def state_node(observable: Observable) -> str:
     return observable.state_of or (observable.name if has_state(observable) else "")
 
 
-def load_state(job: Job, observable: Observable) -> xr.Dataset | None:
+def load_state(observable: Observable, read: Callable[[Path], Cell]) -> xr.Dataset | None:
     """Return the stored state that an observable is given, memory-mapped, or None."""
     node = state_node(observable)
     if not node:
         return None
-    data = read_cell(state_path(job.folder, node), verify=False).data
+    data = read(state_path(HERE, node)).data
     return None if "empty" in data.attrs else data
 
 
-def _load_reference(job: Job, need: Reference) -> Any:
-    """Return what `need` gave at the reference step; tensors share the file's memory map.
+def _reference(cell: Cell, step: int) -> Any:
+    """Return what a need gave at the reference step; tensors share the file's memory map.
 
     Raises
     ------
     StoreError
         If it could not be read there.
     """
-    cell = read_cell(reference_path(job.folder, need), verify=False)
     if cell.status != "done":
-        raise StoreError(f"reference step {job.settings.reference_step} {cell.status}")
+        raise StoreError(f"reference step {step} {cell.status}")
     if cell.data.attrs["reference"] == "dataset":
         return cell.data
     import torch

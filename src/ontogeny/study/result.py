@@ -14,6 +14,8 @@ from ..store import Cell
 from ..tasks import BUNDLED
 from ..trajectory import Trajectory
 from .cache import DigestCache
+from .environment import differences
+from .layout import summary_path
 from .merge import merge, write_result
 from .schedule import RunPart
 from .speaking import of_control
@@ -48,9 +50,22 @@ def merged(
     units = unit_counts(job.observables, job.inputs)
     tree = merge(job.folder, job.observables, attributes, read, units)
     failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
+    if elsewhere := _environments(parts[0], read):
+        provenance = json.loads(tree.attrs["provenance"])
+        tree.attrs["provenance"] = json.dumps({**provenance, "environments": elsewhere})
     tree.attrs["problems"] = json.dumps([*problems, *failed])
     tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
     return tree
+
+
+def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[str]:
+    """Return which cells were computed in another environment than most of them."""
+    found = []
+    for observable in part.job.observables:
+        summary = read(summary_path(part.job.folder, observable.name))
+        for each, count in summary.provenance.get("environments", ()):
+            found += [(observable.name, each)] * count
+    return differences(found)
 
 
 def _attributes(

@@ -10,22 +10,23 @@ import datetime
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from .._version import __version__
-from ..errors import CheckpointError
+from ..errors import CheckpointError, StoreError
 from ..needs import Need
-from ..store import Cell, read_cell, write_cell
+from ..store import Cell, write_cell
 from ..trajectory import Trajectory
-from .claims import claimed, holder
+from .claims import claimed, gone, holder
+from .dependencies import Dependencies
+from .environment import environment
 from .graph import Context, StudyCell, header_of
 from .readings import Job, Values, read_needs
+from .shared import Shared
 from .threads import pinned
 
 log = logging.getLogger("ontogeny.study")
@@ -57,63 +58,79 @@ class Done:
     """How many cells of a node fail for what failed before them, by node and reason."""
 
 
-def run_task(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> Done:
-    """Compute what is left of a task with threads pinned, unless another process works on it."""
-    begin = time.perf_counter()
+def run_task(job: Job, task: Task) -> Done:
+    """Compute what is left of a task, unless another process works on it."""
     with claimed(job.folder, task.label) as ours:
-        if not ours:
-            return Done(task.label, taken_by=holder(job.folder, task.label) or "another process")
-        report = Done(task.label)
-        left = [c for c in left_of(job, task, read) if not _is_blocked(job, c, report)]
-        if left:
-            with pinned(job.settings.threads):
-                _compute(job, task, left, read, report)
+        return compute_task(job, task) if ours else taken(job, task)
+
+
+def compute_task(job: Job, task: Task) -> Done:
+    """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
+    begin, report = time.perf_counter(), Done(task.label)
+    left = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
+    if left:
+        with pinned(job.settings.threads):
+            _compute(job, task, left, report)
     report.seconds = time.perf_counter() - begin
     return report
 
 
-def left_of(job: Job, task: Task, read: Callable[[Path], Cell] = read_cell) -> list[StudyCell]:
+def taken(job: Job, task: Task) -> Done:
+    """Report that another process works on a task."""
+    return Done(task.label, taken_by=holder(job.folder, task.label) or "another process")
+
+
+def give_up(job: Job, task: Task, why: str) -> Done:
+    """Note of what is left of a task that it failed, without trying it."""
+    report = Done(task.label)
+    for cell in left_of(job, task):
+        fingerprint = cell.fingerprint(header_of(job.folder, [cell]))
+        stored = _stored(job, xr.Dataset(), fingerprint, f"failed: {why}")
+        _write(job, cell, stored)
+        _report(cell, stored, report)
+    return report
+
+
+def left_of(job: Job, task: Task) -> list[StudyCell]:
     """Return the cells of a task that nobody has computed by now.
 
     What failed elsewhere is left: it is tried here too, so that this process can report why.
     """
-    header = header_of(job.folder)
-    options = (job.folder, task.trajectory, job.digests.whole, header, read)
-    return [cell for cell in task.cells if cell.check(*options)[0] != "done"]
+    header = header_of(job.folder, task.cells)
+    options = (job.folder, task.trajectory, job.digests.whole, header, job.read)
+    return [cell for cell in task.cells if cell.check(*options).outcome != "done"]
 
 
 def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     """Return whether a reference or state that a cell needs has failed; the cell then says so."""
-    reason = cell.blocked(header_of(job.folder))
+    header = header_of(job.folder, [cell])
+    reason = cell.blocked(header)
     if reason:
         report.blocked[cell.node, reason] += 1
-        _write(job, cell, _stored(xr.Dataset(), _fingerprint(job, cell), f"failed: {reason}"))
+        fingerprint = cell.fingerprint(header)
+        _write(job, cell, _stored(job, xr.Dataset(), fingerprint, f"failed: {reason}"))
     return bool(reason)
 
 
-def _compute(
-    job: Job,
-    task: Task,
-    cells: Iterable[StudyCell],
-    read: Callable[[Path], Cell],
-    report: Done,
-) -> None:
-    context = Context(job, task.trajectory, _values(job, task, cells), read)
+def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> None:
+    values, shared = _values(job, task, cells), Shared()
     for cell in cells:
-        fingerprint = _fingerprint(job, cell)
+        header = header_of(job.folder, [cell])
+        dependencies = Dependencies(job.folder, cell.reads, header, job.read)
+        fingerprint = cell.fingerprint(dependencies.header)
         log.debug("phase=%s %s", cell.phase, cell.label)
         try:
-            found = cell.compute(context)
+            found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
             full = {**fingerprint, **found.observed_dependencies}
-            stored = _stored(found.data, full, found.status, found.notes)
+            stored = _stored(job, found.data, full, found.status, found.notes)
         except Exception as error:  # one cell's fault must not cost the others theirs
-            stored = _failed(error, fingerprint)
+            stored = _failed(job, error, fingerprint)
         try:
             _write(job, cell, stored)
         except OSError:  # of the disk, which is nobody's fault
             raise
         except Exception as error:  # what it holds cannot be stored
-            stored = _failed(error, fingerprint)
+            stored = _failed(job, error, fingerprint)
             _write(job, cell, stored)
         _report(cell, stored, report)
 
@@ -129,32 +146,30 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
         return Values.failed(needs, error)
 
 
-def _fingerprint(job: Job, cell: StudyCell) -> dict[str, Any]:
-    return cell.fingerprint(header_of(job.folder))
-
-
-def _failed(error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
+def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
     log.debug("observing failed", exc_info=error)
     line = str(error).strip().split("\n")[0]
     if isinstance(error, CheckpointError):
-        return _stored(xr.Dataset(), fingerprint, f"missing: {line}")
-    return _stored(xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
+        return _stored(job, xr.Dataset(), fingerprint, f"missing: {line}")
+    return _stored(job, xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
 
 
 def _stored(
+    job: Job,
     data: xr.Dataset,
     fingerprint: Mapping[str, Any],
     status: str = "done",
     notes: Mapping[str, Any] | None = None,
 ) -> Cell:
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return Cell(
-        data, status, fingerprint, {"created": now, "ontogeny": __version__, **(notes or {})}
-    )
+    where = environment(job.settings.device)
+    return Cell(data, status, fingerprint, {"created": now, "environment": where, **(notes or {})})
 
 
 def _write(job: Job, cell: StudyCell, stored: Cell) -> None:
     log.debug("phase=writing cell=%s", cell.label)
+    if not job.folder.is_dir():  # writing would make another folder in its place
+        raise StoreError(gone(job.folder))
     write_cell(job.folder / cell.place, stored)
 
 

@@ -1,36 +1,26 @@
-"""From a plan to finished cells: tasks in their order, through an executor as they come."""
+"""From a plan to finished cells: which tasks there are, and in which order."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TypeAlias
 
 from ..capture import WeightBlock
-from ..errors import StoreError
-from ..store import Cell
 from ..trajectory import Checkpoint, Trajectory
 from ..trajectory.weights import MemoryWeights
 from .build import Graph
-from .claims import holder
 from .controls import ControlRun
 from .disk import Revisions
+from .executors import Submitting
 from .graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
+from .mapping import map_tasks
 from .plan import Plan
 from .progress import Progress
 from .readings import Job
-from .run import Done, Task, left_of, run_task
+from .run import Task
 
 _BLOCKS_PER_TASK = 8
-_POLL = 0.5  # seconds until the claims of other processes are read again
-
-Run: TypeAlias = Callable[[Job, Task], Done]
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class RunPart:
 
 def compute(
     parts: Sequence[RunPart],
-    executor: Executor | None,
+    executor: Submitting | None,
     progress: Progress,
     max_revisions: int | None,
 ) -> list[str]:
@@ -87,7 +77,7 @@ class _Stages:
         return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
 
     def run(
-        self, executor: Executor | None, progress: Progress, revisions: Revisions
+        self, executor: Submitting | None, progress: Progress, revisions: Revisions
     ) -> Iterator[str]:
         """Compute, and give what went wrong, one line each."""
         job, blocked = self.part.job, Counter[tuple[str, str]]()
@@ -99,8 +89,7 @@ class _Stages:
                 yield from done.problems
                 blocked.update(done.blocked)
 
-        order = [task.step for task in (*self.first, *self.steps) if task.step is not None]
-        with revisions.open(order):
+        with revisions.open([*self.first, *self.steps]):
             yield from stage(self.first)
             yield from stage(self.steps)
             if self.blocks:
@@ -113,32 +102,28 @@ class _Stages:
         """Return the bound on the Hub revisions of this run."""
         part = self.part
         tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        return Revisions(part.trajectory, max_revisions, tensors, part.job.folder / "retained")
+        return Revisions(part.job, part.trajectory, max_revisions, tensors)
 
 
-def summarise(
-    parts: Sequence[RunPart], read: Callable[[Path], Cell], waiting: Callable[[str], None]
-) -> None:
+def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
     """Compute every summary that does not stand: of controls, then of the run, which reads them."""
     studied, *controls = parts
     for part in controls:
-        _summarise(part, part.graph.summaries(), read, waiting)
+        _summarise(part, part.graph.summaries(), waiting)
     of_run = studied.graph.summaries([part.graph for part in controls])
-    _summarise(studied, of_run, read, waiting)
+    _summarise(studied, of_run, waiting)
 
 
 def _summarise(
     part: RunPart,
     generations: Sequence[Sequence[SummaryCell]],
-    read: Callable[[Path], Cell],
     waiting: Callable[[str], None],
 ) -> None:
     """Compute the summaries of one run, those first that others depend on."""
-    revisions = Revisions(part.trajectory, None, (), part.job.folder)
+    revisions = Revisions(part.job, part.trajectory, None)
     for generation in generations:
         tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-        here = partial(run_task, read=read)
-        list(map_tasks(part.job, tasks, None, revisions, waiting, here))
+        list(map_tasks(part.job, tasks, None, revisions, waiting))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
@@ -218,82 +203,3 @@ def _some(checkpoint: Checkpoint, names: set[str]) -> MemoryWeights:
             for n, t in tensors.items()
         }
     )
-
-
-def map_tasks(
-    job: Job,
-    tasks: Sequence[Task],
-    executor: Executor | None,
-    revisions: Revisions,
-    waiting: Callable[[str], None],
-    here: Run = run_task,
-) -> Iterator[Done]:
-    """Run tasks here, or in the executor as they come; stopping cancels what has not begun.
-
-    What other processes work on is waited for, and done here if they die; `waiting` receives a
-    line about it. Where revisions are bounded, a task is submitted when its revision is on disk,
-    and its revision is held until it is finished.
-    """
-    left, noted = list(tasks), False
-    while left:
-        taken: dict[str, str] = {}
-        for done in _once(job, left, executor, revisions, here):
-            if done.taken_by:
-                taken[done.label] = done.taken_by
-            else:
-                yield done
-        if taken and not noted:
-            label, who = next(iter(taken.items()))
-            others = f" and {len(taken) - 1} more tasks" if len(taken) > 1 else ""
-            waiting(f"waiting for {label}{others}, which {who} computes in this folder")
-            noted = True
-        left = [task for task in left if task.label in taken]
-        while left:
-            time.sleep(_POLL)
-            if not all(holder(job.folder, task.label) for task in left):
-                break
-
-
-def _once(
-    job: Job, tasks: Sequence[Task], executor: Executor | None, revisions: Revisions, here: Run
-) -> Iterator[Done]:
-    """Run all tasks that no other process works on."""
-    if executor is None:
-        for task in tasks:
-            yield _held(job, task, revisions, here)
-        return
-    if revisions.at_once is None:
-        yield from _collect([(executor.submit, (run_task, job, task)) for task in tasks])
-        return
-
-    def there(job: Job, task: Task) -> Done:
-        return executor.submit(run_task, job, task).result()
-
-    with ThreadPoolExecutor(revisions.at_once) as holders:
-        yield from _collect([(holders.submit, (_held, job, t, revisions, there)) for t in tasks])
-
-
-def _held(job: Job, task: Task, revisions: Revisions, run: Run) -> Done:
-    """Run a task while its revision is on disk; nothing is fetched for one that needs no work."""
-    if revisions.at_once is not None:
-        taken_by = holder(job.folder, task.label)
-        if taken_by or not left_of(job, task):
-            return Done(task.label, taken_by=taken_by)
-    with revisions.held(task) as held:
-        return run(job, held)
-
-
-def _collect(calls: Sequence[tuple[Callable[..., object], tuple[object, ...]]]) -> Iterator[Done]:
-    futures: list = []
-    try:
-        futures += (submit(*arguments) for submit, arguments in calls)
-        for future in as_completed(futures):
-            yield future.result()
-    except BrokenProcessPool as error:
-        raise StoreError(
-            "a worker process died (out of memory, or killed); finished cells are kept, "
-            "and the same command goes on from there."
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()

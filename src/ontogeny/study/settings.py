@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..capture import ReadingSettings
 
 
-DTYPES = ("float32", "float64", "bfloat16", "float16")
+DTYPES = ("stored", "float32", "float64", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,20 @@ class Settings:
     noise_steps: tuple[int, ...]
     batch_size: int = 16
     device: str = "cpu"
-    dtype: str = "float32"
+    dtype: str = "stored"
+    """Of the weights; ``"stored"`` until the first checkpoint was examined."""
     threads: int = 1
+    weights: str = "loaded"
+    """``"loaded"``, or ``"streamed"`` from the files: no number depends on it."""
     positions: str = "auto"
 
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
+        check_choice("weights", self.weights, ("loaded", "streamed"))
+        if self.weights == "streamed" and self.device.split(":")[0] != "cpu":
+            raise ArgumentError(
+                f'weights="streamed" runs on the CPU only; device is {self.device!r}.'
+            )
         for name in ("batch_size", "threads"):
             check_whole(name, getattr(self, name))
 
@@ -52,10 +60,10 @@ class Settings:
         return ReadingSettings(self.batch_size, self.device, self.positions)
 
     def torch_dtype(self) -> Any:
-        """Return the dtype of the weights as PyTorch's."""
+        """Return the dtype of the weights as PyTorch's, None for the stored one."""
         import torch
 
-        return getattr(torch, self.dtype)
+        return None if self.dtype == "stored" else getattr(torch, self.dtype)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain data."""

@@ -16,6 +16,7 @@ from ..errors import StudyWarning
 from ..problems import of_node, problems_of
 from ..store import Cell
 from .dry_run import DryFailure
+from .environment import RECOMPUTE
 from .layout import summary_path
 from .merge import summary_data
 from .schedule import RunPart
@@ -43,6 +44,12 @@ def say_problems(tree: xr.DataTree) -> None:
     """Warn of what failed in a result, if anything did."""
     if problems := problems_of(tree):
         say(problems.sentence, "; see `result.problems()`", "; the page lists them")
+
+
+def say_environments(tree: xr.DataTree) -> None:
+    """Warn if cells of a result were computed in different environments."""
+    if notes := problems_of(tree).notes:
+        say(f"{'; '.join(notes)}. {RECOMPUTE}")
 
 
 def refusal(failures: Sequence[DryFailure]) -> str:

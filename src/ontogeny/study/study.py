@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..markup import html_block, html_table
 from ..observables import Observable
 from ..trajectory import Prefetch, Trajectory
-from .cache import VerifiedCellCache
+from .cache import VerifiedCellCache, hash_once
 from .checks import check_observables, check_trajectory, named_inputs
 from .controls import Controls
+from .environment import environment
 from .examination import Examination
+from .executors import Submitting
 from .frozen import freeze, frozen_settings, frozen_steps
-from .memory import too_large, workers_here
+from .memory import workers_here
 from .parts import Parts
 from .plan import Plan, sum_of_plans
+from .presence import identity, present
 from .probe import Probe, probe
-from .progress import Progress, Silent
+from .progress import Progress
 from .readings import release_skeleton
 from .result import merged
 from .schedule import compute, save_digests, summarise
@@ -36,7 +37,9 @@ from .settings import (
     resolve_reference,
     without_reference,
 )
-from .speaking import MOVE_IT, doubts, refusal, say, say_problems
+from .shown_progress import chosen_progress
+from .speaking import MOVE_IT, doubts, refusal, say, say_environments, say_problems
+from .study_result import StudyResult
 from .threads import pinned
 from .unit_counts import repeated_texts
 
@@ -56,7 +59,15 @@ class Study:
         ``"last"``, ``"first"`` or a step: what distances are measured to.
     batch_size, device, dtype, threads
         How the model is run. Numbers repeat bit for bit where these are equal; ``threads`` is per
-        task, so that several workers do not fight for cores.
+        task, so that several workers do not fight for cores. Weights stay in the precision that
+        they are stored in, unless `dtype` names another, such as ``"float32"``: the largest of
+        the checkpoints that are on this machine when the study begins. What is measured of
+        activations is computed in float32 or float64 either way.
+    weights
+        ``"streamed"`` for models that do not fit into memory: each part of the model reads its
+        weights from the files while it runs, once for every batch, and gives them up again. The
+        numbers are the same to the last bit. Only on the CPU, for safetensors files in the
+        precision that they are stored in.
     noise
         At about how many steps noise floors are measured; 0 switches them off, and curves are then
         shown without.
@@ -86,8 +97,9 @@ class Study:
         reference: str | int = "last",
         batch_size: int = 16,
         device: str = "auto",
-        dtype: str = "float32",
+        dtype: str = "stored",
         threads: int = 1,
+        weights: str = "loaded",
         noise: int = 5,
         title: str | None = None,
         controls: int = 0,
@@ -95,6 +107,20 @@ class Study:
         control_steps: int = 12,
         control_runs: Mapping[str, Trajectory] | Sequence[Trajectory] = (),
     ) -> None:
+        self._given: dict[str, Any] = {
+            "reference": reference,
+            "batch_size": batch_size,
+            "device": device,
+            "dtype": dtype,
+            "threads": threads,
+            "weights": weights,
+            "noise": noise,
+            "title": title,
+            "controls": controls,
+            "control_kind": control_kind,
+            "control_steps": control_steps,
+            "control_runs": control_runs,
+        }
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
@@ -105,6 +131,7 @@ class Study:
             "device": resolve_device(device),
             "dtype": dtype,
             "threads": threads,
+            "weights": weights,
         }
         self._controls = Controls.checked(
             trajectory, controls, control_kind, control_steps, control_runs
@@ -118,6 +145,43 @@ class Study:
         """Where the models run, with ``"auto"`` resolved."""
         return str(self._options["device"])
 
+    def __repr__(self) -> str:
+        return "\n".join([f"Study {self.title!r}", *(f"  {k}: {v}" for k, v in self._described())])
+
+    def _repr_html_(self) -> str:
+        return html_block("Study", self.title, html_table(("", ""), self._described()))
+
+    def _described(self) -> list[tuple[str, str]]:
+        """Return what is studied, on what, and beside what."""
+        steps = self.trajectory.steps
+        texts = [f"{name} ({len(each)} texts)" for name, each in self.inputs.items()]
+        return [
+            ("checkpoints", f"{len(steps)}, steps {steps[0]} to {steps[-1]}"),
+            ("inputs", ", ".join(texts)),
+            ("observables", ", ".join(each.name for each in self.observables)),
+            ("control runs", self._controls.words),
+            ("device", self.device),
+        ]
+
+    def over(self, trajectory: Trajectory, **options: Any) -> Study:
+        """Return the same study of other checkpoints, with other options where they are given.
+
+        Raises
+        ------
+        ArgumentError
+            If they do not fit.
+
+        Examples
+        --------
+        >>> import torch, ontogeny as og
+        >>> run = og.Trajectory.from_models({s: torch.nn.Linear(2, 2) for s in (0, 5, 10)})
+        >>> texts = og.Inputs.from_tokens([[1, 2]])
+        >>> study = og.Study(run, texts, [og.observables.WeightRank()])
+        >>> study.over(run.select(stop=5), noise=0).trajectory.steps
+        array([0, 5])
+        """
+        return Study(trajectory, self.inputs, self.observables, **{**self._given, **options})
+
     def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
 
@@ -130,10 +194,10 @@ class Study:
         found, read = self._examination.of(path), VerifiedCellCache()
         parts = self._parts(path, found, read).made(self._settings(frozen), frozen)
         plan = sum_of_plans([part.plan for part in parts])
-        problem = too_large(plan.activation_bytes)
-        plan.notes += [f"too large: {problem}"] if problem else []
+        plan.notes += _memory_notes(plan)
         plan.notes += repeated_texts(self.inputs)
         plan.notes += filter(None, [old_reference(self._reference, plan.steps, frozen)])
+        plan.notes += plan.elsewhere(environment(self.device))
         plan.notes += doubts(found.failures)
         plan.refused = refusal(found.failures)
         return plan
@@ -141,13 +205,13 @@ class Study:
     def run(
         self,
         folder: str | Path,
-        executor: Executor | None = None,
-        progress: Progress | None = None,
+        executor: Submitting | None = None,
+        progress: Progress | bool | None = None,
         *,
         max_revisions: int | None = None,
         rereference: bool = False,
         keep_going: bool = False,
-    ) -> xr.DataTree:
+    ) -> StudyResult:
         """Compute what is missing in `folder`, merge, and return the result.
 
         Parameters
@@ -156,9 +220,11 @@ class Study:
             The study's folder; a run that was stopped goes on where it was. Several runs of the
             same study, also on other machines, share its work: each takes what no other works on.
         executor
-            Any ``concurrent.futures.Executor``; ``None`` computes here, one task after another.
+            Any ``concurrent.futures.Executor``, or one whose ``submit()`` gives jobs with
+            ``result()``, such as submitit's; ``None`` computes here, one task after another.
         progress
-            Receives what happens.
+            Receives what happens. By default it is shown: as a bar with the time left in a notebook
+            and on a terminal, as a line now and then in a log. False shows nothing.
         max_revisions
             At most so many Hub revisions that this run downloads lie on disk at once: the next is
             fetched while one is used, and deleted afterwards. Matrices that are read over all
@@ -172,47 +238,75 @@ class Study:
 
         Returns
         -------
-        xarray.DataTree
-            One node for each observable; also on disk as ``result.zarr``.
+        StudyResult
+            The numbers of each observable by its name, as `open_study` opens them again; ``.tree``
+            is the `xarray.DataTree` with all of them. Also on disk as ``result.zarr``.
 
         Raises
         ------
         ArgumentError
-            If the activations that each worker of this machine holds at once need more memory
-            than it has. Workers elsewhere are not counted. Or if an observable that has no cell
-            yet refuses two checkpoints, and not `keep_going`.
+            If what each worker of this machine holds at once needs more memory than it has.
+            Workers elsewhere are not counted. Or if an observable that has no cell yet refuses two
+            checkpoints, and not `keep_going`.
         StoreError
-            If the folder is not usable, or worker processes died; finished cells are kept.
+            If the folder is not usable, a run with other settings is at work in it, or worker
+            processes died; finished cells are kept.
 
         Warns
         -----
         StudyWarning
             Once, at the end, if anything failed; ``result.problems()`` lists it. Also if the
-            reference is no longer the last (or first) step.
+            reference is no longer the last (or first) step, or if cells of the result were
+            computed in different environments.
         """
-        path, progress = Path(folder), progress or Silent()
-        settings = freeze(path, rereference, self._frozen)
+        path, shown = Path(folder), chosen_progress(progress)
         if max_revisions is not None:
             self._hold = self._one_revision
+        with ExitStack() as at_work:
+
+            def enter(settings: Settings) -> None:
+                who = identity(self.trajectory, self.inputs, self.observables, settings)
+                at_work.enter_context(present(path, who))
+
+            settings = freeze(path, rereference, self._frozen, enter)
+            return self._run(path, settings, executor, shown, max_revisions, keep_going)
+
+    def _run(
+        self,
+        path: Path,
+        settings: Settings,
+        executor: Submitting | None,
+        shown: Progress,
+        max_revisions: int | None,
+        keep_going: bool,
+    ) -> StudyResult:
+        """Compute what is missing in a folder that this run has entered, and merge."""
+        hash_once(path, self.trajectory)
         found, read = self._examination.of(path), VerifiedCellCache()
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
+        for part in parts:
+            part.job.folder.mkdir(parents=True, exist_ok=True)
         plan = sum_of_plans([part.plan for part in parts])
         save_digests(parts)
         _refuse(plan, found, executor, keep_going)
-        self._announce(plan, found, frozen, progress)
+        self._announce(plan, found, frozen, shown)
+        if workers_here(executor):  # workers elsewhere are of another environment anyway
+            for line in plan.elsewhere(environment(self.device)):
+                shown.note(line)
         try:
-            problems = compute(parts, executor, progress, max_revisions)
+            problems = compute(parts, executor, shown, max_revisions)
         finally:
-            progress.finish()
+            shown.finish()
             save_digests(parts)
             release_skeleton()
-        summarise(parts, read, progress.note)
+        summarise(parts, shown.note)
         tree = merged(path, parts, self.title, self._reference, problems, read)
         for finding in json.loads(tree.attrs["findings"]):
-            progress.note(f"audit: {finding['message']}")
+            shown.note(f"audit: {finding['message']}")
         say_problems(tree)
-        return tree
+        say_environments(tree)
+        return StudyResult(tree)
 
     def _announce(
         self, plan: Plan, probe: Probe, frozen: Mapping[str, Any], progress: Progress
@@ -269,10 +363,19 @@ class Study:
         }
 
 
-def _refuse(plan: Plan, probe: Probe, executor: Executor | None, keep_going: bool) -> None:
+def _memory_notes(plan: Plan) -> list[str]:
+    """Return whether this machine has too little memory for one worker."""
+    try:
+        warning = plan.memory_warning(min(1, plan.checkpoints))
+    except ArgumentError as error:
+        return [f"too large: {error}"]
+    return [f"perhaps too large: {warning}"] if warning else []
+
+
+def _refuse(plan: Plan, probe: Probe, executor: Submitting | None, keep_going: bool) -> None:
     """Raise what would make a run fail later."""
     at_once = min(workers_here(executor), plan.checkpoints)
-    if problem := too_large(plan.activation_bytes, at_once):
-        raise ArgumentError(problem)
+    if warning := plan.memory_warning(at_once):
+        say(warning)
     if (refused := refusal(probe.failures)) and not keep_going:
         raise ArgumentError(refused)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 _lock = threading.Lock()
 _holders = 0
-_limits = None
+_limits: Any = None
 _filters: warnings.catch_warnings | None = None
 _before = 1
 
@@ -24,6 +26,7 @@ def pinned(threads: int) -> Iterator[None]:
     """Use `threads` threads in BLAS, OpenMP and PyTorch; restore when the last holder leaves.
 
     Several threads of one process may hold it at once, as long as they ask for the same number.
+    BLAS has one number for the process, OpenMP one for each thread that calls it.
 
     Examples
     --------
@@ -39,18 +42,29 @@ def pinned(threads: int) -> Iterator[None]:
     with _lock:
         if _holders == 0:
             _before = torch.get_num_threads()
-            _limits = threadpool_limits(limits=threads)
+            _limits = _briefly(lambda: threadpool_limits(limits=threads, user_api="blas"))
             _filters = warnings.catch_warnings()
             _filters.__enter__()
             warnings.filterwarnings("ignore", message=".*converge")
         _holders += 1
         torch.set_num_threads(threads)
     try:
-        yield
+        with threadpool_limits(limits=threads, user_api="openmp"):
+            yield
     finally:
         with _lock:
             _holders -= 1
             if _holders == 0 and _limits is not None and _filters is not None:
                 _filters.__exit__(None, None, None)
-                _limits.restore_original_limits()
+                _briefly(_limits.restore_original_limits)
                 torch.set_num_threads(_before)
+
+
+def _briefly(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread that ends with it.
+
+    threadpoolctl lets one thread alone change OpenBLAS, the first that does so while it lives; the
+    holder that comes first may not be the one that leaves last.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(function).result()

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Table
 from ..quantities import Quantity
+from .names import Names, belongs_to
 
 
 def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Curves]:
@@ -24,6 +25,40 @@ def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Cu
     ('Norm', 'layer', None)
     """
     return [figure for q in quantities for figure in _figures(data, q)]
+
+
+def plain_figures(data: xr.Dataset, names: Names) -> list[Curves]:
+    """Return curves of every variable over steps alone, or over steps and layers.
+
+    They are for a node that declares no quantity and draws no figure of its own.
+
+    Parameters
+    ----------
+    data
+        Stacked cells.
+    names
+        What the variables are, and their units.
+
+    Examples
+    --------
+    >>> data = xr.Dataset(
+    ...     {"norm": (("step", "layer"), np.ones((2, 3))), "norm_low": ("step", [0, 0])}
+    ... )
+    >>> (figure,) = plain_figures(data, {"norm": ("mean norm", "activation units")})
+    >>> figure.id, figure.title, figure.series
+    ('norm', 'Mean norm', 'layer')
+    """
+    drawn = [
+        name
+        for name, variable in data.data_vars.items()
+        if {"step"} <= set(variable.dims) <= {"step", "layer"}
+        and variable.dtype.kind in "fiu"
+        and not belongs_to(str(name), data)
+        and str(name).isidentifier()
+    ]
+    words = {str(name): names.get(str(name), ("", "")) for name in drawn}
+    plain = [Quantity(name, title or name, units or "1") for name, (title, units) in words.items()]
+    return default_figures(data, plain)
 
 
 def _figures(data: xr.Dataset, quantity: Quantity) -> Iterator[Curves]:

@@ -129,6 +129,20 @@ def named(data: xr.Dataset, names: Names) -> xr.Dataset:
     return data
 
 
+def belongs_to(name: str, data: xr.Dataset) -> str:
+    """Return the variable that another one is an end, an error or the like of; empty if of none.
+
+    Examples
+    --------
+    >>> data = xr.Dataset({"norm": 2.0, "norm_low": 1.0, "low": 1.0})
+    >>> belongs_to("norm_low", data), belongs_to("low", data)
+    ('norm', '')
+    """
+    bases = [name.removesuffix(end) for end in _BEHIND if name.endswith(end)]
+    bases += [name.removeprefix(start) for start in _BEFORE if name.startswith(start)]
+    return next((base for base in bases if base in data), "")
+
+
 def _found(name: str, known: Names) -> tuple[str, str] | None:
     """Return words and units of a variable, or of what its name says that it belongs to."""
     if name in known:

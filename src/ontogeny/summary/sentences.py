@@ -111,12 +111,15 @@ def _of_rows(
 
 
 def _no_course(rows: xr.Dataset, what: str, quantity: Quantity) -> str:
-    """Say that no row changed; of one that moved, that only the order of its steps is not shown."""
-    if rows.sizes["row"] > 1 or not rows.moved.values[0]:
+    """Say that no row changed; of those that moved, that only the order of steps is not shown."""
+    count, moved = rows.sizes["row"], int(rows.moved.sum())
+    if not moved:
         return f"{what}: no change above noise and chance in {_any(rows)}."
+    chance = f"by more than noise, but chance may give {rows.sizes['step']:,} checkpoints such"
+    if count > 1:
+        return f"{what} moved in {_share(moved, count, rows)} {chance} an order."
     return (
-        f"{what} went {_ends(rows, quantity)}, by more than its noise, but chance may give "
-        f"{rows.sizes.get('step', 0):,} checkpoints such an order (p = {rows.p_value.item():.2g})."
+        f"{what} went {_ends(rows, quantity)}, {chance} an order (p = {rows.p_value.item():.2g})."
     )
 
 

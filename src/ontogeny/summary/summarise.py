@@ -10,7 +10,8 @@ from ..figures import Figure, Section, attach
 from ..quantities import Quantity
 from .bands import null_bands
 from .controls import of_controls, with_control_bands
-from .figures import default_figures
+from .figures import default_figures, plain_figures
+from .names import Names
 from .noise import with_noise
 from .rows import chart_rows
 from .sentences import statements
@@ -34,6 +35,7 @@ def summarise(
     figures: Callable[[xr.Dataset], Sequence[Figure]] = lambda _: (),
     words: Callable[[xr.Dataset], Sequence[str]] = lambda _: (),
     role: str = "development",
+    names: Names | None = None,
 ) -> xr.Dataset:
     """Return stacked cells with all that follows from the quantities, and its figures and words.
 
@@ -50,6 +52,9 @@ def summarise(
         the figures and sentences of its quantities.
     role
         What the rows mean, see `ontogeny.figures.attach`.
+    names
+        What further variables are: those over steps and layers are drawn where there is neither a
+        quantity nor a figure.
 
     Examples
     --------
@@ -60,6 +65,9 @@ def summarise(
     quantities = [of_controls(data, quantity) for quantity in quantities]
     data = derived(data, quantities)
     of_rows = statements(data, quantities)
-    data, drawn = with_control_bands(data, [*default_figures(data, quantities), *figures(data)])
+    drawn = [*default_figures(data, quantities), *figures(data)]
+    if not drawn and not quantities:
+        drawn += plain_figures(data, names or {})
+    data, drawn = with_control_bands(data, drawn)
     data = attach(data, section, drawn, [*of_rows, *words(data)], role)
     return data.assign_attrs(sentences_on_rows=len(of_rows))

@@ -40,6 +40,28 @@ class MaskedBatch:
         """Return the batch on `device`."""
         return MaskedBatch(self.ids.to(device), self.positions.to(device), self.targets.to(device))
 
+    def split(self, parts: int) -> list[tuple[MaskedBatch, float]]:
+        """Return batches of equally many crops, each with its share of the masked tokens.
+
+        A part in which nothing is masked is left out.
+
+        Examples
+        --------
+        >>> ids = torch.arange(8).reshape(2, 4)
+        >>> batch = MaskedBatch(ids, torch.tensor([1, 2, 6]), torch.tensor([0, 0, 0]))
+        >>> [(part.positions.tolist(), round(share, 2)) for part, share in batch.split(2)]
+        [([1, 2], 0.67), ([2], 0.33)]
+        """
+        found, first = [], 0
+        for ids in self.ids.tensor_split(parts):
+            after = first + ids.numel()
+            here = (self.positions >= first) & (self.positions < after)
+            if here.any():
+                part = MaskedBatch(ids, self.positions[here] - first, self.targets[here])
+                found.append((part, float(here.double().mean())))
+            first = after
+        return found
+
 
 @dataclass(frozen=True)
 class MaskedLanguageModelling:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import nn
 from ..errors import CheckpointError
 from .hub.remote_code import RemoteModel
 from .hub.revision import HubRevision, HubWeights
-from .weights.building import Template, build, check_dtype
+from .weights.building import Template, build, build_mapped, check_dtype
 from .weights.configuration import read_configuration
 from .weights.digests import combine, tensor_digests
 from .weights.files import MemoryWeights, Reader, Weights
@@ -135,16 +135,29 @@ class Checkpoint:
         """
         check_dtype(dtype)
         with self.present() as there:
-            stored = not there.is_computed
-            path = there.home.path
-            module = build(there.label, there.weights, path, there.template, dtype, stored)
+            module = build(there.label, there.weights, there.home.path, there.template, dtype)
         return module.to(device)
 
+    def mapped(self) -> nn.Module:
+        """Return a module in eval mode, on the CPU, whose weights are to be looked at only.
+
+        Of safetensors files, a weight is read when it is used, so this costs neither time nor
+        memory. It is not to be changed or run: `model` gives one that is.
+
+        Raises
+        ------
+        CheckpointError
+            If any weight is missing, newly initialised or of another shape.
+        """
+        with self.present() as there:
+            return build_mapped(there.label, there.weights, there.home.path, there.template)
+
     @contextmanager
-    def present(self) -> Iterator[Checkpoint]:
+    def present(self, tensors: Collection[str] | None = None) -> Iterator[Checkpoint]:
         """Yield this checkpoint with its weights on this machine; they stay there meanwhile.
 
-        Of weights that are computed, those of the same step are there.
+        Of weights that are computed, those of the same step are there. Where only some `tensors`
+        are named, shards of a Hub revision without them may be missing.
 
         Raises
         ------
@@ -153,7 +166,7 @@ class Checkpoint:
         """
         if self.derived is not None and self.is_computed:
             here = self.derived.here
-            with here.present() as there:
+            with here.present(tensors) as there:
                 yield (
                     self
                     if there is here
@@ -163,7 +176,7 @@ class Checkpoint:
         if not isinstance(self.weights, HubWeights):
             yield self
             return
-        with self.weights.source.present() as source:
+        with self.weights.source.present(tensors) as source:
             yield self if source is self.source else self.moved(source)
 
     def moved(self, source: HubRevision) -> Checkpoint:

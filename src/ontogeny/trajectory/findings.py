@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..markup import html_table
+
 _SHOWN = 5  # names in one sentence
 
 
@@ -19,8 +21,8 @@ class Finding:
         Of weights: ``"unreadable"``, ``"identical"``, ``"shared-shard"``, ``"exchanged"``,
         ``"mislabelled"``, ``"altered"``, ``"non-finite"``, ``"far"``, ``"order"``,
         ``"initialisation"``, ``"loss"``. Of the rest: ``"configuration"``, ``"tokenizer"``,
-        ``"missing"``, ``"ambiguous"``, ``"unnumbered"``, ``"duplicate-dropped"``,
-        ``"incomplete"``, ``"temporary"``.
+        ``"missing"``, ``"ambiguous"``, ``"mixed"``, ``"unnumbered"``,
+        ``"duplicate-dropped"``, ``"incomplete"``, ``"temporary"``.
     certainty
         ``"certain"`` where bytes, names or a written schedule prove it, else ``"suspected"``.
     steps
@@ -52,6 +54,12 @@ class Findings(tuple[Finding, ...]):
 
     def __repr__(self) -> str:
         return f"<Findings: {len(self)}>\n{self}" if self else "<Findings: none>"
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "<p>no findings</p>"
+        lines = [(f.kind, f.certainty, some([f"{s:,}" for s in f.steps]), f.message) for f in self]
+        return html_table(("kind", "certainty", "steps", "finding"), lines)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the findings as JSON-ready ``{kind, certainty, steps, message}``."""

@@ -19,12 +19,12 @@ def load_model(
     dtype: torch.dtype | None = None,
     model: Template | None = None,
 ) -> nn.Module:
-    """Return a fresh module in eval mode from a model folder, or a trajectory folder's last step.
+    """Return a fresh module in eval mode from a model, or from the last step of a trajectory.
 
     Parameters
     ----------
     source
-        A folder with config.json and weights, or one with checkpoints.
+        A folder with config.json and weights, one with checkpoints, or one file of weights.
     device, dtype
         Where the tensors go, and their floating-point dtype (None keeps the stored one).
     model
@@ -33,7 +33,7 @@ def load_model(
     Raises
     ------
     ArgumentError
-        If `source` is not a folder.
+        If there is no `source`.
     CheckpointError
         If there is no model, or any weight is missing, newly initialised or of another shape.
 
@@ -50,9 +50,9 @@ def load_model(
     check_template(model)
     check_dtype(dtype)
     folder = Path(source).expanduser().resolve()
-    if not folder.is_dir():
-        raise ArgumentError(f"{source} is not a folder.")
-    if step_folders(folder):
+    if not folder.exists():
+        raise ArgumentError(f"{source} is neither a folder nor a file.")
+    if folder.is_dir() and step_folders(folder):
         trajectory = Trajectory.from_folder(folder, model)
         return trajectory[int(trajectory.steps[-1])].model(device, dtype)
     return build(folder.name, find_weights(folder), folder, model, dtype).to(device)

@@ -27,7 +27,7 @@ from .recorder.record import planned_steps, read_record
 from .selection import check_step
 from .weights.building import Template
 from .weights.files import MemoryWeights, state_tensors
-from .weights.folders import find_weights, step_folders
+from .weights.folders import find_weights, step_folders, step_of_file
 
 _LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*")
 
@@ -64,17 +64,22 @@ Opened: TypeAlias = tuple[tuple[Checkpoint, ...], Catalogue]
 
 
 def open_folder(folder: Path, model: Template | None) -> Opened:
-    """Return the checkpoints in `folder`.
+    """Return the checkpoints in `folder`, or the one that is this file.
 
     Raises
     ------
     ArgumentError
-        If `folder` is not a folder.
+        If there is neither a folder nor a file.
     CheckpointError
-        If it holds no whole checkpoint, is itself a model, or has two folders for one step.
+        If it holds no whole checkpoint, is itself a model, or has two folders for one step; or if
+        the file says no step.
     """
+    if folder.is_file():
+        step, weights = step_of_file(folder), find_weights(folder)
+        weights.check()
+        return (Checkpoint(step, folder.name, folder, weights, model),), Catalogue((step,))
     if not folder.is_dir():
-        raise ArgumentError(f"{folder} is not a folder.")
+        raise ArgumentError(f"{folder} is neither a folder nor a file.")
     checkpoints, incomplete = [], []
     for step, path in step_folders(folder).items():
         try:
@@ -105,7 +110,8 @@ def _nothing(folder: Path, incomplete: list[tuple[int, str]]) -> CheckpointError
         return CheckpointError(
             f"{folder} holds no checkpoints; looked for folders named checkpoint-500, step500, "
             "step-500 or step_500 with model.safetensors or pytorch_model.bin inside, and for "
-            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors."
+            "files such as ckpt_500.pt, step=500.ckpt or 500.safetensors, or a ckpt.pt that holds "
+            "its step."
         )
     return CheckpointError(
         f"{folder} is one model, not a trajectory; give the folder that holds its checkpoints "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +51,12 @@ class Prefetch:
         the first one too, so one place is kept for it; with 1, there are two places for them.
     max_bytes
         Bound on the bytes of their weights; a single revision may exceed it.
+    tensors
+        What is read of each checkpoint, by the names in its files: of weights in shards, only
+        shards with these are downloaded. None means all.
+    may_fetch
+        Asked before a step is downloaded ahead; where it returns False, the step is downloaded
+        when it is used, if at all.
 
     Attributes
     ----------
@@ -83,14 +89,17 @@ class Prefetch:
         *,
         max_revisions: int = 2,
         max_bytes: int | None = None,
+        tensors: Collection[str] | None = None,
+        may_fetch: Callable[[int], bool] = lambda step: True,
     ) -> None:
         self._max_revisions = check_whole("max_revisions", max_revisions)
         self._max_bytes = None if max_bytes is None else check_whole("max_bytes", max_bytes)
+        self._tensors, self._may_fetch = tensors, may_fetch
         chosen = trajectory.steps.tolist() if steps is None else list(steps)
         self.steps: tuple[int, ...] = tuple(trajectory[step].step for step in chosen)
         self.trajectory = trajectory
-        self._to_come: list[HubRevision] = []  # uses that have not begun, in their order
-        self._ahead: set[HubRevision] = set()  # those of them that were downloaded
+        self._to_come: list[int] = []  # steps whose use has not begun, in their order
+        self._ahead: set[int] = set()  # those of them that were downloaded
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._stack = ExitStack()
@@ -101,8 +110,7 @@ class Prefetch:
         if source is not None and not source.is_offline:
             folder = self._stack.enter_context(own_folder(source.cache / _FOLDER))
             self.trajectory = _bounded(self.trajectory, folder, self._count())
-            sources = (self.trajectory[step].source for step in self.steps)
-            self._to_come = [source for source in sources if source is not None]
+            self._to_come = [s for s in self.steps if self.trajectory[s].source is not None]
             thread = threading.Thread(target=self._work, name="prefetch", daemon=True)
             thread.start()
             self._stack.callback(thread.join)
@@ -130,12 +138,18 @@ class Prefetch:
             If it cannot be downloaded, or too many are in use here already.
         """
         checkpoint = self.trajectory[step]
-        with checkpoint.present() as there:
+        with checkpoint.present(self._tensors) as there:
             with self._guard:
-                if checkpoint.source in self._to_come:
-                    self._to_come.remove(checkpoint.source)
-                self._ahead.discard(checkpoint.source)
+                if checkpoint.step in self._to_come:
+                    self._to_come.remove(checkpoint.step)
+                self._ahead.discard(checkpoint.step)
             yield there
+
+    def keep(self, step: int) -> None:
+        """Keep the revision of a step that is read now until it is used, as one fetched ahead."""
+        with self._guard:
+            if step in self._to_come:
+                self._ahead.add(step)
 
     def _count(self) -> int:
         """Return how many revisions both bounds allow, were all of them as large as the largest."""
@@ -148,21 +162,30 @@ class Prefetch:
         stop_downloads_on(self._stop)
         while not self._stop.is_set():
             with self._guard:
-                ahead = {source.commit for source in self._ahead}
-                source = next((s for s in self._to_come if s not in self._ahead), None)
-            if source is None or not self._fetched(source, ahead):
+                step = next((s for s in self._to_come if s not in self._ahead), None)
+            if step is None or not self._fetched(step):
                 self._stop.wait(_POLL)
 
-    def _fetched(self, source: HubRevision, ahead: set[str]) -> bool:
-        """Download `source` if a slot is free; return False if it is to be tried again."""
+    def _fetched(self, step: int) -> bool:
+        """Download `step` if a slot is free; return False if it is to be tried again."""
+        source = self.trajectory[step].source
+        assert source is not None
+        with self._guard:
+            keep = {s.commit for each in self._ahead if (s := self.trajectory[each].source)}
         try:
-            if not source.fetch_ahead(keep=ahead):
+            if not source.has_room(keep):
+                return False
+            if not self._may_fetch(step):
+                with self._guard:
+                    self._to_come = [each for each in self._to_come if each != step]
+                return True
+            if not source.fetch_ahead(keep, self._tensors):
                 return False
         except (CheckpointError, OSError) as error:  # raised again where it is used
             logger.debug("%s cannot be downloaded ahead: %s", source.name, error)
         with self._guard:
-            if source in self._to_come:
-                self._ahead.add(source)
+            if step in self._to_come:
+                self._ahead.add(step)
         return True
 
 

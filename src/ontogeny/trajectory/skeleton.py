@@ -11,9 +11,10 @@ from torch import nn
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .weights.building import agreeing, check_dtype, put
-from .weights.configuration import changes
+from .weights.configuration import other_model
 from .weights.files import state_tensors
 from .weights.names import NameMap, map_names
+from .weights.streaming import stream
 
 
 class Checkpoints(Protocol):
@@ -58,7 +59,7 @@ class Skeleton:
         self._device = device
         self._dtype = dtype
         self._module: nn.Module | None = None
-        self._proven: set[str] = set()
+        self._to_file: dict[str, str] = {}
         self._configuration: dict | None = None
         self._label = ""
         self._names: tuple[list[str], NameMap] | None = None
@@ -87,31 +88,64 @@ class Skeleton:
         Every name of a tied tensor maps to the stored one. Names without a single partner in the
         file (buffers that are not saved, weights that transformers joins or splits) are absent.
         """
-        first = next(iter(self._trajectory))
-        module = self._module if self._module is not None else self.load(first)
-        with first.open() as reader:
-            to_file = self._map(module, reader.names()).to_file
-        return {name: stored for name, stored in to_file.items() if name in self._proven}
+        if not self._to_file:
+            self.load(next(iter(self._trajectory)))
+        return dict(self._to_file)
+
+    def mapped(self, checkpoint: Checkpoint) -> nn.Module:
+        """Return a module whose weights are to be looked at, see `Checkpoint.mapped`.
+
+        It is none of the skeleton's, but `file_names` are known afterwards.
+
+        Raises
+        ------
+        CheckpointError
+            If a weight is missing, newly initialised or of another shape.
+        """
+        module = checkpoint.mapped()
+        self._to_file = self._agreeing(module, checkpoint)
+        return module
+
+    def streamed(self, checkpoint: Checkpoint) -> nn.Module:
+        """Return a module that reads the weights of each part from the files while that runs.
+
+        It takes the memory of its largest part, and its numbers are those of a loaded one. All is
+        read again for every batch.
+
+        Raises
+        ------
+        CheckpointError
+            If `mapped` raises it, or a weight is not stored as one tensor.
+        """
+        module = checkpoint.mapped()
+        if not self._to_file:
+            self._to_file = self._agreeing(module, checkpoint)
+        stream(checkpoint.label, module, checkpoint.weights, self._to_file)
+        return module
 
     def _first(self, checkpoint: Checkpoint) -> nn.Module:
         module = checkpoint.model(self._device, self._dtype)
-        with checkpoint.open() as reader:
-            # A name counts only if the values agree with what transformers loaded.
-            names = self._map(module, reader.names())
-            self._proven = agreeing(reader, module, names.to_file)
-        self._configuration = _without_dtype(checkpoint)
+        self._to_file = self._agreeing(module, checkpoint)
+        self._configuration = checkpoint.configuration()
         self._label = checkpoint.label
         return module
 
+    def _agreeing(self, module: nn.Module, checkpoint: Checkpoint) -> dict[str, str]:
+        """Return the stored names whose values agree with what transformers loaded."""
+        with checkpoint.open() as reader:
+            to_file = self._map(module, reader.names()).to_file
+            proven = agreeing(reader, module, to_file)
+        return {name: stored for name, stored in to_file.items() if name in proven}
+
     def _swap(self, module: nn.Module, checkpoint: Checkpoint) -> None:
-        changed = changes(self._configuration, _without_dtype(checkpoint))
+        changed = other_model(self._configuration, checkpoint.configuration())
         if changed:
             raise CheckpointError(
                 f"{checkpoint.label} is another model than {self._label}: {'; '.join(changed)}."
             )
         with checkpoint.open() as reader:
             names = self._map(module, reader.names())
-            if self._proven.issuperset(state_tensors(module)) and not names.missing:
+            if self._to_file.keys() >= state_tensors(module).keys() and not names.missing:
                 exact = self._dtype is None
                 put(checkpoint.label, reader, module, names.to_file, exact)
                 return
@@ -125,11 +159,3 @@ class Skeleton:
         if self._names is None or self._names[0] != file_names:
             self._names = (file_names, map_names(module, file_names))
         return self._names[1]
-
-
-def _without_dtype(checkpoint: Checkpoint) -> dict | None:
-    """Return the configuration without the stored dtype, which is checked tensor by tensor."""
-    configuration = checkpoint.configuration()
-    if configuration is not None:
-        configuration.pop("dtype", None)
-    return configuration

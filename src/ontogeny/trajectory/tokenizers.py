@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
+from .hub.repository import list_files
 from .hub.revision import HubRevision
 
 _FILES = (
@@ -127,6 +128,7 @@ def load_tokenizer(root: Path | None, checkpoints: tuple[Checkpoint, ...]) -> An
     """
     if root is not None and file_digests(root):
         return _read(root)
+    list_files(c.home.source for c in checkpoints if c.home.source is not None)
     holders = [c.home for c in checkpoints if _has_tokenizer(c.home)]
     if not holders:
         return None

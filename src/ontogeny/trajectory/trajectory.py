@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import ArgumentError, CheckpointError, check_choice
+from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError, check_choice
+from ..markup import html_block, html_table
 from .audit import audit
 from .checkpoint import Checkpoint
 from .control import Controlled, control_checkpoints
@@ -28,6 +29,8 @@ from .skeleton import Skeleton
 from .tokenizers import load_tokenizer
 from .weights.building import Template, check_template
 from .weights.digests import combine
+
+_SHOWN = 5  # checkpoints that a notebook lists, and the last
 
 
 class UnknownStepError(CheckpointError, KeyError):
@@ -74,25 +77,29 @@ class Trajectory:
         path
             A folder that a `Recorder` or the Hugging Face Trainer wrote, one with folders named
             ``step500``, ``step-500`` or ``step_500``, or one with weight files whose names hold
-            the step, such as ``ckpt_500.pt`` (nanoGPT), ``epoch=1-step=500.ckpt`` (Lightning) and
-            ``500.safetensors``.
+            the step, such as ``ckpt_500.pt``, ``epoch=1-step=500.ckpt`` (Lightning) and
+            ``500.safetensors``. A file whose name holds no step may hold it itself, as nanoGPT's
+            ``ckpt.pt`` does. The path of one such file is a trajectory of one checkpoint.
         model
             For a module that is not of transformers: the module, or a function without arguments
             that builds it.
         tokenizer
-            Used instead of the one in the folder.
+            Used instead of the one in the folder; False for none.
 
         Raises
         ------
         ArgumentError
-            If `path` is not a folder or `model` neither a module nor a function.
+            If `path` is no folder and no file, or `model` neither a module nor a function.
         CheckpointError
             If there is no whole checkpoint, or the folder is itself one model.
         """
         check_template(model)
         folder = Path(path).expanduser().resolve()
         checkpoints, catalogue = open_folder(folder, model)
-        return cls(checkpoints, folder.name, catalogue, folder, tokenizer)
+        title, home = folder.name, folder
+        if folder.is_file():
+            title, home = f"{folder.parent.name}/{folder.name}", folder.parent
+        return cls(checkpoints, title, catalogue, home, tokenizer)
 
     @classmethod
     def from_hub(
@@ -272,10 +279,23 @@ class Trajectory:
         return self._by_step[step]
 
     def __repr__(self) -> str:
+        return f"Trajectory({self.title!r}: {self._reach})"
+
+    def _repr_html_(self) -> str:
+        shown = [*self.checkpoints[:_SHOWN], *self.checkpoints[_SHOWN:][-1:]]
+        heads = ("step", "name", "tokens")[: 3 if any(c.tokens for c in shown) else 2]
+        lines = [(f"{c.step:,}", c.label, f"{c.tokens or 0:,}")[: len(heads)] for c in shown]
+        gaps = f"{len(self.gaps)} of the steps asked for do not exist: .gaps" if self.gaps else ""
+        more = f"{len(shown)} of {len(self)} checkpoints" if len(shown) < len(self) else ""
+        told = "; ".join(filter(None, [more, gaps]))
+        return html_block(self.title, self._reach, html_table(heads, lines, told))
+
+    @property
+    def _reach(self) -> str:
+        """How many checkpoints there are, and from where to where."""
         count = f"{len(self)} checkpoint{'s' if len(self) > 1 else ''}"
         first, last = self.checkpoints[0].step, self.checkpoints[-1].step
-        reach = f"step {first}" if first == last else f"steps {first} to {last}"
-        return f"Trajectory({self.title!r}: {count}, {reach})"
+        return f"{count}, step {first}" if first == last else f"{count}, steps {first} to {last}"
 
     def select(
         self,
@@ -324,7 +344,7 @@ class Trajectory:
         candidates = self._by_step if steps is None else {self[step].step for step in steps}
         chosen = sorted(step for step in candidates if low <= step <= high)
         if not chosen:
-            raise ArgumentError(
+            raise TooFewCheckpointsError(
                 f"no checkpoint is left between {low} and {high}; {self.title} has steps {first} "
                 f"to {last}."
             )
@@ -459,7 +479,7 @@ class Trajectory:
         return replace(self, checkpoints=kept, catalogue=catalogue)
 
     def tokenizer(self) -> Any:
-        """Return the run's tokenizer, or None if there is none.
+        """Return the run's tokenizer, or None if there is none or none was wished for.
 
         Raises
         ------
@@ -467,7 +487,7 @@ class Trajectory:
             If the tokenizer changes along the trajectory, or cannot be read.
         """
         if self.given_tokenizer is not None:
-            return self.given_tokenizer
+            return None if self.given_tokenizer is False else self.given_tokenizer
         path = self.path if self.controlled is None else self.controlled.path
         return load_tokenizer(path, self.checkpoints)
 

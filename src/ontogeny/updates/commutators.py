@@ -176,7 +176,8 @@ def commutators(
     batches
         The batches.
     pairs
-        Positions (A, B) in `batches`; by default (0, 1), (2, 3), ...
+        Positions (A, B) in `batches`; by default (0, 1), (2, 3), ..., for which there must be an
+        even number of them.
 
     Yields
     ------
@@ -207,6 +208,10 @@ def commutators(
 
 def _pairs(pairs: Sequence[tuple[int, int]] | None, count: int) -> list[tuple[int, int]]:
     if pairs is None:
+        if count % 2:
+            raise ArgumentError(
+                f"{count} batches do not make whole pairs; give an even number of them, or pairs=."
+            )
         pairs = [(i, i + 1) for i in range(0, count - 1, 2)]
     try:
         chosen = [(int(a), int(b)) for a, b in pairs]

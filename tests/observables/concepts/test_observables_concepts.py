@@ -1,6 +1,7 @@
 """Concepts as an observable: every extractor, both starts, floors and chance."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import LAYERS, Counting, developing, record, tiny_inputs
 from ontogeny.errors import ArgumentError
+from ontogeny.needs import Activations, Reference
 from ontogeny.observables.concepts.noise import Fitted, beside_refits, cold_starts
+from ontogeny.observables.rotations import Rotations
 from ontogeny.summary import Units
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -395,10 +398,12 @@ def test_chance_takes_tokens_out_of_order_where_the_rotation_is_removed():
     labels = ["rotation removed", "matched", "as returned"]
 
     def compare(X, other, turn):
-        table = [float(not torch.equal(turn, torch.eye(4).to(turn)))] * 3
+        table = [float(turn is not None)] * 3
         return xr.Dataset({"d": ("alignment", table), "own": 1.0}, coords={"alignment": labels})
 
-    here, reference = Fitted(A, W, A @ W), Fitted(B, V, B @ V)
-    found = beside_refits(here, reference, {"texts 1": W}, compare, 0)
+    here, reference = Fitted(W, A @ W), Fitted(V, B @ V)
+    alone = SimpleNamespace(step=0, reference_step=1, shared=lambda need, key, make: make())
+    rotations = Rotations(alone, Reference(Activations("mlp")), "mlp", A, B)
+    found = beside_refits(here, reference, {"texts 1": W}, compare, rotations, 0)
     assert (found["d"].nulls["chance"] == [1, 0, 0]).all()
     assert set(found["own"].nulls) == {"refit"}  # what no alignment changes has no chance level

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from .between_layers import LayerSimilarity
+from .between_steps import StepSimilarity
 from .decay import ActivationDecay
 from .dimensions import EffectiveDimensions
 from .path import ActivationPath
 from .similarity import Similarity
 
-__all__ = ["ActivationDecay", "ActivationPath", "EffectiveDimensions", "Similarity"]
+__all__ = [
+    "ActivationDecay",
+    "ActivationPath",
+    "EffectiveDimensions",
+    "LayerSimilarity",
+    "Similarity",
+    "StepSimilarity",
+]

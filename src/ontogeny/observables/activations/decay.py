@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import torch
 import xarray as xr
 
-from ...distances import align
+from ...distances.features import squared_distances
 from ...figures import Section
 from ...needs import Activations, Need, Reference
 from ...quantities import Measured, Quantity
 from ...summary import Names, Units
 from ..base import Observable, by_layer
+from ..rotations import Rotations
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class ActivationDecay(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "activation-decay"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "rotation_removed",
@@ -86,30 +87,41 @@ class ActivationDecay(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
-        own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
+        own = self._activations()
         return [own, Reference(own)]
+
+    def _activations(self) -> Activations:
+        return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        own, reference = self.needs()
+        own = self._activations()
+        reference = Reference(own)
         there, units = reading[reference], Units(reading.units(own))
-        return by_layer(reading[own], lambda path, here: _distances(here, there[path], units))
+
+        def one(path: str, here: torch.Tensor) -> dict[str, Any]:
+            rotations = Rotations(reading, reference, path, here, there[path].to(here))
+            return _distances(rotations, units)
+
+        return by_layer(reading[own], one)
 
 
-def _distances(here: torch.Tensor, there: torch.Tensor, units: Units) -> dict[str, Any]:
-    A, B = here.double().cpu(), there.double().cpu()
-    norm = float((A.square().sum() + B.square().sum()).sqrt())
+def _distances(rotations: Rotations, units: Units) -> dict[str, Any]:
+    A, B = rotations.here, rotations.there
+    origin = torch.zeros_like(A[:1]).expand_as(A)
+    squares, reference = (float(squared_distances(X, origin).sum()) for X in (A, B))
+    norm = (squares + reference) ** 0.5
     if norm == 0:
         raise ValueError("all activations are zero at this step and at the reference")
-    residual = (align(B, A, under="rotation").aligned - B).square().sum(1)
-    left = float(residual.sum().sqrt())
-    spread = units.sum_stderr(residual.numpy())
+    residual = squared_distances(A, B, rotations.best)
+    left = float(residual.sum()) ** 0.5
+    spread = units.sum_stderr(residual.cpu().numpy())
     if spread is not None:  # of a root, by its derivative
         spread = spread / (2 * left * norm) if left > 0 else 0.0
-    raw = float((A - B).square().sum().sqrt())
+    raw = float(squared_distances(A, B).sum()) ** 0.5
     return {
         "rotation_removed": Measured(left / norm, stderr=spread),
         "distance": raw,
         "relative": raw / norm,
-        "norm": float(A.square().sum().sqrt()),
+        "norm": squares**0.5,
     }

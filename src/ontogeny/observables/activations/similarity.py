@@ -22,8 +22,12 @@ MEASURES: dict[str, Callable[..., Any]] = {
     "cka": distances.cka,
     "svcca": distances.svcca,
     "pwcca": distances.pwcca,
+    "mutual-neighbours": distances.mutual_neighbours,
 }
-_BLOCKS = 10  # of texts, for the jackknife
+LABELS = {name: name.upper() for name in ("cka", "svcca", "pwcca")} | {
+    "mutual-neighbours": "shared nearest neighbours"
+}
+BLOCKS = 10  # of texts, for the jackknife
 _DRAWS = 5  # of tokens out of order
 
 
@@ -32,15 +36,17 @@ class Similarity(Observable):
     """Similarity of every layer's activations to the reference step's, on the same tokens.
 
     Centred kernel alignment (Kornblith et al. 2019), and mean canonical correlations of the
-    leading components (SVCCA) or weighted by what they hold (PWCCA). A rotation of the features
-    changes none of them. Errors: jackknife over ten blocks of texts. Null: tokens out of order.
+    leading components (SVCCA) or weighted by what they hold (PWCCA), and the share of the ten
+    nearest neighbours of a token that both have (Huh et al. 2024; for few thousand tokens). A
+    rotation of the features changes none of them. Errors: jackknife over ten blocks of texts. Null:
+    tokens out of order.
 
     Parameters
     ----------
     layers
         Glob or globs over module paths.
     measures
-        Some of ``"cka"``, ``"svcca"`` and ``"pwcca"``.
+        Some of ``"cka"``, ``"svcca"``, ``"pwcca"`` and ``"mutual-neighbours"``.
     on, tokens, max_tokens, random_state
         Which tokens; see `ontogeny.needs.Activations`.
 
@@ -66,25 +72,20 @@ class Similarity(Observable):
         care="It is 1 at the reference step by definition, which is left out of the verdict. SVCCA "
         "is near 1 for any data where tokens are hardly more than components. A few directions "
         "with a large variance can hold CKA up alone.",
-        source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018",
+        source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018; Huh et al. 2024",
     )
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:  # type: ignore[override]
         """The similarity by each measure; the first one makes the rows."""
         return (
-            Quantity(
+            by_measure(
+                self.measures,
                 "similarity",
-                "similarity to the reference step",
+                "the reference step",
                 rows="{layer} · similarity",
                 subject="The similarity of {layer}",
-                at={"measure": self.measures[0]},
-                unit="blocks of texts",
                 relative_to="reference",
-                nulls={"shuffled": "tokens out of order"},
-                each="measure",
-                labels={name: name.upper() for name in MEASURES},
-                heading="{label} with the reference step",
             ),
         )
 
@@ -100,29 +101,67 @@ class Similarity(Observable):
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the similarities of every layer, their errors and the null."""
         own, reference = self.needs()
-        there, blocks = reading[reference], Units(reading.units(own)).blocks(_BLOCKS)
+        there, blocks = reading[reference], Units(reading.units(own)).blocks(BLOCKS)
 
         def one(path: str, here: torch.Tensor) -> dict[str, Measured]:
-            return {"similarity": self._measured(here, there[path], blocks)}
+            found = compared(here, there[path], self.measures, blocks, self.random_state)
+            return {"similarity": found}
 
         return by_layer(reading[own], one).assign_coords(measure=list(self.measures))
 
-    def _measured(
-        self, here: torch.Tensor, there: torch.Tensor, blocks: Sequence[np.ndarray]
-    ) -> Measured:
-        X, Y = here.double().cpu().numpy(), there.double().cpu().numpy()
-        rng = np.random.default_rng([self.random_state, 6])
-        error = None
-        if len(blocks) > 1:
-            kept = [np.delete(np.arange(len(X)), block) for block in blocks]
-            left_out = [self._measures(X[rows], Y[rows]) for rows in kept]
-            error = ("measure", np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)))
-        shuffled = [self._measures(X, Y[rng.permutation(len(Y))]) for _ in range(_DRAWS)]
-        return Measured(
-            ("measure", self._measures(X, Y)),
-            stderr=error,
-            nulls={"shuffled": (("draw", "measure"), shuffled)},
-        )
 
-    def _measures(self, X: np.ndarray, Y: np.ndarray) -> list[float]:
-        return [float(MEASURES[name](X, Y)) for name in self.measures]
+def by_measure(measures: Sequence[str], name: str, other: str, **words: Any) -> Quantity:
+    """Return the quantity of similarities to `other` by measure; the first one makes the rows.
+
+    `words` are further arguments of the quantity, such as how its rows are named.
+    """
+    return Quantity(
+        name,
+        f"similarity to {other}",
+        at={"measure": measures[0]},
+        unit="blocks of texts",
+        nulls={"shuffled": "tokens out of order"},
+        each="measure",
+        labels=LABELS,
+        heading=f"{{label}} with {other}",
+        **words,
+    )
+
+
+def compared(
+    here: torch.Tensor,
+    there: torch.Tensor,
+    measures: Sequence[str],
+    blocks: Sequence[np.ndarray],
+    random_state: int,
+) -> Measured:
+    """Return similarities of two layers or steps over ``measure``, with error and null.
+
+    Parameters
+    ----------
+    here, there
+        (n, p) and (n, q) activations of the same tokens.
+    measures
+        Names in `MEASURES`.
+    blocks
+        Rows that the jackknife leaves out together.
+    random_state
+        Seed of the orders of the null.
+    """
+    rng = np.random.default_rng([random_state, 6])
+    X, Y = here.double().cpu().numpy(), there.double().cpu().numpy()
+
+    def similar(X: np.ndarray, Y: np.ndarray) -> list[float]:
+        return [float(MEASURES[name](X, Y)) for name in measures]
+
+    error = None
+    if len(blocks) > 1:
+        kept = [np.delete(np.arange(len(X)), block) for block in blocks]
+        left_out = [similar(X[rows], Y[rows]) for rows in kept]
+        error = ("measure", np.sqrt((len(blocks) - 1) * np.var(left_out, axis=0)))
+    shuffled = [similar(X, Y[rng.permutation(len(Y))]) for _ in range(_DRAWS)]
+    return Measured(
+        ("measure", similar(X, Y)),
+        stderr=error,
+        nulls={"shuffled": (("draw", "measure"), shuffled)},
+    )

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ... import distances
 from ...distances.correlations import CORRELATIONS
+from ...distances.features import FeatureRotation
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
 from ...figures import Section
 from ...needs import Need, Reference
@@ -19,6 +20,7 @@ from ...quantities import Quantity
 from ...summary import Names, Units
 from ..arguments import check_names
 from ..base import Reading, Run, by_layer
+from ..rotations import Rotations
 from .described import DESCRIBED
 from .describer import Describer
 from .dictionaries_described import (
@@ -29,13 +31,14 @@ from .dictionaries_described import (
     with_untrained,
 )
 from .fits import (
+    PRECISIONS,
     FromExtractor,
+    as_kept,
     code_coordinates,
     dictionary_array,
     extractor_title,
     layer_state,
     matched,
-    rotation,
 )
 from .noise import ROTATION_REMOVED, Fitted, beside_refits, cold_starts, refit_transforms
 
@@ -78,6 +81,12 @@ class Concepts(FromExtractor):
     keep_codes
         Whether the codes U_t (token, concept) are stored too. They are large: 100 codes of 5,000
         tokens at 48 steps and 12 layers are 1.2 GB. Without them their norms are kept alone.
+    keep_dictionaries
+        How the dictionaries W_t of every step, those of a refit, and ``code_coordinates`` are
+        stored: ``"float32"``, ``"float16"`` (half the bytes, numbers right to 0.05 %), or
+        ``"none"``. Distances are computed before and do not change. A step and layer of m features
+        and r concepts takes 4 m r bytes in float32; observables of this node's dictionaries
+        (`ConceptDistances`, `ConceptTracks` and the like) need them.
     options
         Further arguments of the extractor.
     examples
@@ -104,11 +113,12 @@ class Concepts(FromExtractor):
     random_state: int = 0
     init: str = "seeded"
     keep_codes: bool = False
+    keep_dictionaries: str = "float32"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     examples: int = 0
 
     kind: ClassVar[str] = "concepts"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
@@ -130,6 +140,7 @@ class Concepts(FromExtractor):
         """Refuse arguments out of range."""
         super().check()
         check_choice("init", self.init, ("seeded", "reference", "chain"))
+        check_choice("keep_dictionaries", self.keep_dictionaries, PRECISIONS)
         check_whole("examples", self.examples, 0)
         check_names("distances", self.distances, distances.names())
         check_names("correlations", self.correlations, CORRELATIONS, minimum=0)
@@ -256,7 +267,8 @@ class Concepts(FromExtractor):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dictionaries, codes in few numbers, and distances of every layer."""
-        own, reference, *_ = self.needs()
+        own = self._activations()
+        reference = Reference(own)
         describe = describing(reading, state, self._describer)
         there, units = reading[reference], Units(reading.units(own))
         here = reading.step == reading.reference_step
@@ -266,9 +278,10 @@ class Concepts(FromExtractor):
             W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A)
             U_ref = torch.as_tensor(known.codes.values).to(A)
             start = None if here else self._start(known, reading.step, W_ref)
-            fitted = Fitted(there[path].to(A), W_ref, U_ref)
+            rotations = Rotations(reading, reference, path, A, there[path].to(A))
             units_of_noise = units if reading.noise else None
-            found, U, W = self._observe_layer(A, fitted, start, units_of_noise)
+            fitted = Fitted(W_ref, U_ref)
+            found, U, W = self._observe_layer(rotations, fitted, start, units_of_noise)
             return {**found, **describe(path, _codes(U), dictionary_array(W).values)}
 
         return by_layer(reading[own], one)
@@ -293,12 +306,17 @@ class Concepts(FromExtractor):
         return "procrustes" if "procrustes" in self.distances else self.distances[0]
 
     def _observe_layer(
-        self, A: torch.Tensor, reference: Fitted, start: torch.Tensor | None, units: Units | None
+        self,
+        rotations: Rotations,
+        reference: Fitted,
+        start: torch.Tensor | None,
+        units: Units | None,
     ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
         """Return what is stored of one layer, with codes and dictionary.
 
         With `units`, refits on resampled texts are stored as well.
         """
+        A = rotations.here
         estimator, U, W = self._fit(A, start)
         result: dict[str, Any] = {
             "dictionary": dictionary_array(W),
@@ -311,19 +329,19 @@ class Concepts(FromExtractor):
         if self.keep_codes:
             result["codes"] = (("token", "concept"), _codes(U))
         if units is None:
-            turn = rotation(A, reference.activations)
-            result |= {str(name): v for name, v in self._compared(W, reference, turn).items()}
+            compared = self._compared(W, reference, rotations.best)
+            result |= {str(name): v for name, v in compared.items()}
         else:
-            result |= self._noise(Fitted(A, W, U), reference, units)
-        return result, U, W
+            result |= self._noise(Fitted(W, U), reference, rotations, units)
+        return as_kept(result, self.keep_dictionaries), U, W
 
-    def _compared(self, W: torch.Tensor, other: Fitted, turn: torch.Tensor) -> xr.Dataset:
+    def _compared(self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None) -> xr.Dataset:
         """Return distances of W to the other dictionary, also relative, and correlations."""
         V, U = other.dictionary, other.codes
         aligned = {
             "as returned": W,
             "matched": matched(V, W),
-            ROTATION_REMOVED: matched(V, turn.T @ W),
+            ROTATION_REMOVED: matched(V, W if turn is None else turn.of_columns(W)),
         }
 
         def table(dim: str, names: Sequence[str], measure: Any) -> xr.DataArray:
@@ -345,10 +363,12 @@ class Concepts(FromExtractor):
             found["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
         return xr.Dataset(found)
 
-    def _noise(self, here: Fitted, reference: Fitted, units: Units) -> dict[str, Any]:
+    def _noise(
+        self, here: Fitted, reference: Fitted, rotations: Rotations, units: Units
+    ) -> dict[str, Any]:
         """Return the comparisons beside refits and chance, and what is kept of the refits."""
         seeded = "random_state" in self._estimator().get_params() and self.extractor not in _EXACT
-        A = here.activations
+        A = rotations.here
         others: dict[str, torch.Tensor] = {}
         errors = []
         for name, B, seed in cold_starts(A, self.random_state, seeded=seeded, units=units):
@@ -358,7 +378,7 @@ class Concepts(FromExtractor):
         # One refit whole, as a control for what is made of the dictionaries themselves.
         kept = others.get("seed 1", next(iter(others.values())))
         return {
-            **beside_refits(here, reference, others, self._compared, self.random_state),
+            **beside_refits(here, reference, others, self._compared, rotations, self.random_state),
             **refit_transforms(here.dictionary, reference.dictionary, others),
             "reconstruction_error_refit": ("refit", np.array(errors)),
             "refit_dictionary": dictionary_array(matched(here.dictionary, kept)),

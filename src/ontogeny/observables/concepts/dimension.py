@@ -141,7 +141,7 @@ class IntrinsicDimension(ConceptSeries):
         else:
             _check_windows(self.windows)
         check_names("averages", self.averages, dynamics.AVERAGES)
-        check_names("methods", self.methods, ("regression", "origin", "likelihood"))
+        check_names("methods", self.methods, geometry.intrinsic.METHODS)
         check_number("discard", self.discard, 0, 0.5, below=True)
         check_whole("draws", self.draws, minimum=2)
 

@@ -15,6 +15,9 @@ from ...needs import Activations
 from ..base import Observable
 
 SIDES = ("reference", "here")
+PRECISIONS = ("float32", "float16", "none")
+"""How dictionaries may be stored."""
+_LARGE = ("dictionary", "refit_dictionary", "code_coordinates")
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
 
@@ -63,11 +66,6 @@ def extractor_title(extractor: str) -> str:
     return _TITLES.get(extractor, extractor.replace("-", " ").capitalize())
 
 
-def rotation(A: torch.Tensor, A_ref: torch.Tensor) -> torch.Tensor:
-    """Return the orthogonal Q (m, m) that brings A Q nearest to A_ref."""
-    return distances.align(A_ref, A, under="rotation").transform
-
-
 def matched(W: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
     """Return V with its concepts permuted and signed to lie nearest to those of W."""
     return distances.align(W, V, under="signed-permutation").aligned
@@ -104,6 +102,34 @@ def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     table = np.zeros((2, 2 * r, r), dtype=np.float32)
     table[0, : len(triangle)], table[1, : len(triangle)] = triangle[:, :r], triangle[:, r:]
     return xr.DataArray(table, dims=("side", "coordinate", "concept"), coords={"side": list(SIDES)})
+
+
+def as_kept(found: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    """Return what is stored of a layer with its dictionaries in another precision, or without.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is too large for float16.
+
+    Examples
+    --------
+    >>> found = {"norm": 1.0, "dictionary": dictionary_array(torch.eye(2))}
+    >>> list(as_kept(found, "none")), str(as_kept(found, "float16")["dictionary"].dtype)
+    (['norm'], 'float16')
+    """
+    if precision == "none":
+        return {name: value for name, value in found.items() if name not in _LARGE}
+    kept = dict(found)
+    for name in (each for each in _LARGE if each in found):
+        largest = float(abs(found[name]).max())
+        if largest > float(np.finfo(precision).max):
+            raise ArgumentError(
+                f"{name} holds {largest:.3g}, which is too large for keep_dictionaries="
+                f"{precision!r}; take 'float32'."
+            )
+        kept[name] = found[name].astype(precision)
+    return kept
 
 
 def layer_state(state: xr.Dataset | None, path: str) -> xr.Dataset:

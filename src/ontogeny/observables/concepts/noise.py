@@ -11,9 +11,11 @@ import xarray as xr
 
 from ... import dynamics
 from ...distances import align
+from ...distances.features import FeatureRotation
 from ...quantities import Measured
 from ...summary import MEASURABLE, Units
-from .fits import matched, rotation
+from ..rotations import Rotations
+from .fits import matched
 
 RESAMPLES = 3
 MATCHINGS = ("as returned", "matched")
@@ -22,14 +24,13 @@ ROTATION_REMOVED = "rotation removed"
 
 
 class Fitted(NamedTuple):
-    """Activations, dictionary and codes at one step."""
+    """Dictionary and codes at one step."""
 
-    activations: torch.Tensor
     dictionary: torch.Tensor
     codes: torch.Tensor
 
 
-Compare = Callable[[torch.Tensor, Fitted, torch.Tensor], xr.Dataset]
+Compare = Callable[[torch.Tensor, Fitted, FeatureRotation | None], xr.Dataset]
 
 
 def cold_starts(
@@ -72,21 +73,23 @@ def beside_refits(
     reference: Fitted,
     others: Mapping[str, torch.Tensor],
     compare: Compare,
+    rotations: Rotations,
     random_state: int,
 ) -> dict[str, Measured]:
     """Return comparisons of this step's fit with the reference, beside those of its refits.
 
-    ``compare(W, other, rotation)`` gives what W is compared by, over ``alignment`` and more. Refits
+    ``compare(W, other, rotation)`` gives what W is compared by, over ``alignment`` and more; a
+    rotation that is None is the identity. Refits
     compared with the reference are the noise; compared with this step's fit they are the null
     ``refit``, and what is left where nothing is shared is the null ``chance``. Without resampled
     texts the noise is unknown.
     """
-    turn = rotation(here.activations, reference.activations)
-    identity = torch.eye(len(here.dictionary)).to(here.dictionary)
-    found = compare(here.dictionary, reference, turn)
+    W, turn = here.dictionary, rotations.best
+    found = compare(W, reference, turn)
     to_reference = _over_refits(others, lambda V: compare(V, reference, turn))
-    to_fit = _over_refits(others, lambda V: compare(V, here, identity))
-    draws = [_chance(here, reference, compare, random_state, draw) for draw in range(RESAMPLES)]
+    to_fit = _over_refits(others, lambda V: compare(V, here, None))
+    seeds = [1000 * random_state + draw for draw in range(RESAMPLES)]
+    draws = [_chance(W, reference, compare, rotations, seed) for seed in seeds]
     chance = xr.concat(draws, dim="draw")
     resampled = any(name.startswith("texts") for name in others)
     return {
@@ -161,20 +164,25 @@ def _shares(V: torch.Tensor, W: torch.Tensor) -> list[float]:
 
 
 def _chance(
-    here: Fitted, reference: Fitted, compare: Compare, random_state: int, draw: int
+    W: torch.Tensor, reference: Fitted, compare: Compare, rotations: Rotations, seed: int
 ) -> xr.Dataset:
     """Return comparisons where nothing is shared.
 
     With a random basis of the features, or, where their rotation is removed, with tokens out of
     order. What no alignment changes has no chance level.
     """
-    A, W = here.activations, here.dictionary
-    generator = torch.Generator().manual_seed(1000 * random_state + draw)
-    gauss = torch.randn(A.shape[1], A.shape[1], generator=generator, dtype=torch.float64)
-    basis = torch.linalg.qr(gauss).Q.to(A)
-    order = torch.randperm(len(A), generator=generator).to(A.device)
-    random_basis = compare(basis @ W, reference, torch.eye(A.shape[1]).to(A))
-    out_of_order = compare(W, reference, rotation(A[order], reference.activations))
+    random_basis = compare(_in_random_basis(W, seed), reference, None)
+    out_of_order = compare(W, reference, rotations.out_of_order(seed))
     aligned: list[Any] = [n for n, v in random_basis.items() if "alignment" in v.dims]
     turned = random_basis.alignment == ROTATION_REMOVED
     return out_of_order[aligned].where(turned, random_basis[aligned])
+
+
+def _in_random_basis(W: torch.Tensor, seed: int) -> torch.Tensor:
+    """Return Q W for a uniformly random orthogonal Q, of which only what W meets is drawn."""
+    basis, triangle = torch.linalg.qr(W.double())
+    generator = torch.Generator().manual_seed(seed)
+    gauss = torch.randn(basis.shape, generator=generator, dtype=torch.float64).to(basis)
+    drawn, upper = torch.linalg.qr(gauss)
+    # Uniformly random with these signs only (F. Mezzadri, Notices of the AMS 54, 2007).
+    return ((drawn * upper.diagonal().sign()) @ triangle).to(W)

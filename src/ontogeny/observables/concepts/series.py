@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,6 +36,14 @@ class ConceptSeries(Observable):
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
         """The concepts' node, which holds the refits."""
         return (self.of,)
+
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:
+        """Refuse a node that stores no dictionaries."""
+        if getattr(observables[self.of], "keep_dictionaries", "") == "none":
+            raise ArgumentError(
+                f"{self.name} reads the dictionaries of {self.of}, which does not store them; give "
+                f"that keep_dictionaries='float32' or 'float16'."
+            )
 
     def needs(self) -> Sequence[Need]:
         """Return the dictionaries of all steps."""

@@ -9,10 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...dynamics import FEWEST_FOR_A_TREND, SignalComparison, compare_signals, holm, standardise
+from ...dynamics import (
+    FEWEST_FOR_A_TREND,
+    SignalComparison,
+    compare_signals,
+    holm,
+    rolling_mean,
+    standardise,
+)
 from ...dynamics.shared_structure import FREE
 from ...errors import ArgumentError, check_whole
-from ...figures import Curves, Figure, Section
+from ...figures import Curves, Figure, Scatter, Section
 from ...summary import MEASURABLE, Names, NumberTable
 from ..arguments import check_labels, check_node
 from .base import WHOLE_MODEL, OfCurve, curve_reference, curves_of
@@ -93,6 +100,9 @@ class Signals(OfCurve):
         "other": ("the curve compared with", ""),
         "standardised": ("standardised value", "1"),
         "averaged": ("mean over layers of standardised values", "1"),
+        "rolling_standardised": ("rolling mean of standardised values", "1"),
+        "standardised_of": ("this curve, standardised", "1"),
+        "standardised_against": ("the other curve, standardised", "1"),
         "reason": ("why it is not tested", ""),
         "mean_pearson": ("mean absolute Pearson correlation over layers", "1"),
         "mean_rolling_pearson": ("mean absolute correlation of rolling means", "1"),
@@ -136,6 +146,9 @@ class Signals(OfCurve):
         data = data.assign_coords(signal=names).assign(
             standardised=(("signal", "step", "layer"), shown),
             averaged=(("signal", "step"), _mean(shown)),
+            rolling_standardised=(("signal", "step", "layer"), _rolling(shown, self.half_window)),
+            standardised_of=_on_an_axis(shown[0], self.of),
+            standardised_against=_on_an_axis(shown[1], self.against),
             reason=("layer", np.asarray(found.reason, dtype=object)),
             mean_pearson=float(np.mean(np.abs(found.pearson))),
             mean_rolling_pearson=float(np.mean(np.abs(found.rolling_pearson))),
@@ -147,7 +160,7 @@ class Signals(OfCurve):
         return data, _words(names, data, found)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
-        """Return the standardised curves, of each layer and averaged."""
+        """Return the standardised curves, their rolling means, one against the other, averages."""
         return [
             Curves(
                 "overlay",
@@ -157,6 +170,26 @@ class Signals(OfCurve):
                 facet="layer",
                 caption="Mean 0 and standard deviation 1 over the steps; the reference step left "
                 "out.",
+            ),
+            Curves(
+                "rolling",
+                "Rolling means of each layer",
+                value="rolling_standardised",
+                series="signal",
+                facet="layer",
+                caption=f"Mean of each standardised value and its {self.half_window} neighbours on "
+                "either side.",
+            ),
+            Scatter(
+                "scatter",
+                "One curve against the other, by layer",
+                x="standardised_against",
+                y="standardised_of",
+                points="step",
+                colour="step",
+                facet="layer",
+                caption="Each point is a checkpoint. Two decays that share nothing else lie near a "
+                "rising line as well.",
             ),
             Curves(
                 "averaged",
@@ -206,6 +239,19 @@ def _varies(table: np.ndarray) -> np.ndarray:
     low = np.where(there, table, np.inf).min(axis=0)
     high = np.where(there, table, -np.inf).max(axis=0)
     return high - low > MEASURABLE * np.maximum(np.abs(high), np.abs(low))
+
+
+def _on_an_axis(values: np.ndarray, node: str) -> xr.Variable:
+    return xr.Variable(("step", "layer"), values, {"long_name": f"{node}, standardised"})
+
+
+def _rolling(shown: np.ndarray, half_window: int) -> np.ndarray:
+    """Return rolling means (signal, step, layer) over the steps that are there, NaN at others."""
+    means = np.full(shown.shape, np.nan)
+    for layer in range(shown.shape[2]):  # both signals have the same gaps
+        there = ~np.isnan(shown[0, :, layer])
+        means[:, there, layer] = rolling_mean(shown[:, there, layer], half_window)
+    return means
 
 
 def _mean(shown: np.ndarray) -> np.ndarray:

@@ -232,16 +232,21 @@ class Predictions(Observable):
         """Return in how many gaps the right token leads, and how many share one answer."""
         if "right_leads_from" not in data:
             return []
-        return [_shared(data), *_led(data)]
+        return [*filter(None, [_shared(data)]), *_led(data)]
 
 
 def _shared(data: xr.Dataset) -> str:
     """Say at which step most gaps share an answer, and how many do at the end."""
     shared = data.shared_first_answer.dropna("step")
     at, end = int(shared.values.argmax()), shared.sizes["step"] - 1
-    said = f"At step {int(shared.step[at]):,} {int(shared[at])} of {data.sizes['gap']} gaps share "
-    later = "" if at == end else f", at step {int(shared.step[end]):,} {int(shared[end])}"
-    return f"{said}one first answer{later}."
+    gaps, most = data.sizes["gap"], int(shared[at])
+    if most == 1:
+        return f"At no step do two of {gaps} gaps share a first answer." if gaps > 1 else ""
+    said = f"At step {int(shared.step[at]):,}, {most} of {gaps} gaps share one first answer"
+    if at == end:
+        return f"{said}."
+    last = int(shared[end])
+    return f"{said}; at step {int(shared.step[end]):,}, {'no two' if last == 1 else last} do."
 
 
 def _led(data: xr.Dataset) -> list[str]:

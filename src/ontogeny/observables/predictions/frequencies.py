@@ -17,6 +17,7 @@ from ...inputs import Inputs
 
 _SMOOTHING = np.geomspace(1e-4, 10.0, 26)  # counts added to each token
 _STRENGTH = np.geomspace(1e-2, 1e4, 31)  # counts that word frequencies stand for after a token
+_LARGEST = 2**21  # token ids are below it, so that a context of three fits into 64 bits
 
 
 def blind_guess(vocabulary: int) -> float:
@@ -87,9 +88,7 @@ def bigrams(inputs: Inputs, predicted: np.ndarray, vocabulary: int) -> np.ndarra
     >>> bool((of_text < word_frequencies(inputs, predicted, 1000)).all())
     True
     """
-    text, column = np.nonzero(predicted)
-    frequency = _frequency(inputs, text, column, vocabulary)
-    return _of_texts(_given_one_before(inputs, text, column, frequency), text, len(inputs))
+    return guesses(inputs, predicted, vocabulary, pairs=True)["bigram"]
 
 
 def guesses(
@@ -105,11 +104,62 @@ def guesses(
     ['unigram', 'bigram']
     """
     text, column = np.nonzero(predicted)
-    frequency = _frequency(inputs, text, column, vocabulary)
-    found = {"unigram": _of_texts(-np.log(frequency), text, len(inputs))}
-    if pairs:
-        losses = _given_one_before(inputs, text, column, frequency)
-        found["bigram"] = _of_texts(losses, text, len(inputs))
+    found = smoothed(inputs, text, column, vocabulary, 2 if pairs else 1)
+    return {
+        name: _of_texts(-np.log(each), text, len(inputs))
+        for name, (each, _) in zip(("unigram", "bigram"), found, strict=False)
+    }
+
+
+def smoothed(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int, order: int
+) -> list[tuple[np.ndarray, float]]:
+    """Return the probabilities of single tokens under n-grams of all other texts, by their order.
+
+    That of a token after n - 1 others is its count there plus β times its probability after n - 2
+    of them, over their count plus β. Where fewer tokens stand before, these are all there is.
+
+    Parameters
+    ----------
+    inputs, text, column, vocabulary
+        As of `token_costs`.
+    order
+        The largest n.
+
+    Returns
+    -------
+    list
+        For n = 1 to `order`, probabilities (e,) and the smoothing under which the tokens cost least
+        together: counts added to each token (n = 1), or β.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[1, 2] * 20, [2, 1] * 20])
+    >>> text, column = np.nonzero(inputs.ordinary & (np.arange(40) > 1))
+    >>> [round(float(p.mean()), 1) for p, _ in smoothed(inputs, text, column, 9, 3)]
+    [0.5, 1.0, 1.0]
+    """
+    found = [_best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)]
+    for length in range(1, order):
+        found.append(_given_before(inputs, text, column, found[-1][0], length))
+    return found
+
+
+def contexts(inputs: Inputs, text: np.ndarray, column: np.ndarray, length: int) -> np.ndarray:
+    """Return a number (e,) for the `length` tokens before each token; -1 where there are fewer.
+
+    Equal contexts have equal numbers, of whatever texts.
+
+    Examples
+    --------
+    >>> inputs = Inputs.from_tokens([[4, 5, 4, 5, 6]])
+    >>> contexts(inputs, np.zeros(3, dtype=int), np.array([2, 4, 0]), 1).tolist()
+    [5, 5, -1]
+    """
+    found = np.zeros(len(text), dtype=np.int64)
+    for back in range(length, 0, -1):
+        there = (found >= 0) & (column >= back) & inputs.mask[text, column - back]
+        found = np.where(there, found * _LARGEST + inputs.ids[text, column - back], -1)
     return found
 
 
@@ -132,7 +182,7 @@ def token_costs(
     >>> bool(costs[0] < costs[1])  # the more frequent one costs less
     True
     """
-    return -np.log(_frequency(inputs, text, column, vocabulary))
+    return -np.log(smoothed(inputs, text, column, vocabulary, 1)[0][0])
 
 
 def shares_elsewhere(
@@ -179,24 +229,33 @@ def shares_elsewhere(
     return share, most, its
 
 
-def _frequency(inputs: Inputs, text: np.ndarray, column: np.ndarray, vocabulary: int) -> np.ndarray:
-    return _best(_unigram(inputs, text, column, vocabulary), _SMOOTHING)
-
-
-def _given_one_before(
-    inputs: Inputs, text: np.ndarray, column: np.ndarray, frequency: np.ndarray
-) -> np.ndarray:
-    """Return the loss of each token given the one before it."""
-    before, token = inputs.ids[text, column - 1], inputs.ids[text, column]
-    size = int(inputs.ids.max()) + 1
-    unit = inputs.groups[text]
-    pairs = _elsewhere(before * size + token, unit)
-    after = _elsewhere(before, unit)
+def _given_before(
+    inputs: Inputs, text: np.ndarray, column: np.ndarray, shorter: np.ndarray, length: int
+) -> tuple[np.ndarray, float]:
+    """Return the probability of each token given those before it, and the smoothing."""
+    before, token = contexts(inputs, text, column, length), inputs.ids[text, column]
+    known, unit = before >= 0, inputs.groups[text]
+    pairs, after = np.zeros(len(text)), np.zeros(len(text))
+    pairs[known] = _elsewhere(numbered(before[known], token[known]), unit[known])
+    after[known] = _elsewhere(before[known], unit[known])
 
     def probability(strength: float) -> np.ndarray:
-        return (pairs + strength * frequency) / (after + strength)
+        return (pairs + strength * shorter) / (after + strength)
 
-    return -np.log(_best(probability, _STRENGTH))
+    return _best(probability, _STRENGTH)
+
+
+def numbered(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return a whole number for each pair; equal pairs have equal numbers.
+
+    Examples
+    --------
+    >>> numbered(np.array([9, 9, 7]), np.array([1, 1, 1])).tolist()
+    [3, 3, 1]
+    """
+    place = np.unique(first, return_inverse=True)[1].astype(np.int64)
+    pairs: np.ndarray = place * (int(second.max(initial=0)) + 1) + second
+    return pairs
 
 
 def _unigram(
@@ -233,9 +292,11 @@ def _counts(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(known[at] == wanted, times[at], 0)
 
 
-def _best(probability: Callable[[float], np.ndarray], grid: np.ndarray) -> np.ndarray:
-    """Return the probabilities under which the tokens are least surprising."""
-    return min((probability(each) for each in grid), key=lambda p: -float(np.log(p).sum()))
+def _best(probability: Callable[[float], np.ndarray], grid: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the probabilities under which the tokens are least surprising, and the smoothing."""
+    costs = [-float(np.log(probability(each)).sum()) for each in grid]
+    best = float(grid[int(np.argmin(costs))])
+    return probability(best), best
 
 
 def _of_texts(losses: np.ndarray, text: np.ndarray, count: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from ...figures import percent
 from ...inputs.pieces import in_words, shown
 from .pieces import written
 
@@ -47,7 +48,7 @@ def labelled(data: xr.Dataset) -> xr.Dataset:
 def _answers(data: xr.Dataset, pieces: Mapping[int, str]) -> list[str]:
     first = data.isel(rank=0)
     return [
-        f"{_token(pieces[i])} {p:.0%}"
+        f"{_token(pieces[i])} {percent(p)}"
         for i, p in zip(
             first.answer_id.values.tolist(), first.answer_probability.values.tolist(), strict=True
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from ...capture.loss import next_tokens
+from ...capture.predicted import next_tokens
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
@@ -20,6 +20,7 @@ from ...summary import Names
 from ..base import Observable, dataset
 from .crossing import Crossing, crossing
 from .frequencies import blind_guess, guesses
+from .known_texts import KnownTexts
 
 LINES = {
     "uniform": "blind guess",
@@ -135,7 +136,7 @@ class Loss(Observable):
             return found
         corruption = (self.mask_fraction, self.random_state) if masked else None
         weights = losses.tokens.values
-        fixed = _guesses(_Texts(inputs.fingerprint, inputs), vocabulary, corruption)
+        fixed = _guesses(KnownTexts.of(inputs), vocabulary, corruption)
         own = [(line, losses[line].values) for line in LINES if line in losses]
         for line, of_text in [*fixed, *own]:
             mean = Measured.over_texts(_mean(of_text, weights), of_text, weights, units)
@@ -160,17 +161,9 @@ class Loss(Observable):
         return [*_no_better_than_blind(data), *lines, *_gain_words(data)]
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """An input set that is known by its fingerprint."""
-
-    fingerprint: str
-    inputs: Inputs = field(compare=False, repr=False)
-
-
 @lru_cache(maxsize=4)
 def _guesses(
-    texts: _Texts, vocabulary: int, corruption: tuple[float, int] | None
+    texts: KnownTexts, vocabulary: int, corruption: tuple[float, int] | None
 ) -> tuple[tuple[str, np.ndarray], ...]:
     """Return what guesses cost in each text: the same at every step, so they are made once.
 

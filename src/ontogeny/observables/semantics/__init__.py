@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .learning import WordSemantics
-from .views.clouds import orthants_view, tree_view
+from .views.clouds import clusters_view, orthants_view, tree_view
 from .views.maps import concepts_view, space_view
 from .views.page import semantics_page
 from .views.scores import coherence_view, lift_view
@@ -11,6 +11,7 @@ from .views.training import confusion_view, ufm_view
 
 __all__ = [
     "WordSemantics",
+    "clusters_view",
     "coherence_view",
     "concepts_view",
     "confusion_view",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .commutators import Commutators
+from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
 from .rank import WeightRank
@@ -13,6 +14,7 @@ __all__ = [
     "Orientation",
     "Projection",
     "VocabularyConcepts",
+    "WeightNorms",
     "WeightRank",
     "orientation_across_runs",
 ]

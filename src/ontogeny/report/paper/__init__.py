@@ -5,14 +5,18 @@ Every module here draws what :mod:`ontogeny.report.readers` read; matplotlib is 
 
 from __future__ import annotations
 
+from ..drawing import check_drawing
+
+check_drawing()  # before the first import of matplotlib
+
 from .chart import draw_chart_figure
 from .contact_sheet import draw_contact_sheet
-from .draw import draw_figure
+from .draw import draw_figure, figure_notes
 from .first_screen import draw_first_screen
 from .life_lines import draw_life_figure
-from .save import save, style
+from .save import encoded, save, style
 
 __all__ = [
     "draw_chart_figure", "draw_contact_sheet", "draw_figure", "draw_first_screen",
-    "draw_life_figure", "save", "style",
+    "draw_life_figure", "encoded", "figure_notes", "save", "style",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,14 +25,12 @@ PAPER = {
 _ANCHORS = {"middle": "center", "end": "right"}
 
 
-def draw_chart_figure(content: Content, view: str = "cells") -> Figure:
-    """Return one view of the developmental chart, two columns wide."""
+def draw_chart_figure(content: Content, view: str = "cells", ax: Axes | None = None) -> Figure:
+    """Return one view of the developmental chart, two columns wide, or drawn on `ax`."""
     layout = PAPER[view]
     canvas, _ = lay_chart(content, layout, (view,))
     width, height = layout.width + 2 * MARGIN, np.ceil(canvas.y + 6) + 2 * MARGIN
-    inches = min(PAGE / width, TALLEST / height)
-    figure = Figure(figsize=(width * inches, height * inches))
-    axes = figure.add_axes((0, 0, 1, 1))
+    axes, figure, inches = _axes_for(width, height, ax)
     axes.set(xlim=(-MARGIN, width - MARGIN), ylim=(height - MARGIN, -MARGIN))
     axes.axis("off")
     rules = chart_rules()
@@ -38,6 +38,18 @@ def draw_chart_figure(content: Content, view: str = "cells") -> Figure:
         if isinstance(part, Mark):
             _draw(axes, part, _look(part, rules), layout.font, 72 * inches)
     return figure
+
+
+def _axes_for(width: float, height: float, ax: Axes | None) -> tuple[Axes, Any, float]:
+    """Return axes, their figure, and how many inches a unit of the chart is on them."""
+    if ax is not None:
+        figure: Any = ax.figure
+        size = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+        ax.set_aspect("equal")
+        return ax, figure, min(size.width / width, size.height / height)
+    inches = min(PAGE / width, TALLEST / height)
+    figure = Figure(figsize=(width * inches, height * inches))
+    return figure.add_axes((0, 0, 1, 1)), figure, inches
 
 
 def _look(mark: Mark, rules: dict[str, dict[str, str]]) -> dict[str, str]:

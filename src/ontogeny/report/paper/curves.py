@@ -32,7 +32,7 @@ def draw_curves(view: FigureView) -> Figure:
     """Return the figure."""
     panels = view.panels
     names = [truncate(name, 18) for name in view.labels("series")]
-    frame = Frame(panels, 1.75 if len(panels) < 4 else 1.35, across=3)
+    frame = Frame(view, 1.75 if len(panels) < 4 else 1.35, across=3)
     logarithmic = view.figure.y_scale == "log"
     lines = [_lines(view, panel) for panel in panels]
     theories = [_beside(view, panel, [view.figure.reference]) for panel in panels]
@@ -47,10 +47,11 @@ def draw_curves(view: FigureView) -> Figure:
         _draw_theory(axes, view, theories[i])
         draw_regimes(axes, view, panel)
         set_dimension_axis(axes, view, "x", frame.panel_width)
-        if direct and i in frame.last_in_rows:
+        if direct and not frame.given and i in frame.last_in_rows:
             _label_ends(axes, view, lines[i][0], names, span, frame.panel_height)
     frame.name_axes(view.axis_words("x"), view.value_words)
-    frame.legend(_legend(view, frame.axes[0], bands[0]))
+    lines_named = _named_lines(view, names) if direct and frame.given else []
+    frame.legend(lines_named + _legend(view, frame.axes[0], bands[0]))
     if view.dimension("series") is not None and not direct:
         _series_bar(frame, view, [name.removeprefix("layer ") for name in names])
     return frame.figure
@@ -217,6 +218,12 @@ def _legend(view: FigureView, axes: Axes, bands: Sequence[np.ndarray]) -> list[A
         for line in axes.get_lines()
         if isinstance(line, Line2D) and line.get_label() == "audit finding"
     ]
+
+
+def _named_lines(view: FigureView, names: Sequence[str]) -> list[Line2D]:
+    """Name the lines in the legend, where there may be no room beside the caller's axes."""
+    looks: Any = zip(view.looks("series"), names, strict=True)
+    return [Line2D([], [], color=c, linestyle=dash, label=name) for (c, dash), name in looks]
 
 
 def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..content import Content
@@ -24,18 +25,32 @@ _KINDS = {
 }
 
 
-def draw_figure(drawable: Drawable, content: Content) -> tuple[Figure, list[str]]:
-    """Return the figure, and in words what it does not show: all that its caption must say."""
-    view = FigureView(drawable, content)
-    notes = [f"Shown: {view.chosen}."] if view.chosen else []
-    if drawable.notices:
-        notes.append(drawable.notices)
-    if drawable.figure.kind == "words":
-        notes += words_without_glyphs(view)
+def draw_figure(
+    drawable: Drawable, content: Content, ax: Axes | None = None
+) -> tuple[Figure, list[str]]:
+    """Return the figure, and in words what it does not show: all that its caption must say.
+
+    With `ax` it is drawn on these axes, which it must fit: one panel, not a cloud of words.
+    """
+    view = FigureView(drawable, content, ax)
     drawn = _KINDS[drawable.figure.kind](view)
-    if drawn.get_layout_engine() is not None:
+    if ax is None and drawn.get_layout_engine() is not None:
         # Every further drawing would move the parts of a figure a little, so its layout is fixed.
         for _ in range(2):
             drawn.draw_without_rendering()
         drawn.set_layout_engine("none")
-    return drawn, notes
+    return drawn, _notes(view)
+
+
+def figure_notes(drawable: Drawable, content: Content) -> list[str]:
+    """Return in words what a figure does not show."""
+    return _notes(FigureView(drawable, content))
+
+
+def _notes(view: FigureView) -> list[str]:
+    notes = [f"Shown: {view.chosen}."] if view.chosen else []
+    if view.drawable.notices:
+        notes.append(view.drawable.notices)
+    if view.drawable.figure.kind == "words":
+        notes += words_without_glyphs(view)
+    return notes

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogFormatter, MaxNLocator
 from ..labels import truncate
 from ..scales import pick_ticks
 from .save import FONT
-from .view import FigureView, Panel
+from .view import FigureView
 
 COLUMN, PAGE, TALLEST = 3.35, 6.9, 9.0
 """Widths of one and of two columns and the height of a page, in inches."""
@@ -27,9 +27,19 @@ _BREAK = 0.045
 
 
 class Frame:
-    """A figure with one axes for each panel, at most `across` of them in a row."""
+    """A figure with one axes for each panel, at most `across` of them in a row.
 
-    def __init__(self, panels: Sequence[Panel], panel_height: float, across: int) -> None:
+    Where a view has axes of its caller, these are the only ones.
+    """
+
+    figure: Any
+
+    def __init__(self, view: FigureView, panel_height: float, across: int) -> None:
+        panels = view.panels
+        self.given = view.ax is not None
+        if view.ax is not None:
+            self._take(view.ax)
+            return
         count = len(panels)
         self.rows = math.ceil(count / across)
         self.columns = math.ceil(count / self.rows)
@@ -42,13 +52,22 @@ class Frame:
         grid = self.figure.subplots(
             self.rows, self.columns, sharex=True, sharey=True, squeeze=False
         ).ravel()
-        self.axes: list[Axes] = list(grid[:count])
+        self.axes = list(grid[:count])
         for spare in grid[count:]:
             spare.remove()
         for i, (axes, (title, _)) in enumerate(zip(self.axes, panels, strict=True)):
             axes.tick_params(labelbottom=i + self.columns >= count)
             if count > 1:
                 axes.set_title(truncate(title, max(int(self.panel_width * 72 / FONT / 0.6), 6)))
+
+    def _take(self, axes: Axes) -> None:
+        """Draw on axes of the caller, as large as they are."""
+        self.axes = [axes]
+        self.figure = axes.figure
+        self.rows = self.columns = 1
+        size = axes.get_window_extent().transformed(self.figure.dpi_scale_trans.inverted())
+        self.width, self.height = size.width, size.height
+        self.panel_width, self.panel_height = size.width, size.height
 
     @property
     def last_in_rows(self) -> list[int]:
@@ -72,6 +91,9 @@ class Frame:
         if not handles:
             return
         longest = max(len(str(h.get_label())) for h in handles)
+        if self.given:
+            self.axes[0].legend(handles=handles, frameon=False, handlelength=1.4)
+            return
         fitting = int(self.width / (longest * FONT * 0.58 / 72 + 0.4))
         self.figure.legend(
             handles=handles,

@@ -27,7 +27,7 @@ def draw_heatmap(view: FigureView) -> Figure:
     downward = y.kind == "category"
     count = len(y)
     height = max(count * 0.13, 0.6) if downward else max(count * 0.06, 1.6)
-    frame = Frame(panels, min(height, 2.2 if len(panels) < 4 else 1.2), across=4)
+    frame = Frame(view, min(height, 2.2 if len(panels) < 4 else 1.2), across=4)
     if view.figure.square:
         for axes in frame.axes:
             axes.set_aspect("equal")

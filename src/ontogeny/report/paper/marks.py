@@ -20,7 +20,7 @@ def draw_marks(view: FigureView) -> Figure:
     """Return the figure."""
     panels, rows, series = view.panels, len(view.labels("rows")), view.labels("series")
     pitch = max(0.15, 0.07 * len(series))
-    frame = Frame(panels, min(rows * pitch + 0.2, TALLEST - 0.9), across=2)
+    frame = Frame(view, min(rows * pitch + 0.2, TALLEST - 0.9), across=2)
     spread = (np.arange(len(series)) - (len(series) - 1) / 2) * min(0.2, 0.7 / len(series))
     everything = []
     for axes, panel in zip(frame.axes, panels, strict=True):

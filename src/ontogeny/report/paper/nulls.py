@@ -19,7 +19,7 @@ def draw_nulls(view: FigureView) -> Figure:
     """Return the figure."""
     panels = view.panels
     count = len(view.labels("rows"))
-    frame = Frame(panels, min(count * 0.15 + 0.2, TALLEST - 0.9), across=3)
+    frame = Frame(view, min(count * 0.15 + 0.2, TALLEST - 0.9), across=3)
     values = [view.values(panel, "rows") for panel in panels]
     ends = [_ends(view, view.figure.interval or (), panel) for panel in panels]
     bands = [

@@ -20,7 +20,7 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
         at, low, high = map(view.scale.positions, steps)
         if len(at) > 1:
             _draw_own(axes, view, at, low, high)
-        elif np.isfinite(at[0]):
+        elif _ENDS[0] <= at[0] <= _ENDS[1]:  # not NaN, nor beyond the steps that are drawn
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, regime, (at[0], low[0], high[0]), ratio)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,11 +51,17 @@ def style() -> Iterator[None]:
 
 def save(figure: Figure, path: Path, title: str, caption: str) -> None:
     """Write `figure` in the format of the suffix of `path`, with title and caption inside."""
-    kind = path.suffix.removeprefix(".")
+    path.write_bytes(encoded(figure, path.suffix.removeprefix("."), title, caption))
+
+
+def encoded(
+    figure: Figure, kind: str, title: str, caption: str, dots_per_inch: int = _DOTS_PER_INCH
+) -> bytes:
+    """Return `figure` as the content of a file of a format, with title and caption inside."""
     words = "Subject" if kind == "pdf" else "Description"
     metadata: dict[str, Any] = {"Title": title, **_NO_ORIGIN[kind]}
     if caption:
         metadata[words] = caption
-    figure.savefig(
-        path, format=kind, backend=_BACKENDS[kind], dpi=_DOTS_PER_INCH, metadata=metadata
-    )
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, backend=_BACKENDS[kind], dpi=dots_per_inch, metadata=metadata)
+    return file.getvalue()

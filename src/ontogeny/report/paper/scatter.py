@@ -51,7 +51,7 @@ def draw_scatter(view: FigureView) -> Figure:
     space = len(names) == 3
     clouds = [_cloud(view, panel, names) for panel in panels]
     paints = [_paint(view, panel) for panel in panels]
-    frame: Any = _SpaceFrame(panels) if space else Frame(panels, 2.4, across=3)
+    frame: Any = _SpaceFrame(view) if space else Frame(view, 2.4, across=3)
     for axes, panel, cloud, paint in zip(frame.axes, panels, clouds, paints, strict=True):
         good = np.isfinite(cloud).all(axis=0)
         if not space:
@@ -72,7 +72,12 @@ def draw_scatter(view: FigureView) -> Figure:
 class _SpaceFrame:
     """A figure with one axes in space for each panel."""
 
-    def __init__(self, panels: Sequence[Panel]) -> None:
+    def __init__(self, view: FigureView) -> None:
+        panels = view.panels
+        if view.ax is not None:
+            self.axes: list[Any] = [view.ax]
+            self.figure: Any = view.ax.figure
+            return
         count = len(panels)
         rows = math.ceil(count / 2)
         columns = math.ceil(count / rows)

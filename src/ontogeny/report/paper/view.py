@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from ..axes import Axis
@@ -24,11 +25,13 @@ class FigureView:
     """What the drawing functions read.
 
     The relative form is taken where there is one. Of a dimension that the figure does not use, the
-    last step or the first label is taken; ``chosen`` says so in words.
+    last step or the first label is taken; ``chosen`` says so in words. ``ax`` is the caller's own
+    axes, where one panel is drawn on them.
     """
 
-    def __init__(self, drawable: Drawable, content: Content) -> None:
+    def __init__(self, drawable: Drawable, content: Content, ax: Axes | None = None) -> None:
         self.drawable = drawable
+        self.ax = ax
         self.figure: Any = drawable.figure
         self.content = content
         self.scale = StepScale(content.steps)

@@ -85,7 +85,7 @@ function startRowKeys(svg, rows) {
     if (state.chart === "intervals") tellHalves(spot, row);
     else tellRow(spot, row, currentPlace());
   };
-  // Heard around the picture: Chromium takes an svg that hears of focus for a stop of the tab key.
+  // Listened for around the picture: Chromium makes an svg that listens for focus a tab stop.
   const around = svg.parentElement;
   around.addEventListener("focusin", (event) => {
     if (!links.includes(event.target)) return;

@@ -7,8 +7,10 @@ function formatNumber(value, uncertainty = NaN) {
   const known = Number.isFinite(uncertainty) && uncertainty > 0;
   let decimals = known ? 1 - Math.floor(Math.log10(uncertainty)) : 3 - size;
   decimals = Math.max(Math.min(decimals, 8 - size), 0);
-  if (Math.abs(value) < 1e-4) return inPowers(value.toExponential(Math.max(Math.min(decimals + size, 8), 0)));
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  const sign = value < 0 ? "−" : "";
+  const amount = Math.abs(value);
+  if (amount < 1e-4) return sign + inPowers(amount.toExponential(Math.max(Math.min(decimals + size, 8), 0)));
+  return sign + amount.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
 // "4.93e-15" as people write it.

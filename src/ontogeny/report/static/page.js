@@ -91,4 +91,5 @@ startRail();
 startTables();
 startPrint();
 startLinks();
+startRefresh();
 document.documentElement.dataset.ready = "true";

@@ -63,8 +63,8 @@ function slideTo(slider, event) {
 }
 
 function moveByKey(event) {
-  if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea"))
-    return;
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.target.matches("input, select, textarea, [role='region']")) return; // the keys are theirs
   const onSlider = event.target.id === "slider";
   const moves = { ArrowLeft: -1, ArrowRight: 1 };
   if (onSlider)

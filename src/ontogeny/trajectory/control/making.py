@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, check_choice, check_whole
+from ...errors import ArgumentError, TooFewCheckpointsError, check_choice, check_whole
 from ..checkpoint import Checkpoint
 from .kinds import KINDS
 from .weights import ControlWeights
@@ -51,7 +51,7 @@ def control_checkpoints(
         )
     fewest = 3 if kind == "shuffled" else 2
     if len(checkpoints) < fewest:
-        raise ArgumentError(
+        raise TooFewCheckpointsError(
             f"a control of kind {kind!r} needs at least {fewest} checkpoints to have a motion; "
             f"{title} has {len(checkpoints)}."
         )

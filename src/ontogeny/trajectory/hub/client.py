@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, OntogenyError
 
 T = TypeVar("T")
 
@@ -57,31 +57,31 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 @contextmanager
-def hub_errors(what: str) -> Iterator[None]:
-    """Turn any error of a download into a CheckpointError with one line of text.
+def hub_errors(what: str, error_class: type[OntogenyError] = CheckpointError) -> Iterator[None]:
+    """Turn any error of a download into an error of ours with one line of text.
 
     Raises
     ------
     CheckpointError
-        With what could not be downloaded, and why.
+        Or `error_class`, with what could not be downloaded, and why.
     """
     from huggingface_hub import errors
 
     try:
         yield
     except errors.RepositoryNotFoundError:
-        raise CheckpointError(
+        raise error_class(
             f"the Hub has no such repository, or not for this token: {what}."
         ) from None
     except errors.RevisionNotFoundError:
-        raise CheckpointError(f"the Hub no longer has that revision: {what}.") from None
+        raise error_class(f"the Hub no longer has that revision: {what}.") from None
     except errors.LocalEntryNotFoundError as error:
         why = "the Hub cannot be reached or is not to be asked (HF_HUB_OFFLINE)"
-        raise CheckpointError(f"{what} is not in the cache, and {why}.") from error
+        raise error_class(f"{what} is not in the cache, and {why}.") from error
     except (errors.HTTPError, OSError) as error:
         line = next((part for part in str(error).splitlines() if part.strip()), "")
         why = line or type(error).__name__
-        raise CheckpointError(f"{what} could not be downloaded from the Hub: {why}") from error
+        raise error_class(f"{what} could not be downloaded from the Hub: {why}") from error
 
 
 def silent_bar() -> type:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -135,11 +136,12 @@ def choose(
     Raises
     ------
     ArgumentError
-        If `revisions` or `pattern` is not as described in `Trajectory.from_hub`.
+        If `revisions` or `pattern` is not as described in `Trajectory.from_hub`, or a glob matches
+        the names of several runs that each count their steps anew.
     UnknownRevisionError
         If nothing matches, or (with `strict`) anything in a list does not exist.
     """
-    choice = _Choice(repo, commits, compile_pattern(pattern))
+    choice, given = _Choice(repo, commits, compile_pattern(pattern)), revisions
     if not commits:
         raise UnknownRevisionError(f"{repo} is empty: it has no revisions.")
     if revisions is None:
@@ -163,6 +165,8 @@ def choose(
             f"no revision of {repo} {what}; it has {len(commits)}, such as {some(sorted(commits))}."
         )
     names = choice.one_per_step(numbered)
+    if not callable(revisions):
+        choice.check_one_run(numbered, names, given)
     return Chosen(names, dict(sorted(choice.gaps.items())), tuple(choice.noted))
 
 
@@ -268,3 +272,38 @@ class _Choice:
                 text = f"step {step} has several revisions ({', '.join(names)}); {names[0]} is used"
                 self.noted.append(Finding("ambiguous", "certain", (step,), text))
         return {step: (names[0], numbered[names[0]][1]) for step, names in sorted(by_step.items())}
+
+    def check_one_run(
+        self,
+        numbered: Mapping[str, _Number],
+        chosen: Mapping[int, tuple[str, int | None]],
+        given: Revisions | None,
+    ) -> None:
+        """Refuse several runs that count their steps anew, unless they were listed; else note it.
+
+        A run is what names have in common before the step, such as ``stage1-step``. Two names of
+        one commit are one name.
+        """
+        runs: dict[str, list[int]] = {}
+        for name, (step, _) in numbered.items():
+            first, _ = chosen[step]
+            same = self.commits[name] == self.commits[first]
+            runs.setdefault(self._before_step(first if same else name), []).append(step)
+        if len(runs) in (1, len(numbered)):  # one run, or another number before each step
+            return
+        spans = sorted((min(steps), max(steps), run) for run, steps in runs.items())
+        what = some([f"{run}* (steps {low} to {high})" for low, high, run in spans])
+        listed = given is not None and not isinstance(given, str)
+        if not listed and any(b[0] < a[1] for a, b in itertools.pairwise(spans)):
+            raise ArgumentError(
+                f"revisions={given!r} matches several runs of {self.repo} that count their steps "
+                f"anew: {what}; choose one of them, such as revisions={spans[0][2] + '*'!r}, or "
+                "list the names."
+            )
+        text = f"the names are of several runs or stages, taken as one: {what}"
+        self.noted.append(Finding("mixed", "certain", tuple(chosen), text))
+
+    def _before_step(self, name: str) -> str:
+        """Return the beginning of a name, up to its step."""
+        matches = (pattern.fullmatch(name) for pattern in self.patterns)
+        return next(name[: match.start("step")] for match in matches if match is not None)

@@ -4,17 +4,52 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import ArgumentError, CheckpointError
 from .client import hub_errors, is_offline, patiently
+from .listings import asking
 from .revision import HubRevision
 
 _AT_ONCE = 8  # listing calls under way together
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_NAMED = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+
+
+def is_repository(source: str) -> bool:
+    """Return whether there is no such folder and the name may be a repository's.
+
+    Examples
+    --------
+    >>> is_repository("EleutherAI/pythia-70m"), is_repository("runs"), is_repository("../runs")
+    (True, False, False)
+    """
+    return is_name(source) and not Path(source).expanduser().exists()
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text may be the name of a repository.
+
+    Examples
+    --------
+    >>> is_name("ada/tiny"), is_name("tiny")
+    (True, False)
+    """
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    if not isinstance(text, str) or not _NAMED.fullmatch(text):
+        return False
+    try:
+        validate_repo_id(text)
+    except HFValidationError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -57,7 +92,14 @@ class Repository:
                 f"repo must be 'owner/name'; got {self.repo!r} ({error})."
             ) from None
         # Where a tag and a branch share a name, the Hub serves the branch.
-        return {ref.name: ref.target_commit for ref in (*refs.tags, *refs.branches)}
+        commits = {ref.name: ref.target_commit for ref in (*refs.tags, *refs.branches)}
+        for name, commit in commits.items():
+            if not (_is_ref(name) and _COMMIT.fullmatch(commit)):
+                raise CheckpointError(
+                    f"the server lists {name!r} at {commit!r} as a revision of {self.repo}; a "
+                    "branch has no such name, or a commit no such number. Nothing of it is read."
+                )
+        return commits
 
     def _cached_commits(self) -> dict[str, str]:
         folder = self.revision("", "").folder
@@ -69,8 +111,13 @@ class Repository:
         return {
             name: commit
             for name, commit in sorted(_refs(folder / "refs"))
-            if self.revision(name, commit).is_downloaded()
+            if _COMMIT.fullmatch(commit) and self.revision(name, commit).is_downloaded()
         }
+
+
+def _is_ref(name: str) -> bool:
+    """Return whether a branch may have this name: it becomes a path in the cache."""
+    return not set(name.split("/")) & {"", ".", ".."} and "\\" not in name and name.isprintable()
 
 
 def _refs(folder: Path) -> Iterator[tuple[str, str]]:
@@ -139,13 +186,19 @@ def _main(repository: Repository) -> str:
 
 
 def list_files(sources: Iterable[HubRevision]) -> None:
-    """Download the file listings of all `sources`, several at a time; they are kept for later use.
+    """Ask for the file listings of all `sources`, several at a time; they are kept for later use.
+
+    Processes that share a cache ask one after another, so that the first one asks for all.
 
     Raises
     ------
     CheckpointError
         If one of them cannot be downloaded.
     """
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(HubRevision.listing, sources):
+    unknown = [s for s in sources if not s.is_offline and not s.listing_path.exists()]
+    with ExitStack() as stack:
+        for folder in sorted({source.listing_path.parent for source in unknown}):
+            stack.enter_context(asking(folder))
+        pool = stack.enter_context(ThreadPoolExecutor(_AT_ONCE))
+        for _ in pool.map(HubRevision.listing, unknown):
             pass

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
-import threading
 import uuid
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ...errors import CheckpointError
 from ..weights.files import Reader, WeightFiles
-from ..weights.folders import PICKLED, SAFE, find_weights
+from ..weights.folders import PICKLED, SAFE, find_weights, weight_map
 from .client import hub_errors, is_offline, silent_bar
+from .listings import HubFile, listed, listing_path
+from .shards import open_shards
 from .slots import Slots
 
 _SHARDS = (
@@ -32,14 +33,6 @@ _BESIDE_WEIGHTS = ("config.json", "generation_config.json")
 
 class NotDownloadedError(CheckpointError):
     """What was asked for needs weights that are not on this machine yet."""
-
-
-@dataclass(frozen=True)
-class HubFile:
-    """Size in bytes and digest of one file: SHA-256 of large files, git's blob id of small ones."""
-
-    size: int
-    digest: str
 
 
 @dataclass(frozen=True)
@@ -65,6 +58,8 @@ class HubRevision:
         Whether Python files are fetched with the weights (never run unless asked).
     slots
         Where weights are downloaded to while disk is bounded, instead of the cache.
+    listings
+        The cache in which file listings are kept; None means `cache`.
     """
 
     repo: str
@@ -76,6 +71,7 @@ class HubRevision:
     offline: bool = False
     code: bool = False
     slots: Slots | None = field(default=None, repr=False)
+    listings: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -94,8 +90,14 @@ class HubRevision:
         """Whether the Hub is not to be asked."""
         return self.offline or is_offline()
 
+    @property
+    def listing_path(self) -> Path:
+        """Where the listing is kept once it was asked for."""
+        cache = self.listings or self.cache
+        return listing_path(cache, self.folder.name, self.commit, self.endpoint)
+
     def listing(self) -> dict[str, HubFile]:
-        """Return ``{file name: HubFile}`` of the commit's top folder, in one call in a process.
+        """Return ``{file name: HubFile}`` of the commit's top folder, in one call altogether.
 
         Offline it is what the cache holds of it.
 
@@ -107,7 +109,8 @@ class HubRevision:
         if self.is_offline:
             return _cached_files(self.path)
         with hub_errors(f"the file list of {self.repo} at {self.name}"):
-            return dict(_listing(self.repo, self.commit, self.endpoint, self.token))
+            key = (self.repo, self.commit, self.endpoint, self.token)
+            return dict(listed(self.listing_path, *key))
 
     def digests(self) -> dict[str, str]:
         """Return ``{weight file: digest}`` from the listing, without a download.
@@ -139,16 +142,29 @@ class HubRevision:
         listing = self.listing()
         if name not in listing:
             return None
-        self._download(name)
+        if not self._linked(path, listing[name].digest):
+            self._download(name)
         self._check_content(path, listing[name])
         self._write_ref()
         return path
 
+    def _linked(self, path: Path, digest: str) -> bool:
+        """Link to a file of the same content that another revision has brought into the cache."""
+        for cache in dict.fromkeys([self.cache, self.listings or self.cache]):
+            blob = replace(self, cache=cache).folder / "blobs" / digest
+            if blob.is_file():
+                with suppress(OSError):  # a file system without links
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.symlink_to(os.path.relpath(blob, path.parent))
+                return path.exists()
+        return False
+
     @contextmanager
-    def present(self) -> Iterator[HubRevision]:
+    def present(self, tensors: Collection[str] | None = None) -> Iterator[HubRevision]:
         """Yield a revision whose weights are in its cache: this one, or a copy of it in a slot.
 
-        All reads of weights pass here, so that bounded disk stays bounded whoever reads.
+        All reads of weights pass here, so that bounded disk stays bounded whoever reads. Of
+        weights in shards, those with `tensors` are there for certain; None means all.
 
         Raises
         ------
@@ -156,13 +172,18 @@ class HubRevision:
             If the files cannot be fetched whole.
         """
         if self.slots is None or self.is_offline or self.is_downloaded():
-            self.download()
+            self.download(tensors)
             yield self
         else:
-            with self.slots.hold(self.commit, self._fetched_into) as copy:
+            fill = functools.partial(self._fetched_into, tensors=tensors)
+            with self.slots.hold(self.commit, fill) as copy:
                 yield copy
 
-    def fetch_ahead(self, keep: Set[str]) -> bool:
+    def has_room(self, keep: Set[str]) -> bool:
+        """Return whether it could be fetched ahead now, but for what others do meanwhile."""
+        return self.slots is None or self.slots.has_room(keep)
+
+    def fetch_ahead(self, keep: Set[str], tensors: Collection[str] | None = None) -> bool:
         """Download into a free slot without a commit of `keep`; return False if there is none.
 
         Raises
@@ -172,19 +193,38 @@ class HubRevision:
         """
         if self.slots is None or self.is_offline or self.is_downloaded():
             return True
-        return self.slots.fill(self.commit, self._fetched_into, keep)
+        fill = functools.partial(self._fetched_into, tensors=tensors)
+        return self.slots.fill(self.commit, fill, keep)
 
-    def _fetched_into(self, cache: Path) -> HubRevision:
+    def _fetched_into(self, cache: Path, tensors: Collection[str] | None) -> HubRevision:
         """Return this revision in another cache, downloaded."""
-        copy = replace(self, cache=cache, slots=None)
-        copy.download()
+        copy = replace(self, cache=cache, slots=None, listings=self.listings or self.cache)
+        copy.download(tensors)
         return copy
 
-    def download(self) -> None:
-        """Fetch weights and configuration into the cache, and code where it was asked for."""
-        for name in self.missing():
+    def download(self, tensors: Collection[str] | None = None) -> None:
+        """Fetch weights and configuration into the cache, and code where it was asked for.
+
+        Of weights in shards only those with `tensors`, if any are named.
+        """
+        some = None if tensors is None or self.is_downloaded() else self.shards()
+        names = self.missing() if some is None else self._missing_of(some, tensors or ())
+        for name in names:
             self.fetch(name)
         self._write_ref()  # also where another name stands for the same commit
+
+    def shards(self) -> dict[str, str] | None:
+        """Return ``{tensor: its shard}`` by the index, which is fetched; None for other weights."""
+        path = self.path / f"{SAFE}.index.json"
+        if not path.exists() and SAFE in self.listing():
+            return None
+        return None if self.fetch(path.name) is None else weight_map(path)
+
+    def _missing_of(self, shards: Mapping[str, str], tensors: Collection[str]) -> list[str]:
+        """Return configuration and the shards with `tensors`, as far as they are missing."""
+        wanted = [name for name in _BESIDE_WEIGHTS if name in self.listing()]
+        wanted += sorted({shards[name] for name in tensors if name in shards})
+        return [name for name in wanted if not (self.path / name).exists()]
 
     def missing(self) -> list[str]:
         """Return the names of the files that loading needs and that are not in the cache yet."""
@@ -242,8 +282,9 @@ class HubRevision:
 
     def _write_ref(self) -> None:
         """Note which commit the name stands for, as huggingface_hub does, for offline use."""
-        ref = self.folder / "refs" / self.name
-        if ".." not in ref.parts and not ref.exists():
+        refs = self.folder / "refs"
+        ref = Path(os.path.normpath(refs / self.name))
+        if ref.is_relative_to(refs) and not ref.exists():
             # Whole or not there: huggingface_hub cannot scan a cache with an empty ref.
             temporary = self.folder / f".ref-{uuid.uuid4().hex}"
             ref.parent.mkdir(parents=True, exist_ok=True)
@@ -253,15 +294,22 @@ class HubRevision:
 
 @dataclass(frozen=True)
 class HubWeights:
-    """The weights of a Hub revision, fetched when they are first opened."""
+    """The weights of a Hub revision, fetched when they are first read, shard by shard."""
 
     source: HubRevision
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Yield a reader, after fetching what is not there."""
-        with self.source.present() as there, find_weights(there.path).open() as reader:
-            yield reader
+        """Yield a reader; of weights in shards, those are fetched that are read."""
+        with self.source.present(()) as there:
+            shards = None if there.is_downloaded() else there.shards()
+            some = (
+                find_weights(there.path).open()
+                if shards is None
+                else open_shards(there.fetch, shards)
+            )
+            with some as reader:
+                yield reader
 
     def on_disk(self) -> WeightFiles:
         """Return the weight files without fetching any.
@@ -277,33 +325,6 @@ class HubWeights:
                 "file_digests() gives digests of whole files without a download."
             )
         return find_weights(self.source.path)
-
-
-_locks: dict[tuple[object, ...], threading.Lock] = {}
-_guard = threading.Lock()
-
-
-def _listing(*key: Any) -> dict[str, HubFile]:
-    """Return the listing of a commit; threads that ask for the same one wait for one call."""
-    with _guard:
-        lock = _locks.setdefault(key, threading.Lock())
-    with lock:
-        return _ask_listing(*key)
-
-
-@functools.lru_cache(maxsize=4096)
-def _ask_listing(
-    repo: str, commit: str, endpoint: str | None, token: str | bool | None
-) -> dict[str, HubFile]:
-    from huggingface_hub import HfApi
-    from huggingface_hub.hf_api import RepoFile
-
-    entries: Any = HfApi(endpoint=endpoint, token=token).list_repo_tree(repo, revision=commit)
-    return {
-        f.path: HubFile(f.size, f.lfs.sha256 if f.lfs is not None else f.blob_id)
-        for f in entries
-        if isinstance(f, RepoFile)
-    }
 
 
 def _cached_files(folder: Path) -> dict[str, HubFile]:

@@ -88,6 +88,12 @@ class Slots:
         with self._using(slot, commit, fill):
             return True
 
+    def has_room(self, keep: Set[str]) -> bool:
+        """Return whether a slot is unused here and has no commit of `keep`."""
+        with _changed:
+            free = [slot for slot in self._places() if slot not in _held]
+        return any(keep.isdisjoint(_contents(slot)) for slot in free)
+
     @contextmanager
     def _using(self, slot: Path, commit: str, fill: Callable[[Path], T]) -> Iterator[T]:
         """Fill a slot that was taken, give what is in it, and leave the slot."""

@@ -39,7 +39,10 @@ class RecorderCallback(TrainerCallback):
         if isinstance(every, Iterable) and not isinstance(every, str):
             every = tuple(every)  # it is read twice
         self._arguments = (folder, every, total, tokenizer, overwrite, dtype)
-        self._recorder = Recorder(*self._arguments)  # so that a bad argument shows here and now
+        self._recorder = self._make(*self._arguments)  # so that a bad argument shows here and now
+
+    def _make(self, *arguments: Any) -> Recorder:
+        return Recorder(*arguments)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write step 0, or check that a resumed run is the one in the folder."""
@@ -53,7 +56,7 @@ class RecorderCallback(TrainerCallback):
         if tokenizer is None and hasattr(own, "save_pretrained"):
             tokenizer = own
         total = total or state.max_steps or None
-        self._recorder = Recorder(folder, every, total, tokenizer, overwrite, dtype)
+        self._recorder = self._make(folder, every, total, tokenizer, overwrite, dtype)
         self._recorder(state.global_step, kwargs["model"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -24,6 +24,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         record["class"], [(s["from"], s["every"], s["total"]) for s in record["schedules"]]
+        int(record.get("finished") or 0)
         {int(step): str(digest) for step, digest in record.get("digests", {}).items()}
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None

@@ -110,15 +110,22 @@ class Recorder:
             If the folder holds another run, or the model cannot be saved from this process.
         """
         step = check_step("step", step)
-        if not _is_first_process():
+        if not is_first_process():
             return False
         model = self._ready(step, model)
         return self.schedule.due(step) and self._write(step, model)
 
     def finish(self, step: int, model: nn.Module) -> bool:
-        """Write the last checkpoint unless it is there; return whether it was written."""
+        """Write the last checkpoint unless it is there; return whether it was written.
+
+        The end of the run is noted, so that who watches the folder need not wait for more.
+        """
         step = check_step("step", step)
-        return _is_first_process() and self._write(step, self._ready(step, model))
+        if not is_first_process():
+            return False
+        written = self._write(step, self._ready(step, model))
+        self._note(finished=step)
+        return written
 
     def _ready(self, step: int, model: nn.Module) -> nn.Module:
         model = unwrap(model)
@@ -144,8 +151,11 @@ class Recorder:
         """Note what was written, so that an audit finds steps that are exchanged later."""
         record = read_record(self.folder) or {}
         digest = combine(tensor_digests(find_weights(self._path(step))))
-        record["digests"] = {**record.get("digests", {}), str(step): digest}
-        write_json(self.folder / RECORD, record)
+        self._note(digests={**record.get("digests", {}), str(step): digest})
+
+    def _note(self, **entries: Any) -> None:
+        """Put entries into the note about this run."""
+        write_json(self.folder / RECORD, {**(read_record(self.folder) or {}), **entries})
 
     def _is_stored(self, step: int, model: nn.Module) -> bool:
         """Return whether the checkpoint on disk holds the weights that `model` has now."""
@@ -248,7 +258,8 @@ class Recorder:
             )
 
 
-def _is_first_process() -> bool:
+def is_first_process() -> bool:
+    """Return whether this process writes: under torch.distributed only rank 0 does."""
     distributed = torch.distributed
     if not (distributed.is_available() and distributed.is_initialized()):
         return True

@@ -1,5 +1,6 @@
 """Weights of one checkpoint: reading and writing files, digests, and modules that hold them."""
 
+from .building import widest
 from .files import MemoryWeights, Reader, TensorReader, WeightFiles, Weights, state_tensors
 from .folders import find_weights
 
@@ -11,4 +12,5 @@ __all__ = [
     "Weights",
     "find_weights",
     "state_tensors",
+    "widest",
 ]

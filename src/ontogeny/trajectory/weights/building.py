@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ...errors import ArgumentError, CheckpointError
 from .files import Reader, Weights, state_tensors
 from .names import map_names
-from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained
+from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
 Template: TypeAlias = nn.Module | Callable[[], nn.Module]
 
@@ -40,12 +40,11 @@ def build(
     path: Path | None,
     template: Template | None,
     dtype: torch.dtype | None = None,
-    stored: bool = True,
 ) -> nn.Module:
     """Return a new module on the CPU with these weights, in eval mode.
 
     With a `template` it is a copy of that module; without one the class comes from the config.json
-    in `path`. Weights that are not `stored` there are computed when they are read.
+    in `path`.
 
     Raises
     ------
@@ -55,7 +54,7 @@ def build(
     if template is None:
         if path is None:
             raise CheckpointError(f"{label} is a state dict; {PASS_MODEL}.")
-        return _from_folder(weights, path, dtype, stored)
+        return _from_folder(weights, path, dtype)
     module = instantiate(template)
     if dtype is not None:
         module = module.to(dtype)
@@ -66,7 +65,7 @@ def build(
         elif (
             names.missing and path is not None
         ):  # perhaps stored in parts, which transformers joins
-            return _from_folder(weights, path, dtype, stored, like=module)
+            return _from_folder(weights, path, dtype, like=module)
         else:
             _check_complete(label, names.missing, ())
         put(label, reader, module, names.to_file, exact=dtype is None)
@@ -74,29 +73,35 @@ def build(
 
 
 def _from_folder(
-    weights: Weights,
-    path: Path,
-    dtype: torch.dtype | None,
-    stored: bool,
-    like: nn.Module | None = None,
+    weights: Weights, path: Path, dtype: torch.dtype | None, like: nn.Module | None = None
 ) -> nn.Module:
-    """Return the model that transformers makes of the files, or of weights not stored in them."""
-    dtype = dtype or _widest(weights)
-    if stored:
-        return load_pretrained(path, dtype, like).eval()
+    """Return the model that transformers makes of the weights, by the configuration in `path`."""
     with weights.open() as reader:
-        tensors = {name: reader.get(name) for name in reader.names()}
-        return load_pretrained(path, dtype, like, tensors).eval()
+        return own_memory(load_pretrained(path, reader, dtype or widest(reader), like)).eval()
 
 
-def _widest(weights: Weights) -> torch.dtype:
+def build_mapped(
+    label: str, weights: Weights, path: Path | None, template: Template | None
+) -> nn.Module:
+    """Return a module as `build` does, whose weights are read from the files when they are used.
+
+    Only where transformers makes it of the configuration in `path`; any other is built.
+    """
+    if template is not None or path is None:
+        return build(label, weights, path, template)
+    with weights.open() as reader:
+        return load_pretrained(path, reader, widest(reader)).eval()
+
+
+def widest(reader: Reader) -> torch.dtype:
     """Return the dtype that holds every stored floating-point tensor without loss.
 
-    config.json is not asked: it names the dtype of the first parameter only.
+    config.json is not asked: it names the dtype of the first parameter only. Rotary frequencies,
+    which older releases stored in float32 beside weights of half precision, do not count: models
+    compute them.
     """
-    with weights.open() as reader:
-        dtypes = {reader.dtype(name) for name in reader.names()}
-    floating = [dtype for dtype in dtypes if dtype.is_floating_point]
+    kept = (name for name in reader.names() if not name.endswith("rotary_emb.inv_freq"))
+    floating = {dtype for dtype in map(reader.dtype, kept) if dtype.is_floating_point}
     return functools.reduce(torch.promote_types, floating) if floating else torch.float32
 
 

@@ -22,6 +22,8 @@ _NOT_THE_MODEL = {
     "_attn_implementation_internal",
     "attn_implementation",
 }
+# What text is generated with; no forward pass reads it. The Trainer sets it when training begins.
+_OF_GENERATION = {"bos_token_id", "eos_token_id"}
 
 
 def read_configuration(source: Path | nn.Module | None) -> dict[str, Any] | None:
@@ -76,6 +78,29 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list
         if old != new:
             found.append(f"{key} {_show(old)} -> {_show(new)}")
     return found
+
+
+def other_model(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
+    """Return those of the `changes` that make another model, beside the stored dtype.
+
+    Not what texts are generated with, nor a token for padding where there was none.
+
+    Examples
+    --------
+    >>> other_model({"eos_token_id": 2, "layers": 2}, {"eos_token_id": 3, "layers": 2})
+    []
+    >>> other_model({"pad_token_id": None}, {"pad_token_id": 0})
+    []
+    >>> other_model({"pad_token_id": 1}, {"pad_token_id": 0})
+    ['pad_token_id 1 -> 0']
+    """
+    if before is None or after is None:
+        return changes(before, after)
+    ignored = {"dtype", *_OF_GENERATION}
+    if None in (before.get("pad_token_id"), after.get("pad_token_id")):
+        ignored.add("pad_token_id")
+    kept = [{k: v for k, v in each.items() if k not in ignored} for each in (before, after)]
+    return changes(*kept)
 
 
 def _show(value: object) -> str:

@@ -1,31 +1,28 @@
 """The tensors of one checkpoint, opened lazily and read one by one.
 
-Safetensors files come first and are memory-mapped. Pickled files (``pytorch_model.bin``, or what an
-own training loop saved) are read only with ``weights_only=True``, so no code in them can run, and a
-warning is logged.
+Safetensors files come first, and each of their tensors is memory-mapped alone: a map of the whole
+file would keep all that was read of it in memory, a second copy of the checkpoint. Pickled files
+(``pytorch_model.bin``, or what an own training loop saved) are read only with
+``weights_only=True``, so no code in them can run, and a warning is logged.
 """
 
 from __future__ import annotations
 
-import functools
-import logging
-import re
+import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ...errors import CheckpointError
-
-logger = logging.getLogger("ontogeny.trajectory")
-
-_STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
-_COMPILED = re.compile(r"(^|\.)_orig_mod\.")
+from .pickled import unpickle
 
 
 class Reader(Protocol):
@@ -61,35 +58,73 @@ def _unknown(name: str, names: list[str]) -> CheckpointError:
     return CheckpointError(f"the checkpoint has no tensor {name!r}; it has {len(names)} others.")
 
 
+class _Shard:
+    """One open safetensors file."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._checked = stack.enter_context(_safe(path))  # refuses offsets that do not fit
+        self._file = stack.enter_context(path.open("rb"))
+        length = int.from_bytes(self._file.read(8), "little")
+        self._layout = json.loads(self._file.read(length))
+        self._begin = 8 + length
+
+    def names(self) -> list[str]:
+        return list(self._checked.keys())
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._checked.get_slice(name).get_shape())
+
+    def dtype(self, name: str) -> torch.dtype:
+        part = self._checked.get_slice(name)
+        found = part[:0] if part.get_shape() else self._checked.get_tensor(name)
+        return found.dtype
+
+    def rows(self, name: str, start: int = 0, stop: int | None = None) -> Tensor:
+        """Map ``tensor[start:stop]``; a number without dimensions is one row."""
+        shape, dtype = self.shape(name), self.dtype(name)
+        begin, end = self._layout[name]["data_offsets"]
+        if end - begin != math.prod(shape) * dtype.itemsize:  # several numbers in one byte
+            return self._checked.get_tensor(name)[slice(start, stop) if shape else ...]
+        first, last, _ = slice(start, stop).indices(shape[0] if shape else 1)
+        row = math.prod(shape[1:]) * dtype.itemsize
+        size = max(last - first, 0) * row
+        flat = self._mapped(self._begin + begin + first * row, size, dtype)
+        return flat.reshape((max(last - first, 0), *shape[1:]) if shape else ())
+
+    def _mapped(self, offset: int, size: int, dtype: torch.dtype) -> Tensor:
+        if not size:
+            return torch.empty(0, dtype=dtype)
+        # Copy-on-write: PyTorch takes such an array without a warning, and the file stays.
+        values = np.asarray(np.memmap(self._file, np.uint8, "c", offset, (size,)))
+        aligned = values if offset % dtype.itemsize == 0 else values.copy()
+        return torch.from_numpy(aligned).view(dtype)
+
+
 class _SafetensorsReader:
     """Reader over one or more open safetensors files."""
 
-    def __init__(self, handles: Mapping[str, Any]) -> None:
-        self._handles = handles
+    def __init__(self, shards: Mapping[str, _Shard]) -> None:
+        self._shards = shards
 
     def names(self) -> list[str]:
-        return sorted(self._handles)
+        return sorted(self._shards)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._slice(name).get_shape())
+        return self._shard(name).shape(name)
 
     def dtype(self, name: str) -> torch.dtype:
-        part = self._slice(name)
-        return (part[:0] if part.get_shape() else self.get(name)).dtype
+        return self._shard(name).dtype(name)
 
     def get(self, name: str) -> Tensor:
-        return self._handle(name).get_tensor(name)
+        return self._shard(name).rows(name)
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
-        return self._slice(name)[start:stop]
+        return self._shard(name).rows(name, start, stop)
 
-    def _slice(self, name: str) -> Any:
-        return self._handle(name).get_slice(name)
-
-    def _handle(self, name: str) -> Any:
-        if name not in self._handles:
+    def _shard(self, name: str) -> _Shard:
+        if name not in self._shards:
             raise _unknown(name, self.names())
-        return self._handles[name]
+        return self._shards[name]
 
 
 class TensorReader:
@@ -128,8 +163,10 @@ class WeightFiles:
     files: tuple[Path, ...]
     pickled: bool = False
 
-    def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Return path, size and modification time (ns) of every file: the key of caches.
+    def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Return path, size, modification and change time (ns) of every file: the key of caches.
+
+        Copies keep the size and may keep the modification time; the change time is the system's.
 
         Raises
         ------
@@ -140,11 +177,11 @@ class WeightFiles:
             stats = [(path, path.stat()) for path in self.files]
         except OSError as error:
             raise CheckpointError(f"{error.filename} is gone: {error.strerror}.") from None
-        return tuple((str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+        return tuple((str(p), s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in stats)
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """Yield a reader; files are mapped, not read, and unmapped with the last tensor.
+        """Yield a reader; tensors are mapped, not read, each for as long as it is used.
 
         Raises
         ------
@@ -154,11 +191,9 @@ class WeightFiles:
         """
         with ExitStack() as stack:
             if self.pickled:
-                yield TensorReader(_join((f, _unpickle(f)) for f in self.files))
+                yield TensorReader(_join((f, unpickle(f)) for f in self.files))
             else:
-                yield _SafetensorsReader(
-                    _join((f, _handles(stack.enter_context(_safe(f)))) for f in self.files)
-                )
+                yield _SafetensorsReader(_join((f, _handles(f, stack)) for f in self.files))
 
     def on_disk(self) -> WeightFiles:
         """Return the files themselves."""
@@ -218,64 +253,6 @@ def _safe(path: Path) -> Any:
         raise CheckpointError(f"{path} is not a readable safetensors file: {error}.") from None
 
 
-def _handles(handle: Any) -> dict[str, Any]:
-    return dict.fromkeys(handle.keys(), handle)
-
-
-def _unpickle(path: Path) -> dict[str, Tensor]:
-    _announce_pickle(path.parent)
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-    except Exception as error:  # damaged pickles raise anything
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise CheckpointError(
-            f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
-            "It may be damaged, or hold code; convert it to safetensors where you trust it."
-        ) from None
-    if not isinstance(state, Mapping):
-        raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
-    return {unwrapped(name): value for name, value in _tensors(path, state).items()}
-
-
-def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the tensors of a state dict, also of one among other things as training loops save it.
-
-    nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
-    """
-    for key in _STATE_KEYS:
-        inner = state.get(key)
-        if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
-            state = inner
-            break
-    found = {name: value for name, value in state.items() if isinstance(value, Tensor)}
-    if not found:
-        raise CheckpointError(
-            f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
-            f"keys {', '.join(map(str, list(state)[:8]))}."
-        )
-    return found
-
-
-def unwrapped(name: str) -> str:
-    """Return a tensor's name without what torch.compile and data parallelism put into it.
-
-    Examples
-    --------
-    >>> unwrapped("_orig_mod.wte.weight"), unwrapped("module._orig_mod.head.weight")
-    ('wte.weight', 'head.weight')
-    """
-    return _COMPILED.sub(r"\1", name.removeprefix("module."))
-
-
-def _is_zip(path: Path) -> bool:
-    """Return whether `path` has torch's zip format, the only one that can be memory-mapped."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PK\x03\x04"
-
-
-@functools.lru_cache(maxsize=4096)
-def _announce_pickle(folder: Path) -> None:
-    logger.warning(
-        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
-        folder,
-    )
+def _handles(path: Path, stack: ExitStack) -> dict[str, Any]:
+    shard = _Shard(path, stack)
+    return dict.fromkeys(shard.names(), shard)

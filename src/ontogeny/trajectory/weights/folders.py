@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from .files import WeightFiles
+from .pickled import stored_step
 
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
@@ -15,7 +16,8 @@ TEMPORARY = ".tmp-"
 """What names begin with while a folder or file is being written."""
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
-_FILE_SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors")
+_SAFE_SUFFIX = ".safetensors"
+_FILE_SUFFIXES = (".pt", ".pth", ".ckpt", _SAFE_SUFFIX)
 _STEP_IN_NAME = (re.compile(r"(?:step|iter)\D?(\d+)"), re.compile(r"(\d+)(?=\D*$)"))
 _NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args).*")
 
@@ -23,13 +25,15 @@ _NOT_WEIGHTS = re.compile(r"(?:optim|scheduler|rng_state|scaler|training_args).*
 def step_folders(folder: Path) -> dict[int, Path]:
     """Return the checkpoints by increasing step, whole or not: folders, else weight files.
 
+    The step of a file stands in its name; where none does, the files themselves are asked.
+
     Raises
     ------
     CheckpointError
-        If two stand for the same step.
+        If two stand for the same step, or a file that is asked cannot be read.
     """
     found: dict[int, Path] = {}
-    for step, path in _folders(folder) or _files(folder):
+    for step, path in _folders(folder) or _files(folder) or _telling_files(folder):
         if step in found:
             raise CheckpointError(
                 f"{found[step]} and {path.name} both stand for step {step}; keep one of them."
@@ -47,6 +51,34 @@ def _files(folder: Path) -> list[tuple[int, Path]]:
     """Return weight files whose names hold a step: ``ckpt_500.pt``, ``epoch=1-step=500.ckpt``."""
     numbered = ((_step_of(path.stem), path) for path in _weight_files(folder))
     return [(step, path) for step, path in numbered if step is not None]
+
+
+def _telling_files(folder: Path) -> list[tuple[int, Path]]:
+    """Return pickled weight files that hold their step, as nanoGPT's ``ckpt.pt`` does."""
+    pickled = (path for path in _weight_files(folder) if path.suffix != _SAFE_SUFFIX)
+    told = ((stored_step(path), path) for path in pickled)
+    return [(step, path) for step, path in told if step is not None]
+
+
+def step_of_file(path: Path) -> int:
+    """Return the step of one weight file: the one that it holds, else that of its name.
+
+    Raises
+    ------
+    CheckpointError
+        If it holds none and its name neither, or the file cannot be read.
+    """
+    if path.suffix not in _FILE_SUFFIXES:
+        raise CheckpointError(
+            f"{path} is no weight file; these end in {', '.join(_FILE_SUFFIXES)}."
+        )
+    held = None if path.suffix == _SAFE_SUFFIX else stored_step(path)
+    step = _step_of(path.stem) if held is None else held
+    if step is None:
+        raise CheckpointError(
+            f"{path} does not say its step: give it a name such as ckpt_500{path.suffix}."
+        )
+    return step
 
 
 def _step_of(name: str) -> int | None:
@@ -81,7 +113,7 @@ def find_weights(path: Path) -> WeightFiles:
         If there are none, or a shard that the index names is not there.
     """
     if path.is_file():
-        return WeightFiles((path,), path.suffix != ".safetensors")
+        return WeightFiles((path,), path.suffix != _SAFE_SUFFIX)
     for name, pickled in ((SAFE, False), (PICKLED, True)):
         if (path / name).is_file():
             return WeightFiles((path / name,), pickled)
@@ -97,9 +129,17 @@ def find_weights(path: Path) -> WeightFiles:
     )
 
 
-def _shards(index: Path) -> tuple[Path, ...]:
+def weight_map(index: Path) -> dict[str, str]:
+    """Return ``{tensor: name of the file that holds it}`` of the index of a sharded checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        If it is gone or no index, or names a file outside its folder.
+    """
     try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        files = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+        names = sorted(set(files.values()))
     except FileNotFoundError:
         raise CheckpointError(f"{index} is gone.") from None
     except (ValueError, KeyError, AttributeError, TypeError):
@@ -107,6 +147,11 @@ def _shards(index: Path) -> tuple[Path, ...]:
     outside = [name for name in names if Path(name).name != name]
     if outside:
         raise CheckpointError(f"{index} names files outside its folder: {outside}.")
+    return files
+
+
+def _shards(index: Path) -> tuple[Path, ...]:
+    names = sorted(set(weight_map(index).values()))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise CheckpointError(f"{index.parent} lacks {len(missing)} of its shards: {missing}.")

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...errors import ArgumentError
-from .files import unwrapped
 from .folders import SAFE, TEMPORARY
+from .pickled import unwrapped
 from .transformers_models import is_pretrained, quiet
 
 

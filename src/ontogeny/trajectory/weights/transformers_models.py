@@ -9,16 +9,17 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ...errors import CheckpointError, suggestion
 from .configuration import read_configuration
+from .files import Reader
 
 logger = logging.getLogger("ontogeny.trajectory")
 
@@ -92,23 +93,23 @@ def _own_class(name: str) -> Any:
 
 
 def load_pretrained(
-    folder: Path,
-    dtype: torch.dtype,
-    like: nn.Module | None = None,
-    tensors: Mapping[str, Tensor] | None = None,
+    folder: Path, reader: Reader, dtype: torch.dtype, like: nn.Module | None = None
 ) -> nn.Module:
     """Return the model of `folder` on the CPU, after checking transformers' load report.
+
+    Its weights are the tensors that the reader gave, wherever they have this dtype: those of
+    safetensors files are mapped and are read when they are used, see `own_memory`.
 
     Parameters
     ----------
     folder
-        A folder with config.json and weights.
+        A folder with config.json.
+    reader
+        The opened weights.
     dtype
         Floating-point dtype of the weights.
     like
         A module whose class and configuration are used instead of those that config.json names.
-    tensors
-        Used instead of the weight files, under the names that those have.
 
     Raises
     ------
@@ -116,24 +117,20 @@ def load_pretrained(
         If a weight is missing, newly initialised or of another shape, or nothing loads.
     """
     cls: Any = model_class(folder) if like is None else type(like)
-    more: dict[str, Any] = {} if like is None else {"config": like.config}
     try:
-        if tensors is not None:
-            more.setdefault("config", cls.config_class.from_pretrained(folder))
-            more["state_dict"] = dict(tensors)
+        config = cls.config_class.from_pretrained(folder) if like is None else like.config
         with quiet():
             module, report = cls.from_pretrained(
-                folder if tensors is None else None,
+                None,
+                config=config,
+                state_dict={name: reader.get(name) for name in reader.names()},
                 dtype=dtype,
-                local_files_only=True,
                 ignore_mismatched_sizes=True,  # they are in the report, by name
                 output_loading_info=True,
-                **more,
             )
     except Exception as error:  # whatever transformers raises, it is this checkpoint that failed
         raise CheckpointError(f"{folder} does not load as {cls.__name__}: {error}") from error
     _check_report(folder, cls.__name__, report)
-    _own_memory(module)
     return module
 
 
@@ -154,10 +151,14 @@ def _check_report(folder: Path, name: str, report: dict[str, Any]) -> None:
         logger.warning("%s holds tensors that %s does not use: %s.", folder, name, left_over)
 
 
-def _own_memory(module: nn.Module) -> None:
-    """Copy the weights out of the mapped file, which may be deleted or written over later."""
+def own_memory(module: nn.Module) -> nn.Module:
+    """Return the module, with weights copied out of the mapped files, which may be written over.
+
+    One after another: each map is given up before the next tensor is read.
+    """
     for tensor in (*module.parameters(), *module.buffers()):
         tensor.data = tensor.data.clone()
+    return module
 
 
 def renamed_keys(module: Any, file_names: Iterable[str]) -> dict[str, str]:

@@ -152,6 +152,67 @@ def _readable(name: Any) -> str:
     return " ".join(show_token(part) for part in parts)
 
 
+def clusters_view(clusters: Sequence[semantics.Cluster], top: int = TOP) -> xr.Dataset:
+    """Return clouds of the words of each k-means cluster, sized by how near they are to its centre.
+
+    Parameters
+    ----------
+    clusters
+        Of :func:`ontogeny.semantics.spectral_clusters`.
+    top
+        Words kept for each.
+
+    Raises
+    ------
+    ArgumentError
+        If there are none.
+
+    Notes
+    -----
+    Figs 5, 20 and 21 of the paper, row B4.
+
+    Examples
+    --------
+    >>> basis = semantics.ConceptBasis(np.eye(3)[:, :2], np.ones(2), None, ("a", "b", "c"))
+    >>> dict(clusters_view(semantics.spectral_clusters(basis, 2)).sizes)
+    {'cluster': 2, 'rank': 2}
+    """
+    clusters = list(check_iterable("clusters", clusters, "clusters"))
+    for cluster in clusters:
+        check_type("each of clusters", cluster, semantics.Cluster)
+    check_whole("top", top)
+    if not clusters:
+        raise ArgumentError("clusters must hold at least one Cluster.")
+    data = xr.Dataset(coords={"cluster": np.arange(1, len(clusters) + 1)})
+    shown = [(c.words, 1.0 / (1.0 + c.distance)) for c in clusters]
+    texts, weights = _table(shown, top)
+    words = {"long_name": "1 / (1 + distance from the centre)", "units": "1"}
+    data["word"] = (("cluster", "rank"), texts)
+    data["nearness"] = (("cluster", "rank"), weights, words)
+    data["heading"] = (
+        "cluster",
+        [f"{', '.join(map(str, c.words[:NAMED_WORDS]))} · {len(c.words)} words" for c in clusters],
+    )
+    figure = Words(
+        "cluster-words",
+        "Words of each cluster",
+        value="nearness",
+        words="word",
+        groups="cluster",
+        heading="heading",
+        caption="Largest clusters first. The words nearest to the centre are the largest.",
+    )
+    section = Section(
+        "Clusters",
+        f"k-means with {len(clusters)} clusters on the words' vectors in "
+        f"{len(clusters[0].centre)} concepts.",
+        care="k-means finds groups in anything, and needs no axes. Whether groups are coherent is "
+        "a matter of scores beside random groups of the same sizes.",
+        source=f"{SOURCE}, sec. 5.2, Figs 5, 20 and 21",
+    )
+    return attach(data, section, [figure])
+
+
 def tree_view(tree: semantics.RefinementTree, top: int = 15) -> xr.Dataset:
     """Return the orthants of one, two, ... concepts as a tree of word clouds.
 
@@ -209,16 +270,21 @@ def _cloud(
     kind: str, groups: Sequence[tuple[Sequence[Any], np.ndarray]], top: int
 ) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return texts and weights of groups over (orthant, rank); empty and NaN where one ends."""
-    longest = max(1, min(top, max(len(words) for words, _ in groups)))
     rank, weight = (
         ("rank", "typicality") if kind == "word" else (f"{kind}_rank", f"{kind}_typicality")
     )
+    texts, weights = _table(groups, top)
+    return {kind: (("orthant", rank), texts), weight: (("orthant", rank), weights)}
+
+
+def _table(
+    groups: Sequence[tuple[Sequence[Any], np.ndarray]], top: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return texts and weights (group, rank); empty and NaN where a group ends."""
+    longest = max(1, min(top, max(len(words) for words, _ in groups)))
     texts = [[str(word) for word in words[:longest]] for words, _ in groups]
-    weights = [typicality[:longest] for _, typicality in groups]
-    return {
-        kind: (("orthant", rank), _filled(texts, longest, "")),
-        weight: (("orthant", rank), _filled(weights, longest, np.nan)),
-    }
+    weights = [weight[:longest] for _, weight in groups]
+    return _filled(texts, longest, ""), _filled(weights, longest, np.nan)
 
 
 def _filled(rows: Sequence[Any], width: int, fill: Any) -> np.ndarray:

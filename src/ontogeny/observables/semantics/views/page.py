@@ -10,7 +10,7 @@ import xarray as xr
 
 from .... import semantics
 from ....errors import ArgumentError, check_type, check_whole
-from .clouds import orthants_view, tree_view
+from .clouds import clusters_view, orthants_view, tree_view
 from .maps import concepts_view, space_view
 from .scores import coherence_view, lift_view
 
@@ -60,8 +60,8 @@ def semantics_page(
     --------
     >>> support = semantics.support_matrix("to go to see a cat to run a dog " * 3, lengths=(1, 2))
     >>> page = semantics_page(semantics.svd_concepts(support, 3), support, dims=2, draws=5)
-    >>> list(page.children)
-    ['orthants', 'refinement', 'concepts', 'embedding', 'contexts-and-words', 'coherence']
+    >>> [*page.children][:4]
+    ['orthants', 'refinement', 'clusters', 'concepts']
     """
     check_type("basis", basis, semantics.ConceptBasis)
     check_type("labels", labels, Mapping, type(None))
@@ -71,6 +71,7 @@ def semantics_page(
     nodes = {
         "orthants": orthants_view(semantics.orthants(basis, dims), support=support),
         "refinement": tree_view(semantics.refinement_tree(basis, dims)),
+        **_clusters(basis, dims, random_state),
         "concepts": concepts_view(basis),
     }
     labels = semantics.word_classes(basis.words) if labels is None else labels
@@ -99,3 +100,12 @@ def semantics_page(
         "title": title, "steps": json.dumps([int(step)]), "nodes": json.dumps([*nodes]),
     }  # fmt: skip
     return tree
+
+
+def _clusters(basis: semantics.ConceptBasis, dims: int, random_state: int) -> dict[str, xr.Dataset]:
+    """Return a node of as many clusters as orthants, fewer where fewer words differ."""
+    k = min(2**dims, semantics.most_clusters(basis, dims, normalised=True))
+    if k < 2:
+        return {}
+    options: dict[str, Any] = {"dims": dims, "normalised": True, "random_state": random_state}
+    return {"clusters": clusters_view(semantics.spectral_clusters(basis, k, **options))}

@@ -1,0 +1,111 @@
+"""Attention maps, found in the forward pass and reduced there: none outlives its layer."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import LayerMatchError
+from ..inputs import Batch
+
+_ROW_SUM_TOLERANCE = 0.05  # a row of 2,000 bfloat16 weights misses 1 by up to about 0.02
+
+
+class MapCollector(abc.ABC):
+    """Finds which modules return attention maps, and hands each map to `reduce` at once.
+
+    Parameters
+    ----------
+    paths
+        Modules that may return maps.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        self._known: set[str] = set()
+        self._batches = 0
+
+    @abc.abstractmethod
+    def queries(self, batch: Batch) -> Tensor:
+        """Return which tokens are queries, (texts, tokens) bool."""
+
+    @abc.abstractmethod
+    def reduce(self, path: str, weights: Tensor) -> None:
+        """Take what is wanted of a map (texts, heads, tokens, tokens); must copy it."""
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Need no context."""
+        return nullcontext()
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Note the batch's queries; the first batch shows which modules have maps."""
+        self._batch, self._queries = batch, self.queries(batch)
+        self._taken: set[str] = set()
+        self._last: Tensor | None = None
+        if not self._queries.any():
+            self._awaited: set[str] | None = set()
+        else:
+            self._awaited = set(self._known) if self._batches else None
+        return self._awaited
+
+    def take(self, path: str, output: Any) -> None:
+        """Reduce one module's attention map, if it gives one that was not seen yet."""
+        if self._awaited is not None and path not in self._awaited:
+            return
+        weights = attention_map(output, self._queries)
+        if weights is None or weights is self._last:  # a parent hands its child's map on
+            return
+        if path in self._taken:
+            raise LayerMatchError(f"{path!r} gives attention weights twice in one forward pass.")
+        self._taken.add(path)
+        self._known.add(path)
+        self._last = weights
+        self.reduce(path, weights)
+
+    def finish(self, output: Any) -> None:
+        """End a batch.
+
+        Raises
+        ------
+        LayerMatchError
+            If no module returned a map.
+        """
+        self._last = None
+        if self._awaited == set():
+            return
+        if not self._taken:
+            raise LayerMatchError(
+                f"none of the {len(self.paths)} matching modules returned attention weights, "
+                "a (texts, heads, tokens, tokens) tensor in its output tuple. Models of "
+                "transformers give them with the eager attention implementation. In a model of "
+                "your own, let the attention module compute softmax(QK) itself, without a fused "
+                "kernel, and return (output, weights)."
+            )
+        self._batches += 1
+
+
+def attention_map(output: Any, queries: Tensor) -> Tensor | None:
+    """Return the attention weights in a module's output tuple, or None.
+
+    They are a (texts, heads, tokens, tokens) tensor without negative values whose rows sum to 1
+    at the `queries` (texts, tokens).
+    """
+    if not isinstance(output, tuple | list):
+        return None
+    texts, width = queries.shape
+    for element in output:
+        if not isinstance(element, Tensor) or element.ndim != 4 or not element.is_floating_point():
+            continue
+        if element.shape[0] != texts or tuple(element.shape[2:]) != (width, width):
+            continue
+        kept = queries.to(element.device)[:, None, :].expand(element.shape[:3])
+        sums = element.sum(dim=-1, dtype=torch.float32)[kept]
+        off = ((sums - 1).abs() > _ROW_SUM_TOLERANCE).any()  # NaN is not off: it is refused later
+        if not off and not (element < 0).any():
+            return element
+    return None

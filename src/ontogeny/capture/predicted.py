@@ -1,0 +1,113 @@
+"""What a model predicts at every predicted token, reduced inside the pass: no logits are kept."""
+
+from __future__ import annotations
+
+import abc
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from ..inputs import Batch, Inputs
+from .causality import check_causal
+from .logits import LogitRows
+
+_ROWS_AT_ONCE = 1024  # bounds the float32 copy of half-precision logits
+
+
+def next_tokens(inputs: Inputs) -> np.ndarray:
+    """Return (n, L) bool: the ordinary tokens that have a token before them to predict them."""
+    positions = inputs.ordinary.copy()
+    positions[:, 0] = False
+    positions[:, 1:] &= inputs.mask[:, :-1]
+    return positions
+
+
+class PredictionCollector(abc.ABC):
+    """Hands the log-probabilities of predicted tokens to `add`, some rows at once.
+
+    Predicted are the masked `positions`, or without them every ordinary token after a first one, by
+    the tokens before it. Where the first batch shows that the model returns the output of its
+    vocabulary map untouched, that map is afterwards given the predicting positions only, which
+    saves most of its cost.
+
+    Parameters
+    ----------
+    model
+        A language model.
+    inputs
+        The texts.
+    positions
+        (n, L) bool: the tokens that a masked model predicts; None for the next token.
+    """
+
+    paths: tuple[str, ...] = ()
+
+    def __init__(
+        self, model: nn.Module, inputs: Inputs, positions: np.ndarray | None = None
+    ) -> None:
+        self.shift = 0
+        if positions is None:
+            check_causal(model, inputs)
+            positions = next_tokens(inputs)
+            self.shift = 1
+        self.positions = positions
+        self.vocabulary = 0
+        self.name = type(model).__name__
+        self._targets = inputs.ids
+        self._logits = LogitRows.of(model)
+
+    @abc.abstractmethod
+    def add(self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor) -> None:
+        """Take what is wanted of (e, vocabulary) log-probabilities of the tokens `target`.
+
+        They stand at (text, column). `log_p` may be changed in place.
+        """
+
+    @property
+    def objective(self) -> str:
+        """``"causal"`` or ``"masked"``."""
+        return "causal" if self.shift else "masked"
+
+    def start(self, batch: Batch) -> set[str] | None:
+        """Find the batch's predicted tokens and the rows that predict them."""
+        row, column = np.nonzero(self.positions[batch.rows, batch.columns])
+        self._batch, self._row, self._column = batch, row, column
+        self._target = torch.from_numpy(self._targets[batch.rows, batch.columns][row, column])
+        self._logits.choose(batch, row, column - self.shift)
+        return None if len(row) else set()
+
+    def attached(self) -> AbstractContextManager[None]:
+        """Watch the vocabulary map for as long as batches are fed."""
+        return self._logits.attached()
+
+    def take(self, path: str, output: Any) -> None:  # noqa: B027
+        """Nothing is taken of modules."""
+
+    def finish(self, output: Any) -> None:
+        """Hand the batch's predictions on.
+
+        Raises
+        ------
+        ArgumentError
+            If the model gives too few logits for the inputs' token ids.
+        """
+        logits = self._logits.take(output)
+        if logits is None:
+            return
+        self.vocabulary = logits.shape[-1]
+        if len(self._target) and int(self._target.max()) >= self.vocabulary:
+            raise ArgumentError(  # on a GPU the lookup would fail without a message
+                f"{self.name} gives {self.vocabulary} logits, too few for the token id "
+                f"{int(self._target.max())} of the inputs; is this its tokenizer?"
+            )
+        text = self._batch.rows[self._row]
+        column = np.arange(self.positions.shape[1])[self._batch.columns][self._column]
+        target = self._target.to(logits.device)
+        for start in range(0, len(target), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            found = logits[rows].float().log_softmax(-1)
+            self.add(text[rows], column[rows], target[rows], found)

@@ -1,0 +1,189 @@
+"""Before a study runs: what is proposed, what it costs, and whether it was begun already."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..errors import ArgumentError
+from ..start import (
+    Cost,
+    Proposal,
+    Wishes,
+    check_source,
+    download_limit,
+    estimate,
+    names_of,
+    propose,
+    same_source,
+    study_text,
+    to_fetch,
+    total,
+)
+from ..trajectory import Trajectory
+from .finishing import study_file_of
+
+_ASKED = "# Asked for: "
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A study that is proposed, and what it costs."""
+
+    file: Path
+    proposal: Proposal
+    cost: Cost
+
+    def write(self, run_with: str) -> None:
+        """Write the study file, whole or not at all."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.file.with_name(f".{self.file.name}.partial")
+        text = study_text(self.proposal, run_with)
+        partial.write_text(_with_asked(text, self.proposal.wishes), encoding="utf-8")
+        partial.replace(self.file)
+
+
+def prepared(
+    sources: Sequence[str],
+    asked: Mapping[str, Any],
+    output: Path | None,
+    workers: int | None,
+    yes: bool,
+    quiet: bool,
+    max_revisions: int | None,
+) -> tuple[dict[str, Path], int]:
+    """Return the folders of studies by name, with their study files written, and the workers."""
+    for source in sources:
+        check_source(source)
+    names = names_of(sources)
+    folders = {name: (output or Path("studies")) / name for name in names}
+    if len(sources) == 1 and output is not None:
+        folders = {names[0]: output}
+    new = []
+    for source, folder in zip(sources, folders.values(), strict=True):
+        wishes, file = Wishes(source, **asked), study_file_of(folder)
+        if file.exists():
+            _check_begun(file, wishes, bool(asked))
+            if not quiet:
+                # How many processes the machine bears is known of new studies only.
+                alone = "" if workers else ", one process unless --workers says more"
+                typer.echo(f"going on with {file}{alone}")
+        else:
+            _check_new(folder)
+            new.append(begin(wishes, file, yes, bounded=max_revisions is not None))
+    workers = workers or _workers(new)
+    if new and not quiet:
+        say(new, workers)
+    if new:
+        _ask(total([each.cost for each in new]).limits(workers), yes)
+    for each in new:
+        folder = each.file.with_name(each.file.name.removesuffix(".toml"))
+        usual = folder == Path("studies", folder.name)
+        where = [] if usual else ["--output", str(folder)]
+        each.write(shlex.join(["ontogeny", "run", str(each.file), *where]))
+    return folders, workers
+
+
+def begin(
+    wishes: Wishes, file: Path, yes: bool, first_alone: bool = False, bounded: bool = False
+) -> Begun:
+    """Return a proposal and what it costs; ask before much is downloaded for it."""
+    fetched = 0
+
+    def before(trajectory: Trajectory) -> None:
+        nonlocal fetched
+        fetched = to_fetch(trajectory, bounded or first_alone)
+        needed = fetched
+        if first_alone:  # the rest is fetched by the run
+            needed = to_fetch(trajectory.select(steps=[int(trajectory.steps[-1])]))
+        _ask(download_limit(needed), yes)
+
+    file.parent.mkdir(parents=True, exist_ok=True)  # paths of the study file go through it
+    proposal = propose(wishes, file.parent, before)
+    return Begun(file, proposal, estimate(proposal.content, file.parent, fetched))
+
+
+def say(begun: Sequence[Begun], workers: int) -> None:
+    """Say what was found, what is left out, and what it will cost."""
+    for each in begun:
+        of = f" of {each.file.stem}" if len(begun) > 1 else ""
+        typer.echo(f"model{of}: {each.proposal.shown.line}")
+        typer.echo("\n".join(each.proposal.left_out_lines()), nl=bool(each.proposal.left_out))
+    wishes, preset = begun[0].proposal.wishes, begun[0].proposal.preset
+    typer.echo(f"preset {wishes.preset}: {preset.title}")
+    typer.echo("\n".join(total([each.cost for each in begun]).lines(workers)))
+
+
+def _check_begun(file: Path, wishes: Wishes, wished: bool) -> None:
+    """Refuse to go on with the study of another run, or with one that was asked for otherwise."""
+    try:
+        content = file.read_text(encoding="utf-8")
+        table = tomllib.loads(content).get("trajectory", {})
+        studied = str(table.get("hub", table.get("folder", "")))
+    except (OSError, ValueError, AttributeError):  # said with its line when it is read
+        return
+    if not same_source(wishes.source, studied, file.parent):
+        raise ArgumentError(
+            f"{file} is the study of {studied}; for {wishes.source} give another --output."
+        )
+    if wished and _asked_line(wishes) not in content.splitlines():
+        before = [line for line in content.splitlines() if line.startswith(_ASKED)]
+        words = f" It was begun with {_words(before[0])}." if before else ""
+        raise ArgumentError(
+            f"{file} exists: without options, or with the same, this command goes on with it; for "
+            f"another study give another --output.{words}"
+        )
+
+
+def _check_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError(f"{folder} holds files that are no study; give another --output.")
+
+
+def _with_asked(text: str, wishes: Wishes) -> str:
+    """Return the text of a study file, with a comment on what was asked for below its first."""
+    first, rest = text.split("\n", 1)
+    return f"{first}\n{_asked_line(wishes)}\n{rest}"
+
+
+def _asked_line(wishes: Wishes) -> str:
+    return _ASKED + json.dumps(wishes.options())
+
+
+def _words(line: str) -> str:
+    asked = line.removeprefix(_ASKED)
+    try:
+        return shlex.join(json.loads(asked))
+    except (ValueError, TypeError):  # it was edited
+        return asked
+
+
+def _workers(begun: Sequence[Begun]) -> int:
+    """Return how many processes a small machine bears: each holds the model and activations."""
+    if not begun or any(each.cost.device != "cpu" for each in begun):
+        return 1
+    largest = max(each.proposal.shown.parameters for each in begun)
+    memory = max(16 * largest, 1)  # bytes: weights, a copy of them, and as much again
+    return max(1, min(4, os.cpu_count() or 1, 4_000_000_000 // memory))
+
+
+def _ask(above: list[str], yes: bool) -> None:
+    """Ask whether to go on where a limit is passed; without a terminal, refuse."""
+    if not above or yes:
+        return
+    what = " and ".join(above)
+    if not sys.stdin.isatty():
+        raise ArgumentError(
+            f"this would {what}; pass --yes to do so, or ask for less: --preset quick, --steps 8."
+        )
+    if not typer.confirm(f"This will {what}. Go on?"):
+        raise typer.Exit(1)

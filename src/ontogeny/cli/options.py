@@ -1,0 +1,82 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="A folder of checkpoints, one such file, or a repository OWNER/NAME on the Hub."
+    ),
+]
+Model = Annotated[
+    str, typer.Option(metavar="FILE:NAME", help="Code of yours that builds the model; it is run.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long it takes.")]
+
+
+def _presets(incomplete: str) -> list[str]:
+    from ..start.presets import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def wished(
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="quick, standard (default), weights, circuits or everything.",
+            autocompletion=_presets,
+        ),
+    ] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Texts, or token ids (.npy, .bin); a sample of English by default."
+        ),
+    ] = None,
+    steps: Annotated[
+        str,
+        typer.Option(metavar="N", help="How many checkpoints; or steps with commas; or all."),
+    ] = "",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any key of the study file: inputs.max_texts=50."
+        ),
+    ] = None,
+    model: Model = "",
+    tokenizer: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."),
+    ] = "",
+) -> dict[str, Any]:
+    """Return what was asked for, as `ontogeny.start.Wishes` takes it."""
+    given = {"texts": texts, "steps": steps, "sets": sets, "model": model, "tokenizer": tokenizer}
+    return {key: value for key, value in {"preset": preset, **given}.items() if value}
+
+
+def with_wishes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `wished`: what it returns is the command's `asked`."""
+    asked = inspect.signature(wished, eval_str=True).parameters
+    own = inspect.signature(command, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        options = {name: given.pop(name) for name in asked}
+        command(asked=wished(**options), **given)
+
+    merged: list[inspect.Parameter] = []
+    for parameter in own.values():
+        merged += asked.values() if parameter.name == "asked" else [parameter]
+    merged = [p.replace(kind=p.KEYWORD_ONLY) for p in merged]
+    called.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in merged}
+    return called

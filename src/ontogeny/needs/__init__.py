@@ -1,0 +1,34 @@
+"""What an observable reads of one checkpoint, as values that can be compared and merged.
+
+Equal needs are read once. Needs with the same pass key share their forward passes, others get
+passes of their own, so that adding an observable never changes another one's numbers (decision 2).
+A need says itself how it is read, in terms of its source: a model with an input set, the
+`ModelSource` of `ontogeny.capture`. This module therefore imports no model code, and another
+package adds a need by subclassing `Need`.
+"""
+
+from __future__ import annotations
+
+from .activity import Activations, Attention, Readouts
+from .base import GRANULARITIES, MASK_FRACTION, Need, Source
+from .derived import InputSet, Reference, Series
+from .predictions import Gradients, Losses, Predictor
+from .weights import Model, Weights
+
+__all__ = [
+    "Activations",
+    "Attention",
+    "GRANULARITIES",
+    "Gradients",
+    "InputSet",
+    "Losses",
+    "MASK_FRACTION",
+    "Model",
+    "Need",
+    "Predictor",
+    "Readouts",
+    "Reference",
+    "Series",
+    "Source",
+    "Weights",
+]

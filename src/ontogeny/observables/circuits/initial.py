@@ -1,0 +1,29 @@
+"""What every head gave at the first checkpoint: a null for what it gives later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+
+def at_first_step(data: xr.Dataset, name: str, over: Sequence[str]) -> xr.DataArray | None:
+    """Return a variable at the first step that holds it, with some dimensions as one, of draws.
+
+    None where no step holds it.
+
+    Examples
+    --------
+    >>> values = [[[float("nan"), 1.0]], [[2.0, 3.0]]]
+    >>> data = xr.Dataset({"x": (("step", "layer", "head"), values)})
+    >>> at_first_step(data.isel(step=[1]), "x", ("layer", "head")).values.tolist()
+    [2.0, 3.0]
+    """
+    if name not in data or "step" not in data[name].dims:
+        return None
+    known = data[name].dropna("step", how="all")
+    if not known.sizes["step"]:
+        return None
+    first = known.isel(step=0, drop=True).stack(initial_head=list(over), create_index=False)
+    kept = first.dropna("initial_head", how="all")
+    return kept.drop_vars([each for each in over if each in kept.coords])

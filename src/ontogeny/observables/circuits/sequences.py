@@ -1,0 +1,173 @@
+"""Repeated sequences of random tokens, framed as the model is used to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...capture.families import longest_text
+from ...errors import ArgumentError, check_whole
+from ...inputs import Inputs
+
+_SHORTEST = 3  # below it the scores look at the same places
+
+
+@dataclass(frozen=True, eq=False)
+class RandomSequences:
+    """Repeated sequences, and as many of the same length in which no token occurs twice.
+
+    Parameters
+    ----------
+    inputs
+        The texts: those with repetition first, then those without.
+    period
+        Tokens of one half.
+    start
+        How many special tokens stand before the first half.
+    """
+
+    inputs: Inputs
+    period: int
+    start: int
+
+    @property
+    def count(self) -> int:
+        """Number of repeated sequences."""
+        return len(self.inputs) // 2
+
+    @property
+    def place(self) -> slice:
+        """Where both halves stand in every text."""
+        return slice(self.start, self.start + 2 * self.period)
+
+
+def random_sequences(
+    tokens: Sequence[int] | np.ndarray, count: int, period: int, random_state: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sequences of random tokens with repetition and without.
+
+    Parameters
+    ----------
+    tokens
+        Ids to draw from, uniformly; at least 2 p different ones.
+    count
+        Number n of sequences of each kind.
+    period
+        p, the length of one half.
+    random_state
+        Seed.
+
+    Returns
+    -------
+    repeated, unrepeated
+        (n, 2 p) ids. Both begin with the same p tokens, all different. They are repeated in the
+        first, and other tokens follow in the second.
+
+    Raises
+    ------
+    ArgumentError
+        If there are too few tokens, or a number is out of range.
+
+    Examples
+    --------
+    >>> repeated, unrepeated = random_sequences(range(5, 40), 2, 4)
+    >>> bool((repeated[:, :4] == repeated[:, 4:]).all()), len(set(unrepeated[0].tolist()))
+    (True, 8)
+    """
+    check_whole("count", count)
+    check_whole("period", period, _SHORTEST)
+    known = np.unique(np.asarray(tokens, dtype=np.int64))
+    if len(known) < 2 * period:
+        raise ArgumentError(
+            f"tokens must hold {2 * period} different ids for a period of {period}; got "
+            f"{len(known)}. Choose a smaller period."
+        )
+    rng = np.random.default_rng([random_state, 11])
+    drawn = np.stack([rng.choice(known, 2 * period, replace=False) for _ in range(count)])
+    return np.tile(drawn[:, :period], 2), drawn
+
+
+def sequences_for(
+    model: Any, inputs: Inputs, count: int, period: int, random_state: int
+) -> RandomSequences:
+    """Return sequences of a model's own tokens, framed by the special tokens of its texts.
+
+    They are shorter than asked for where the model takes no such texts or knows too few tokens.
+
+    Raises
+    ------
+    ArgumentError
+        If not even three tokens could be repeated.
+    """
+    tokens = ordinary_tokens(model, inputs)
+    begin, end = frame(inputs)
+    longest = _longest(model, inputs) - len(begin) - len(end)
+    fits = min(period, longest // 2, len(tokens) // 2)
+    if fits < _SHORTEST:
+        raise ArgumentError(
+            f"{type(model).__name__} takes texts of {longest} tokens and has {len(tokens)} "
+            f"ordinary ones: no {_SHORTEST} tokens can be repeated, so heads cannot be scored."
+        )
+    both = np.concatenate(random_sequences(tokens, count, fits, random_state))
+    wide = [np.tile(np.array(each, dtype=np.int64), (len(both), 1)) for each in (begin, end)]
+    ids = np.concatenate([wide[0], both, wide[1]], axis=1)
+    special = np.ones(ids.shape, dtype=bool)
+    special[:, len(begin) : ids.shape[1] - len(end)] = False
+    mask = np.ones(ids.shape, dtype=bool)
+    return RandomSequences(Inputs.from_tokens(ids, mask, special), fits, len(begin))
+
+
+def ordinary_tokens(model: Any, inputs: Inputs) -> np.ndarray:
+    """Return the ids that a model can be shown, special ones left out, increasing.
+
+    Where neither the inputs nor the model's configuration say how many there are, those that occur.
+
+    Examples
+    --------
+    >>> ordinary_tokens(None, Inputs.from_tokens([[1, 5, 6]], special_ids=[1], vocab_size=8))
+    array([2, 3, 4, 5, 6, 7])
+    """
+    of_model = getattr(getattr(model, "config", None), "vocab_size", None)
+    sizes = [size for size in (inputs.vocab_size, of_model) if isinstance(size, int)]
+    known = np.arange(min(sizes)) if sizes else np.unique(inputs.ids[inputs.ordinary])
+    special = {*inputs.ids[inputs.special].tolist(), inputs.pad_token_id, inputs.mask_token_id}
+    return np.array([i for i in known.tolist() if i not in special], dtype=np.int64)
+
+
+def frame(inputs: Inputs) -> tuple[list[int], list[int]]:
+    """Return the special tokens that every text begins with, and those that every text ends with.
+
+    Examples
+    --------
+    >>> frame(Inputs.from_tokens([[1, 5, 6, 2], [1, 7, 2]], special_ids=[1, 2]))
+    ([1], [2])
+    """
+    texts = [
+        (ids[mask], special[mask])
+        for ids, mask, special in zip(inputs.ids, inputs.mask, inputs.special, strict=True)
+    ]
+    begin = _shared(texts)
+    end = _shared((ids[len(begin) :][::-1], special[len(begin) :][::-1]) for ids, special in texts)
+    return begin, end[::-1]
+
+
+def _shared(texts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[int]:
+    """Return the special tokens that all texts begin with."""
+    texts, found = list(texts), list[int]()
+    for place in range(min(len(ids) for ids, _ in texts)):
+        first = {int(ids[place]) for ids, _ in texts}
+        if len(first) > 1 or not all(special[place] for _, special in texts):
+            break
+        found += first
+    return found
+
+
+def _longest(model: Any, inputs: Inputs) -> int:
+    """Return how many tokens a text may have; where nothing tells, as many as the inputs have."""
+    config = getattr(model, "config", None)
+    if config is None:
+        return int(inputs.lengths.max())
+    return longest_text(config) or 10**6

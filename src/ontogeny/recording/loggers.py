@@ -1,0 +1,112 @@
+"""Where observed numbers go: any function of metrics and step, and some that loggers have.
+
+A logger is a function ``log(metrics, step)``, with metrics as ``{name: number}``. Those below
+send to what is installed; none of it is a dependency of ontogeny.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from ..errors import ArgumentError
+
+Log: TypeAlias = Callable[[Mapping[str, float], int], object]
+
+_NOT_IN_MLFLOW = re.compile(r"[^0-9A-Za-z_\-. :/]")
+
+
+def as_logs(log: Any) -> tuple[Log, ...]:
+    """Return the loggers that an argument names: none, one or several.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no function.
+    """
+    logs = () if log is None else tuple(log) if isinstance(log, Iterable) else (log,)
+    for each in logs:
+        if not callable(each):
+            raise ArgumentError(
+                f"log must be a function of (metrics, step), or several; got "
+                f"{type(each).__name__}. ontogeny.recording has some: to_trainer(trainer), "
+                "to_tensorboard(writer), to_wandb(run), to_mlflow()."
+            )
+    return logs
+
+
+def to_trainer(trainer: Any) -> Log:
+    """Send to the loggers of transformers' Trainer, whatever its ``report_to`` names.
+
+    Examples
+    --------
+    >>> class Trainer:
+    ...     def __init__(self):
+    ...         self.control = type("Control", (), {"should_log": True})()
+    ...
+    ...     def log(self, logs):
+    ...         print(logs)
+    >>> to_trainer(Trainer())({"observed/loss": 3.5}, 10)
+    {'observed/loss': 3.5}
+    """
+
+    def log(metrics: Mapping[str, float], step: int) -> None:
+        control = trainer.control
+        due = control.should_log
+        trainer.log(dict(metrics))
+        trainer.control.should_log = due  # which logging resets: the Trainer's own is still to come
+
+    return log
+
+
+def to_tensorboard(writer: Any) -> Log:
+    """Send to a TensorBoard ``SummaryWriter``.
+
+    Examples
+    --------
+    >>> class Writer:
+    ...     def add_scalar(self, name, value, step):
+    ...         print(name, value, step)
+    >>> to_tensorboard(Writer())({"observed/loss": 3.5}, 10)
+    observed/loss 3.5 10
+    """
+
+    def log(metrics: Mapping[str, float], step: int) -> None:
+        for name, value in metrics.items():
+            writer.add_scalar(name, value, step)
+
+    return log
+
+
+def to_wandb(run: Any = None) -> Log:
+    """Send to a Weights & Biases run, by default the one that is active when something is sent.
+
+    Curves are drawn over ``observed/step``, so that the steps that the run counts itself are left
+    alone.
+    """
+    known: list[bool] = []
+
+    def log(metrics: Mapping[str, float], step: int) -> None:
+        import wandb  # type: ignore[import-not-found, unused-ignore]
+
+        target = run or wandb.run
+        if target is None:
+            raise ArgumentError("no Weights & Biases run is active; call wandb.init first.")
+        if not known:
+            target.define_metric("observed/*", step_metric="observed/step")
+            known.append(True)
+        target.log({**metrics, "observed/step": step})
+
+    return log
+
+
+def to_mlflow() -> Log:
+    """Send to the active MLflow run; characters that MLflow forbids in names become ``_``."""
+
+    def log(metrics: Mapping[str, float], step: int) -> None:
+        import mlflow  # type: ignore[import-not-found, unused-ignore]
+
+        mlflow.log_metrics({_NOT_IN_MLFLOW.sub("_", n): v for n, v in metrics.items()}, step=step)
+
+    return log

@@ -1,0 +1,161 @@
+"""One figure of a result: drawn, as data, and as files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import ArgumentError, MissingExtraError, check_type
+from ..content import Content
+from ..drawable import Drawable
+from ..frames import figure_frame
+from ..readers import read
+from ..run_differences import difference_of
+from .picture import Picture
+
+
+class ResultFigure(Picture):
+    """A figure of a result, as ``result.figure("concepts-ica/procrustes")`` returns it.
+
+    A notebook shows it where it is the value of a cell.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from ontogeny.report.notebook import FigureIndex
+    >>> from ontogeny.figures import Curves, Section, attach
+    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]})
+    >>> curves = Curves("loss", "Loss on fixed text", value="loss", series=None)
+    >>> data = attach(data, Section("Loss", "Mean loss."), [curves])
+    >>> figure = FigureIndex(xr.DataTree.from_dict({"loss": data}))["loss/loss"]
+    >>> figure
+    loss/loss: Loss on fixed text
+    >>> figure.data
+       step  loss
+    0     0   8.3
+    1   100   4.2
+    >>> figure.matplotlib().get_xlabel()
+    'training step'
+    """
+
+    def __init__(self, drawable: Drawable, content: Content) -> None:
+        self._drawable, self._content = drawable, content
+        self.name, self.title = drawable.id, str(drawable.figure.title)
+        self.table = drawable.table
+
+    @property
+    def kind(self) -> str:
+        """Such as ``"curves"``, ``"heatmap"`` or ``"table"``."""
+        return str(self._drawable.figure.kind)
+
+    @cached_property
+    def caption(self) -> str:
+        """What is seen in it, and what is left out of the drawing."""
+        try:
+            notes = [] if self.table is not None else self._notes()
+        except MissingExtraError:  # nothing is drawn
+            notes = []
+        return " ".join(filter(None, [str(self._drawable.figure.caption), *notes]))
+
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """What it draws as a tidy table, unrounded: the dimensions first, then the variables.
+
+        It has the columns of the CSV file that `ontogeny.report.write_figures` writes.
+        """
+        return figure_frame(self._drawable)
+
+    def matplotlib(self, ax: Any = None) -> Any:
+        """Draw it with matplotlib.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on, for a figure with one panel; None makes a figure of a paper's size.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            An array of them where the figure has several panels.
+
+        Raises
+        ------
+        ArgumentError
+            If it is a table, or cannot be drawn on one axes; the message says what to do.
+        """
+        if self.table is not None:
+            raise ArgumentError(f"{self.name!r} is a table; .data has its numbers.")
+        from ..paper import draw_figure, style
+
+        if ax is not None:
+            self._check_axes(ax)
+        with style():
+            drawn, _ = draw_figure(self._drawable, self._content, ax)
+        if ax is not None or self._panels == 1:
+            return ax or drawn.axes[0]
+        return np.array(drawn.axes[: self._panels])
+
+    def difference(self) -> ResultFigure:
+        """Return what sets the run apart from its control runs, or from other runs, as a figure.
+
+        Raises
+        ------
+        ArgumentError
+            If there are no other runs at the same steps.
+        """
+        found = difference_of(self._drawable)
+        if found is None:
+            raise ArgumentError(f"{self.name!r} has no other runs that it could be compared with.")
+        return ResultFigure(replace(found, id=f"{self.name}-difference"), self._content)
+
+    def _notes(self) -> list[str]:
+        from ..paper import figure_notes, style
+
+        with style():
+            return figure_notes(self._drawable, self._content)
+
+    def _drawn(self) -> Any:
+        from ..paper import draw_figure
+
+        return draw_figure(self._drawable, self._content)[0]
+
+    @property
+    def _panels(self) -> int:
+        facet = self._drawable.axes.get("facet")
+        if facet is None or self.kind == "words":
+            return 1
+        return len(self._drawable.panels or self._drawable.axis(facet))
+
+    def _check_axes(self, ax: Any) -> None:
+        """Refuse axes that the figure does not fit."""
+        from matplotlib.axes import Axes
+
+        check_type("ax", ax, Axes)
+        if self.kind == "words":
+            raise ArgumentError(f"{self.name!r} is a cloud of words, which makes its own axes.")
+        if self._panels > 1:
+            raise ArgumentError(
+                f"{self.name!r} has {self._panels} panels, one for each "
+                f"{self._drawable.axes['facet']}: leave out ax, or choose one of them."
+            )
+        needed = "3d" if getattr(self._drawable.figure, "z", None) else "rectilinear"
+        if ax.name != needed:
+            raise ArgumentError(f"ax must have the projection {needed!r}; it has {ax.name!r}.")
+
+
+def read_figure(drawable: Drawable, content: Content) -> ResultFigure:
+    """Return a figure that is in a result.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be drawn; the message says why.
+    """
+    checked = read(drawable)
+    if checked.problem:
+        raise ArgumentError(f"{drawable.id!r} cannot be drawn: {checked.problem}")
+    return ResultFigure(checked, content)

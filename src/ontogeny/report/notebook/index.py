@@ -1,0 +1,152 @@
+"""All figures of a result by their names."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from typing import Any
+
+import pandas as pd
+
+from ...errors import ArgumentError, StudyWarning
+from ...trees import MergedResult
+from ..choosing import listed
+from ..content import read_content
+from ..readers import list_drawables
+from .figure import ResultFigure, read_figure
+from .selection import of_layers, of_steps
+from .table import table_html
+
+_NEAREST = 3
+
+
+class FigureIndex(Mapping[str, ResultFigure]):
+    """The figures of a result by their names, as ``result.figures()`` returns them.
+
+    ``values()`` and ``items()`` leave out figures that cannot be drawn, and warn with the reasons.
+    The name of a figure is that of its node and its own, such as ``"concepts-ica/procrustes"``. The
+    page has the same names in its links.
+
+    Parameters
+    ----------
+    result
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is not a merged result.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from ontogeny.figures import Curves, Section, attach
+    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]})
+    >>> curves = Curves("loss", "Loss on fixed text", value="loss", series=None)
+    >>> data = attach(data, Section("Loss", "Mean loss."), [curves])
+    >>> figures = FigureIndex(xr.DataTree.from_dict({"loss": data}))
+    >>> figures
+         figure              title    kind
+    0 loss/loss Loss on fixed text  curves
+    >>> figures["loss/lose"]
+    Traceback (most recent call last):
+    ontogeny.errors.ArgumentError: there is no figure 'loss/lose'. Nearest: 'loss/loss'.
+    """
+
+    def __init__(self, result: MergedResult) -> None:
+        self._content = read_content(result)
+        self._drawables = {each.id: each for each in list_drawables(self._content)}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each figure: its name, its title and its kind."""
+        rows = [(d.id, str(d.figure.title), str(d.figure.kind)) for d in self._drawables.values()]
+        return pd.DataFrame(rows, columns=["figure", "title", "kind"])
+
+    def figure(self, name: str, layers: Any = None, steps: Any = None) -> ResultFigure:
+        """Return one figure, of some layers and steps alone if they are given.
+
+        Parameters
+        ----------
+        name
+            As in `table`.
+        layers, steps
+            As in `ontogeny.study.StudyResult.figure`.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such figure, it has no such layers or steps, or it cannot be drawn.
+        """
+        if name not in self:
+            raise ArgumentError(self._unknown(name))
+        drawable, content = self._drawables[name], self._content
+        if layers is not None:
+            drawable = of_layers(drawable, layers)
+        if steps is not None:
+            drawable, content = of_steps(drawable, content, steps)
+        return read_figure(drawable, content)
+
+    def _unknown(self, name: object) -> str:
+        """Say which names are near, or which there are."""
+        names = list(self._drawables)
+        if not names:
+            return f"there is no figure {name!r}: the result has none."
+        own = str(name).split("/")[0]
+        bare = [node for node in self._content.nodes if node.path == own and not node.figures]
+        if bare:
+            failed = str(bare[0].dataset.attrs.get("failed", "")).rstrip(".")
+            why = f", because it failed: {failed}; problems() says more" if failed else ""
+            return f"there is no figure {name!r}: {own!r} has none{why}."
+        near = difflib.get_close_matches(str(name), names, _NEAREST, 0.4)
+        near = near or [each for each in names if each.split("/")[0] == own]
+        if near:
+            return f"there is no figure {name!r}. Nearest: {listed(near)}."
+        return f"there is no figure {name!r}; there are {listed(names)}."
+
+    def __getitem__(self, name: str) -> ResultFigure:
+        return self.figure(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return one figure, or `default` where there is none of this name."""
+        return self.figure(name) if name in self else default
+
+    def values(self) -> ValuesView[ResultFigure]:
+        """Return the figures that can be drawn; warn of the others."""
+        return self._drawn().values()
+
+    def items(self) -> ItemsView[str, ResultFigure]:
+        """Return names and figures of those that can be drawn; warn of the others."""
+        return self._drawn().items()
+
+    def _drawn(self) -> dict[str, ResultFigure]:
+        drawn, failed = {}, {}
+        for name in self:
+            try:
+                drawn[name] = self.figure(name)
+            except ArgumentError as error:
+                failed[name] = str(error)
+        if failed:
+            why = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+            said = f"{len(failed)} of {len(self)} figures cannot be drawn: {why}"
+            warnings.warn(said, StudyWarning, stacklevel=3)
+        return drawn
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._drawables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._drawables)
+
+    def __len__(self) -> int:
+        return len(self._drawables)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return self.table.to_string() if self._drawables else "no figures"
+
+    def _repr_html_(self) -> str:
+        return table_html(self.table, len(self)) if self._drawables else "<p>no figures</p>"

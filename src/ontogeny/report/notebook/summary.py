@@ -1,0 +1,97 @@
+"""What a result says in sentences: those of the page's first screen and of its verdict."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cached_property
+from html import escape
+
+import pandas as pd
+
+from ...trees import MergedResult
+from ..content import read_content
+from ..failures import read_failures
+from ..first_screen import first_screen
+from ..frames import row_frame
+from ..sentences import studied
+from ..verdict import verdict
+
+_WIDTH = 96
+
+
+class ResultSummary:
+    """The sentences of a result, as ``result.summary()`` returns them; ``print`` it.
+
+    Parameters
+    ----------
+    result
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is not a merged result.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> data = xr.Dataset({"entropy": ("step", [8.3, 4.2])}, {"step": [0, 100]})
+    >>> print(ResultSummary(xr.DataTree.from_dict({"entropy": data})))
+    Untitled study
+    2 checkpoints, steps 0 to 100
+    <BLANKLINE>
+    Too few checkpoints to judge
+    The trajectory has 2 checkpoints; ...
+    """
+
+    def __init__(self, result: MergedResult) -> None:
+        content = read_content(result)
+        self._rows = content.rows
+        self.title = content.title
+        self.studied = studied(content)
+        failures = read_failures(content)
+        self.failed = f"{failures.heading}. {failures.lead}".rstrip(" .") + "." if failures else ""
+        self._sections: list[tuple[str, list[tuple[str, str]]]] = []
+        if (first := first_screen(content)) is not None:
+            said = [(sentence.lead, sentence.text) for sentence in first.sentences]
+            self._sections.append((first.heading, said))
+        told = verdict(content)
+        said = [("", text) for text in (told.lead, " ".join(told.details)) if text]
+        self._sections.append((told.heading, said))
+
+    @property
+    def heading(self) -> str:
+        """What matters most, as the page's first heading says it."""
+        return self._sections[0][0]
+
+    @property
+    def sentences(self) -> list[str]:
+        """All sentences, those of the first screen first."""
+        return [f"{lead} {text}".strip() for _, said in self._sections for lead, text in said]
+
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """One line for each row of the chart: where it went, when, and how it was judged."""
+        return row_frame(self._rows)
+
+    def __str__(self) -> str:
+        lines = [self.title, self.studied, *filter(None, [self.failed])]
+        for heading, said in self._sections:
+            lines += ["", heading, *(f"{lead} {text}".strip() for lead, text in said)]
+        return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        failed = f"<p><strong>{escape(self.failed)}</strong></p>" if self.failed else ""
+        parts = [
+            f"<h4>{escape(heading)}</h4>"
+            + "".join(f"<p>{_lead(lead)}{escape(text)}</p>" for lead, text in said)
+            for heading, said in self._sections
+        ]
+        about = f"<p><b>{escape(self.title)}</b><br><small>{escape(self.studied)}</small></p>"
+        return f"<div>{about}{failed}{''.join(parts)}</div>"
+
+
+def _lead(text: str) -> str:
+    return f"<b>{escape(text)}</b> " if text else ""

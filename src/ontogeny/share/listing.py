@@ -1,0 +1,107 @@
+"""What would leave this machine, for a person to read before anything does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import xarray as xr
+
+from .private import private_looking
+from .texts import LABELS, Passage, passages
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Something that looks private: what kind of thing, what, and where it was found first."""
+
+    kind: str
+    what: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.kind}, {self.what}"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files with their sizes, and what in them looks private."""
+
+    files: dict[str, tuple[int, str]]
+    shortened: dict[str, str]
+    looks: tuple[Looks, ...]
+    passages: tuple[Passage, ...]
+    own_code: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def secrets(self) -> list[Looks]:
+        """What looks like a password or an access token."""
+        return [each for each in self.looks if each.kind == "a secret"]
+
+    def lines(self) -> list[str]:
+        """Return the list, one line each."""
+        return [
+            *(
+                f"  {name:<18} {_size(size):>8}  {what}"
+                for name, (size, what) in self.files.items()
+            ),
+            "Weights, checkpoints, cells and your own code are not among them.",
+            *_section("Texts and tokens of the inputs in the result and the page:", self.passages),
+            *_section("Looks private, and would be pushed as it is:", self.looks),
+            *_section(
+                "Paths shortened in what is pushed:",
+                [f"{path} -> {name}" for path, name in self.shortened.items()],
+            ),
+            *_section("Code of yours that the study file names, not pushed:", self.own_code),
+            *_section("Left out because they show texts:", self.left_out),
+            *self.notes,
+        ]
+
+
+def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[Looks, ...]:
+    """Return what looks private in a result and in the text files beside it, each thing once."""
+    found: dict[tuple[str, str], Looks] = {}
+    for where, text in [*_strings(tree), *_lines(texts)]:
+        for kind, what in private_looking(text):
+            found.setdefault((kind, what), Looks(kind, what, where))
+    return tuple(found.values())
+
+
+def texts_in(tree: xr.DataTree) -> tuple[Passage, ...]:
+    """Return the variables that hold texts, the longest texts first."""
+    return tuple(sorted(passages(tree), key=lambda each: (-len(each.sample), str(each))))
+
+
+def _strings(tree: xr.DataTree) -> Iterator[tuple[str, str]]:
+    for node in tree.subtree:
+        at = node.path.strip("/") or "the result"
+        for name, value in node.attrs.items():
+            yield f"{at}, {name}", str(value)
+        for name, array in node.to_dataset(inherit=False).variables.items():
+            for key, value in array.attrs.items():
+                yield f"{at}, {name}.{key}", str(value)
+            if array.dtype.kind in "OUST":
+                kind = "" if str(name) in LABELS else ", a text"
+                for word in dict.fromkeys(map(str, array.values.ravel().tolist())):
+                    yield f"{at}, {name}{kind}", word
+
+
+def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for name, text in texts.items():
+        for number, line in enumerate(text.split("\n"), start=1):
+            yield f"{name}, line {number}", line
+
+
+def _section(heading: str, items: Iterable[object]) -> list[str]:
+    lines = [f"  {item}" for item in items]  # all of them: nothing leaves that was not listed
+    return [heading, *lines] if lines else []
+
+
+def _size(count: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count = round(count / 1000, 1)  # type: ignore[assignment]
+    return f"{count:.3g} GB"

@@ -1,0 +1,197 @@
+"""What is pushed: a folder put together for it, and a list of what in it looks private."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+import xarray as xr
+
+from ..errors import ArgumentError, StoreError
+from ..study import open_study
+from ..study.archive import ARCHIVE, pack
+from ..study.checksums import check_files
+from ..study.foreign import check_foreign
+from ..study.layout import comparison_path, result_path, settings_path
+from ..trajectory.hub.repository import is_name
+from .card import card
+from .listing import Listing, looks_private, texts_in
+from .private import remove_paths, shorten
+from .store import copy_store, in_strings, seal
+from .study_file import find_study_file, holds_sentences, own_code_in, shortened
+from .texts import remove_texts
+from .upload import upload
+
+_WHAT = {
+    "README.md": "the card: what was studied and learned, and how to open it",
+    "report.html": "the page",
+    ARCHIVE: "the result, as xarray and Zarr read it",
+    "study.json": "the settings that the study was begun with",
+    "comparison.json": "says that the result is a comparison of runs",
+    "names.toml": "names that people gave to concepts",
+    "study.toml": "the study file",
+}
+
+
+class Parcel:
+    """A study that is ready to be pushed; ``print`` it to see what would leave this machine.
+
+    `prepare` makes it. Its files lie in a temporary folder until it is deleted.
+    """
+
+    def __init__(self, repo: str, listing: Listing, folder: Path) -> None:
+        self.repo = repo
+        self.listing = listing
+        self.folder = folder
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    def push(self, *, private: bool = False, token: str | None = None) -> str:
+        """Upload to the Hub, as one commit of a data set that is made if there is none.
+
+        Parameters
+        ----------
+        private
+            Whether only its owner may see it; a public data set is not pushed to then.
+        token
+            An access token; by default the one that `hf auth login` or ``HF_TOKEN`` gave.
+
+        Returns
+        -------
+        str
+            The address of the data set.
+
+        Raises
+        ------
+        ArgumentError
+            If the files hold what looks like a secret.
+        StoreError
+            If the Hub refuses; the message says why.
+        """
+        if self.listing.secrets:
+            first = self.listing.secrets[0]
+            raise ArgumentError(
+                f"{first.where} holds what looks like an access token or key ({first.what}); "
+                "take it out, and make a new one if others could have seen it."
+            )
+        stale = [name for name in _WHAT if name not in self.listing.files]
+        return upload(self.folder, self.repo, private, token, stale)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{self.repo}, a data set on the Hub:", *self.listing.lines()])
+
+
+def prepare(
+    folder: str | Path,
+    repo: str,
+    *,
+    study_file: str | Path | None = None,
+    license_id: str | None = None,
+    without_texts: bool = False,
+) -> Parcel:
+    """Put together what a push of a study would upload; nothing leaves this machine.
+
+    Parameters
+    ----------
+    folder
+        Folder of a study, or of a comparison.
+    repo
+        Name of the data set, ``"OWNER/NAME"``.
+    study_file
+        The study file; by default ``DIR.toml`` beside the folder, if it is there.
+    license_id
+        Licence for the card, such as ``"cc-by-4.0"``; yours to choose.
+    without_texts
+        Leave out texts and tokens, and observables that cannot be shown without them.
+
+    Raises
+    ------
+    ArgumentError
+        If `repo` or `study_file` is not what it must be.
+    StoreError
+        If `folder` is no study, or its result is damaged.
+    """
+    if not is_name(repo):
+        raise ArgumentError(f"a data set on the Hub is named OWNER/NAME; got {repo!r}.")
+    source = Path(folder)
+    open_study(source)  # refuses what is no study
+    check_files(result_path(source), chunks=True)
+    place = Path(tempfile.mkdtemp(prefix="ontogeny-push-"))
+    try:
+        listing = _put_together(source, place, repo, study_file, license_id, without_texts)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return Parcel(repo, listing, place)
+
+
+def _put_together(
+    source: Path,
+    place: Path,
+    repo: str,
+    study_file: str | Path | None,
+    license_id: str | None,
+    without_texts: bool,
+) -> Listing:
+    """Write all files of a push into a folder, and list them."""
+    found: dict[str, str] = {}
+    texts, notes = _small_files(source, study_file, without_texts, found)
+    for name, text in texts.items():
+        (place / name).write_text(text, encoding="utf-8")
+    store = copy_store(result_path(source), result_path(place))
+    remove_paths(store, found)
+    seal(store)
+    left_out = []
+    if without_texts:
+        left_out = remove_texts(store, open_study(place).tree)
+        seal(store)
+    tree = _checked(place)
+    if not tree.children:
+        raise ArgumentError(f"without texts nothing of {source} is left; push it with them.")
+    open_study(place).report(place / "report.html")
+    pack(store, place / ARCHIVE)
+    names = [name for name in _WHAT if name == "README.md" or (place / name).is_file()]
+    readme = card(tree, repo, {name: _WHAT[name] for name in names}, license_id, left_out)
+    (place / "README.md").write_text(readme, encoding="utf-8")
+    listing = Listing(
+        files={name: ((place / name).stat().st_size, _WHAT[name]) for name in names},
+        shortened=found,
+        looks=looks_private(tree, {**texts, "README.md": readme}),
+        passages=texts_in(tree),
+        own_code=tuple(own_code_in(texts.get("study.toml", ""))),
+        left_out=tuple(left_out),
+        notes=tuple(notes),
+    )
+    shutil.rmtree(store)
+    return listing
+
+
+def _small_files(
+    source: Path, study_file: str | Path | None, without_texts: bool, found: dict[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the text files beside a result by name, without paths, and what is to be said."""
+    texts, notes = {}, []
+    for path in (settings_path(source), comparison_path(source), source / "names.toml"):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            texts[path.name] = in_strings(text, lambda t: shorten(t, found))
+    toml = find_study_file(source, study_file)
+    if toml is None:
+        notes.append("No study file lies beside the folder; --study-file names one.")
+    else:
+        text = toml.read_text(encoding="utf-8")
+        if without_texts and holds_sentences(text):
+            notes.append(f"{toml.name} holds sentences and is left out.")
+        else:
+            texts["study.toml"] = shortened(text, found)
+    return texts, notes
+
+
+def _checked(place: Path) -> xr.DataTree:
+    """Return what will be pushed; what others could not open is not pushed."""
+    try:
+        check_foreign(result_path(place))
+    except StoreError as error:
+        raise StoreError(f"the result cannot be shared: {error}") from error
+    return open_study(place).tree

@@ -1,0 +1,131 @@
+"""What in a result or a study file looks private: paths, names of people and machines, secrets.
+
+Absolute paths that only say where something lay are shortened to their last name. What else looks
+private is found and listed, never changed: whoever pushes decides.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from .store import change_attributes, change_texts, in_strings
+
+_PART = r"[^\s/\\\"'<>|:,;()\[\]{}]+"
+_PATH = re.compile(
+    rf"(?<![\w./\\<~])(?:~?/(?:{_PART}/)+(?:{_PART})?|~/{_PART}|[A-Za-z]:[\\/](?:{_PART}[\\/])*{_PART}"
+    rf"|file:/{{1,3}}(?:{_PART}/)*{_PART}|\\\\{_PART}(?:\\{_PART})+)"
+)
+_SENTENCE = re.compile(r"[:;,?!]\s|\.$")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
+_SECRET = re.compile(
+    r"\bhf_[A-Za-z0-9]{30,}|\bsk-[\w-]{20,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+_COMMON = {"root", "user", "admin", "ubuntu", "localhost", "runner", "jovyan"}  # names of nobody
+
+
+def shorten(text: str, found: dict[str, str]) -> str:
+    """Return a value with absolute paths shortened to their last name, which `found` collects.
+
+    A value that is one path as a whole may hold spaces.
+
+    Examples
+    --------
+    >>> shorten("/home/ada/my run", {})
+    'my run'
+    """
+    if _is_path(text):
+        return found.setdefault(text, _last(text))
+    return shorten_within(text, found)
+
+
+def shorten_within(text: str, found: dict[str, str]) -> str:
+    """Return a sentence with absolute paths shortened to their last name, which `found` collects.
+
+    Examples
+    --------
+    >>> found = {}
+    >>> shorten_within("missing: /home/ada/runs/tiny/checkpoint-8 is not there", found)
+    'missing: checkpoint-8 is not there'
+    >>> found
+    {'/home/ada/runs/tiny/checkpoint-8': 'checkpoint-8'}
+    >>> shorten_within("see https://example.org/a/b, and/or 3 tokens/s", found)
+    'see https://example.org/a/b, and/or 3 tokens/s'
+    """
+    for known in _own_folders():
+        text = re.sub(rf"(?<![\w/]){re.escape(known)}(?=[/\\])", "~", text)
+    return _PATH.sub(lambda m: found.setdefault(m[0], _last(m[0])), text)
+
+
+def remove_paths(store: Path, found: dict[str, str]) -> None:
+    """Shorten absolute paths in the provenance and the statuses of a copied result."""
+
+    def change(text: str) -> str:
+        return shorten_within(text, found)
+
+    change_attributes(
+        store, "", lambda attributes: in_strings(attributes, lambda text: shorten(text, found))
+    )
+    for node in (path.parent for path in store.glob("*/.zgroup")):
+        change_attributes(store, node.name, lambda attrs: attrs | _failure(attrs, change))
+        if (node / "status").is_dir():
+            change_texts(store, f"{node.name}/status", change)
+
+
+def _failure(attributes: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return the one attribute of a node that may name files: why it could not be summarised."""
+    return {k: in_strings(v, change) for k, v in attributes.items() if k == "failed"}
+
+
+def private_looking(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (kind, what) of what looks private in a text; secrets are masked.
+
+    Examples
+    --------
+    >>> list(private_looking("ask ada@example.org"))
+    [('an e-mail address', 'ada@example.org')]
+    >>> list(private_looking("token = " + "hf_" + 34 * "x"))
+    [('a secret', 'hf_…')]
+    """
+    for kind, pattern in (("a path", _PATH), ("an e-mail address", _MAIL)):
+        yield from ((kind, match[0]) for match in pattern.finditer(text))
+    yield from (("a secret", f"{match[0][:3]}…") for match in _SECRET.finditer(text))
+    for kind, name in _own_names():
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            yield kind, name
+
+
+def _own_names() -> Iterator[tuple[str, str]]:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a process without a user
+        user = ""
+    for kind, name in (
+        ("your user name", user),
+        ("the name of this machine", socket.gethostname()),
+    ):
+        if len(name) > 2 and name.lower() not in _COMMON:
+            yield kind, name
+
+
+def _own_folders() -> list[str]:
+    """Return the home and the working folder: they may hold spaces, which no pattern knows."""
+    found = {str(Path.home()), str(Path.cwd())} - {"/"}
+    return sorted(found, key=len, reverse=True)
+
+
+def _is_path(text: str) -> bool:
+    """Return whether the whole text is an absolute path; it may hold spaces, but no sentence."""
+    posix = text.startswith(("/", "~/")) and text.count("/") > 1
+    one = "\n" not in text and len(text) < 4096 and not _SENTENCE.search(text)
+    return one and (posix or bool(re.match(r"[A-Za-z]:[\\/]|\\\\", text)))
+
+
+def _last(path: str) -> str:
+    kind = PureWindowsPath if re.match(r"[A-Za-z]:|\\\\", path) else PurePosixPath
+    return kind(path).name or "…"

@@ -1,0 +1,79 @@
+"""Changes to a copy of a merged result, file by file: what is not changed stays bit for bit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..study.checksums import write_checksums
+
+_METADATA = (".zarray", ".zattrs", ".zgroup")
+
+
+def copy_store(source: Path, target: Path) -> Path:
+    """Copy a merged result whose checksums have been verified, and return the copy."""
+    shutil.copytree(source, target)
+    return target
+
+
+def change_attributes(
+    store: Path, node: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Change the attributes of a node; ``""`` is the root."""
+    path = store / node / ".zattrs"
+    before = json.loads(path.read_bytes()) if path.exists() else {}
+    after = change(before)
+    if after != before:
+        path.write_text(json.dumps(after, indent=2), encoding="utf-8")
+
+
+def change_texts(store: Path, variable: str, change: Callable[[str], str]) -> None:
+    """Change the texts of a variable, named by its path in the store."""
+    import zarr
+
+    array = zarr.open_array(store / variable, mode="r+")
+    before = [str(text) for text in np.asarray(array[...]).ravel().tolist()]
+    after = [change(text) for text in before]
+    if after != before:
+        # One of fixed length holds no longer text than the longest before; none gets longer.
+        texts = np.array(after, dtype=np.asarray(array[...]).dtype)
+        array[...] = texts.reshape(array.shape)
+
+
+def in_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Return data with all its texts changed, also those in a text that is JSON."""
+    if isinstance(value, Mapping):
+        return {k: in_strings(v, change) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_strings(v, change) for v in value]
+    if not isinstance(value, str):
+        return value
+    if value[:1] in ("{", "["):
+        try:
+            return json.dumps(in_strings(json.loads(value), change))
+        except ValueError:
+            pass
+    return change(value)
+
+
+def drop(store: Path, name: str) -> None:
+    """Take a variable or a node out."""
+    shutil.rmtree(store / name)
+
+
+def seal(store: Path) -> None:
+    """Write the metadata of the whole store and the checksums again."""
+    found = {
+        path.relative_to(store).as_posix(): json.loads(path.read_bytes())
+        for path in sorted(store.rglob(".z*"))
+        if path.name in _METADATA
+    }
+    content = {"metadata": found, "zarr_consolidated_format": 1}
+    (store / ".zmetadata").write_text(json.dumps(content, indent=2), encoding="utf-8")
+    (store / ".checksums.json").unlink()
+    write_checksums(store)

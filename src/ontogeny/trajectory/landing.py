@@ -1,0 +1,125 @@
+"""Checkpoints as they land in the folder of a run that is still training."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from .recorder.record import read_record
+from .weights.folders import step_folders
+
+Signature: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Name, size in bytes and time of modification (ns) of every file."""
+
+_TRAINER_STATE = "trainer_state.json"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a folder held at one moment.
+
+    Parameters
+    ----------
+    landed
+        The checkpoints that are written for certain: ``{step: signature}``, by increasing step.
+    unsettled
+        The steps that may still be written.
+    ended
+        Whether the training says that the last of `landed` was its last.
+    """
+
+    landed: dict[int, Signature]
+    unsettled: tuple[int, ...] = ()
+    ended: bool = False
+
+
+class Landing:
+    """Looks at a folder again and again, and tells which checkpoints are written for certain.
+
+    A training has ended when a `Recorder` has noted so, or has written the last step that it was
+    told of, or when the last checkpoint of the Hugging Face Trainer is that of its ``max_steps``.
+
+    Those that a `Recorder` has noted are: it renames whole folders. Of others all files must have
+    kept their names, sizes and times of modification for `settle` seconds, from one look to
+    another. So nothing is concluded from the clocks of other machines.
+
+    Parameters
+    ----------
+    folder
+        Where the training writes.
+    settle
+        Seconds.
+    now
+        The clock, in seconds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "checkpoint-5").mkdir()
+    >>> _ = (folder / "checkpoint-5" / "model.safetensors").write_bytes(b"...")
+    >>> clock = iter([0.0, 1.0, 6.0])
+    >>> landing = Landing(folder, settle=5, now=lambda: next(clock))
+    >>> [list(landing.look().landed) for _ in range(3)]
+    [[], [], [5]]
+    """
+
+    def __init__(
+        self, folder: Path, settle: float = 5.0, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._folder, self._settle, self._now = folder, settle, now
+        self._since: dict[int, tuple[Signature, float]] = {}
+
+    def look(self) -> Look:
+        """Return what is there now.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be listed.
+        CheckpointError
+            If the recorder's note is damaged, or two folders stand for one step.
+        """
+        now, since = self._now(), {}
+        for step, path in step_folders(self._folder).items():
+            if (signature := _signature(path)) is not None:
+                before = self._since.get(step)
+                same = before is not None and before[0] == signature
+                since[step] = before if before is not None and same else (signature, now)
+        self._since = since
+        noted = {int(step) for step in (read_record(self._folder) or {}).get("digests", {})}
+        still = {step for step, (_, begun) in since.items() if now - begun >= self._settle}
+        landed = {
+            step: signature for step, (signature, _) in since.items() if step in noted | still
+        }
+        unsettled = tuple(step for step in since if step not in landed)
+        ended = bool(landed) and not unsettled and _has_ended(self._folder, max(landed))
+        return Look(landed, unsettled, ended)
+
+
+def _has_ended(folder: Path, step: int) -> bool:
+    """Return whether a training says that `step`, the last one in its folder, was its last."""
+    record = read_record(folder)
+    if record is not None:
+        ends = (record.get("finished"), record["schedules"][-1]["total"])
+        return any(end is not None and step >= end for end in ends)
+    path = step_folders(folder).get(step)
+    try:
+        state = json.loads((path or folder).joinpath(_TRAINER_STATE).read_text(encoding="utf-8"))
+        return 0 < state["max_steps"] <= state["global_step"]
+    except (OSError, ValueError, KeyError, TypeError):  # not a Trainer's
+        return False
+
+
+def _signature(path: Path) -> Signature | None:
+    """Return the signature of a checkpoint's folder or file; None if it was just deleted."""
+    try:
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        found = [(file, file.stat()) for file in files]
+    except OSError:
+        return None
+    return tuple((str(f.relative_to(path.parent)), s.st_size, s.st_mtime_ns) for f, s in found)

@@ -1,0 +1,126 @@
+"""Pickled weights, as training loops save them: read with ``weights_only=True``, nothing runs."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import CheckpointError
+
+logger = logging.getLogger("ontogeny.trajectory")
+
+_STATE_KEYS = ("model", "state_dict", "model_state_dict", "module")
+_STEP_KEYS = ("iter_num", "global_step", "step", "iteration", "iter")
+_COMPILED = re.compile(r"(^|\.)_orig_mod\.")
+
+
+def unpickle(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file by the names of the module; files of zip format are mapped.
+
+    Raises
+    ------
+    CheckpointError
+        If the file does not load with ``weights_only=True``, or holds no tensors by name.
+    """
+    state = _loaded(path)
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"{path} holds a {type(state).__name__}, not a state dict.")
+    tensors = _tensors(path, state)
+    found = {unwrapped(name): value for name, value in tensors.items()}
+    if len(found) < len(tensors):
+        raise CheckpointError(
+            f"{path} holds tensors with the same name with and without 'module.' or '_orig_mod.'; "
+            "save the state dict of the module itself."
+        )
+    return found
+
+
+def stored_step(path: Path) -> int | None:
+    """Return the step that a training loop saved with the weights, or None if it saved none.
+
+    nanoGPT keeps it under ``"iter_num"``, Lightning under ``"global_step"``.
+
+    Raises
+    ------
+    CheckpointError
+        If the file does not load with ``weights_only=True``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "ckpt.pt"
+    >>> torch.save({"model": {"w": torch.ones(2)}, "iter_num": 500}, path)
+    >>> stored_step(path)
+    500
+    """
+    state = _loaded(path)
+    said = [state.get(key) for key in _STEP_KEYS] if isinstance(state, Mapping) else []
+    numbers = (int(n) for n in said if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
+    return next(numbers, None)
+
+
+def _loaded(path: Path) -> Any:
+    _announce_pickle(path.parent)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+    except Exception as error:  # damaged pickles raise anything
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CheckpointError(
+            f"{path} does not load with weights_only=True, so it was not loaded at all ({reason}). "
+            "It may be damaged, or hold code; convert it to safetensors where you trust it."
+        ) from None
+
+
+def _tensors(path: Path, state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return the tensors of a state dict, also of one among other things as training loops save it.
+
+    nanoGPT keeps it under ``"model"`` and Lightning under ``"state_dict"``.
+    """
+    for key in _STATE_KEYS:
+        inner = state.get(key)
+        if isinstance(inner, Mapping) and any(isinstance(v, Tensor) for v in inner.values()):
+            state = inner
+            break
+    found = {name: value for name, value in state.items() if _is_named(name, value)}
+    if not found:
+        raise CheckpointError(
+            f"{path} holds no tensors by name, also not under {', '.join(_STATE_KEYS)}; it has the "
+            f"keys {', '.join(map(str, list(state)[:8]))}."
+        )
+    return found
+
+
+def _is_named(name: Any, value: Any) -> bool:
+    return isinstance(name, str) and isinstance(value, Tensor)
+
+
+def unwrapped(name: str) -> str:
+    """Return a tensor's name without what torch.compile and data parallelism put into it.
+
+    Examples
+    --------
+    >>> unwrapped("_orig_mod.wte.weight"), unwrapped("module._orig_mod.head.weight")
+    ('wte.weight', 'head.weight')
+    """
+    return _COMPILED.sub(r"\1", name.removeprefix("module."))
+
+
+def _is_zip(path: Path) -> bool:
+    """Return whether `path` has torch's zip format, the only one that can be memory-mapped."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+@functools.lru_cache(maxsize=4096)
+def _announce_pickle(folder: Path) -> None:
+    logger.warning(
+        "weights in %s are pickled; they are read with weights_only=True, no code in them runs.",
+        folder,
+    )

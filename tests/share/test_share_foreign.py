@@ -1,0 +1,293 @@
+"""Data sets that somebody else has made: what they may not do to whoever opens them."""
+
+import io
+import json
+import shutil
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+import ontogeny as og
+from helpers.hub_account import use_account
+from helpers.hub_uploads import Uploads
+from helpers.report_browser import Watched, browser
+from ontogeny.cli import main
+from ontogeny.errors import StoreError
+from ontogeny.share.store import seal
+from ontogeny.study.archive import ARCHIVE, pack
+from ontogeny.study.checksums import write_checksums
+
+__all__ = ["browser"]
+
+REPO = "mallory/gift"
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def tree(**attributes):
+    steps = [0, 1, 2, 4, 8, 16, 32]
+    loss = xr.Dataset(
+        {
+            "loss": ("step", np.linspace(8, 4, len(steps)), {"long_name": "loss"}),
+            "word": ("piece", np.array(["the", "cat"], dtype=object)),
+            "status": ("step", np.array(["done"] * len(steps), dtype=object)),
+        },
+        {"step": steps},
+        {"role": "track", **attributes},
+    )
+    root = xr.Dataset(attrs={"title": attributes.get("title", "A gift"), "nodes": '["loss"]'})
+    return xr.DataTree.from_dict({"/": root, "loss": loss})
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A result as it should be, for a test to spoil."""
+    path = tmp_path / "result.zarr"
+    tree().to_zarr(path, zarr_format=2, consolidated=True)
+    write_checksums(path)
+    seal(path)
+    return path
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Uploads({}) as server:
+        use_account(monkeypatch, server.url, tmp_path / "home")
+        yield server
+
+
+def give(hub, store, tmp_path, **files):
+    """Put a store on the Hub as a data set."""
+    archive = tmp_path / "gift.zip"
+    if store.is_dir():
+        pack(store, archive)
+    else:
+        archive = store
+    own = {"study.json": b'{"format": "ontogeny-study-1"}', ARCHIVE: archive.read_bytes()}
+    given = {name: data for name, data in (own | files).items() if data is not None}
+    hub.repos[f"datasets/{REPO}"] = {"main": given}
+
+
+def test_a_gift_as_it_should_be_is_opened(hub, store, tmp_path):
+    give(hub, store, tmp_path)
+    assert og.open_study(REPO).tree.identical(tree())
+
+
+def edit(path, **changes):
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | changes))
+
+
+SPOILT = {
+    "claims a petabyte": {"shape": [2**47], "chunks": [7]},
+    "claims more than memory": {"shape": [2**33], "chunks": [2**20]},
+    "claims a huge chunk": {"chunks": [2**33]},
+    "claims negative sizes": {"shape": [-7]},
+    "holds pickled objects": {"dtype": "|O", "filters": [{"id": "pickle", "protocol": 5}]},
+    "is decoded by a pickle": {"compressor": {"id": "pickle", "protocol": 5}},
+    "is decoded by something unknown": {"compressor": {"id": "evil"}},
+    "holds void": {"dtype": "|V1000000000"},
+    "holds fields": {"dtype": [["a", "<f8"]]},
+    "is not described": {"shape": None},
+    "says one size in words": {"shape": ["7"]},
+}
+
+
+@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT.keys())
+def test_metadata_that_lie_are_refused_before_anything_is_read(hub, store, tmp_path, change):
+    edit(store / "loss" / "loss" / ".zarray", **change)
+    seal(store)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match=r"the data set mallory/gift is not opened: its "):
+        og.open_study(REPO)
+
+
+def test_metadata_that_contradict_each_other_are_refused(hub, store, tmp_path):
+    edit(store / "loss" / "loss" / ".zarray", shape=[2**40])
+    (store / ".checksums.json").unlink()
+    write_checksums(store)  # without the metadata of the whole store
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="contradict"):
+        og.open_study(REPO)
+
+
+def test_a_chunk_that_claims_to_unpack_to_gigabytes_is_refused(hub, store, tmp_path):
+    chunk = store / "loss" / "loss" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[4:8] = struct.pack("<I", 2**31 - 1)
+    chunk.write_bytes(content)
+    seal(store)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="claims 2,147,483,647 bytes"):
+        og.open_study(REPO)
+
+
+def test_a_chunk_that_claims_billions_of_texts_is_refused(hub, store, tmp_path):
+    from numcodecs import Blosc
+
+    chunk = store / "loss" / "word" / "0"
+    plain = bytearray(Blosc().decode(chunk.read_bytes()))
+    plain[:4] = struct.pack("<I", 2**32 - 1)
+    chunk.write_bytes(Blosc(cname="lz4").encode(bytes(plain)))
+    seal(store)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="claims 4,294,967,295 texts"):
+        og.open_study(REPO)
+
+
+def test_a_file_that_the_list_does_not_name_is_refused(hub, store, tmp_path):
+    (store / "loss" / "extra.py").write_text("print('ran')")
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="does not name"):
+        og.open_study(REPO)
+
+
+def test_a_changed_chunk_is_found(hub, store, tmp_path):
+    chunk = store / "loss" / "loss" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[-1] ^= 1
+    chunk.write_bytes(content)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match=r"not opened: .*loss/loss/0") as raised:
+        og.open_study(REPO)
+    assert "Run the study" not in str(raised.value)  # nobody but its owner can
+
+
+def zipped(names, compression=zipfile.ZIP_STORED, data=b"x" * 1000):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name in names:
+            archive.writestr(zipfile.ZipInfo(name), data, compression)
+    return file.getvalue()
+
+
+NAMES = ["../evil", "a/../../evil", "/etc/evil", "a//b", "a\\..\\b", "C:evil", "a/", ".", "a\nb"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_leave_the_folder_are_refused(hub, store, tmp_path, name):
+    give(hub, store, tmp_path, **{ARCHIVE: zipped([name])})
+    with pytest.raises(StoreError, match="not allowed"):
+        og.open_study(REPO)
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (zipped(["a"], zipfile.ZIP_DEFLATED), "compressed or encrypted"),
+        (zipped(["a", "A"]), "twice"),
+        (b"no archive", "damaged or no archive"),
+        (zipped(["a"])[:-30], "damaged or no archive"),
+        (zipped(["a"]), "no .checksums.json|damage to it cannot be found|metadata cannot be read"),
+    ],
+)
+def test_archives_that_are_none_are_refused(hub, store, tmp_path, content, said):
+    give(hub, store, tmp_path, **{ARCHIVE: content})
+    with pytest.raises(StoreError, match=said):
+        og.open_study(REPO)
+
+
+def test_an_archive_whose_files_overlap_cannot_unpack_to_more_than_itself(hub, store, tmp_path):
+    content = bytearray(zipped(["a", "b"]))
+    for at in (content.find(b"PK\x01\x02"), content.rfind(b"PK\x01\x02")):
+        content[at + 20 : at + 28] = struct.pack("<II", 2**31, 2**31)  # sizes in the directory
+    give(hub, store, tmp_path, **{ARCHIVE: bytes(content)})
+    with pytest.raises(StoreError, match="more than its own size"):
+        og.open_study(REPO)
+
+
+def test_a_study_file_is_not_even_fetched(hub, store, tmp_path):
+    own = b'[trajectory]\nfolder = "x"\nmodel = "evil.py:build"\n'
+    evil = b"raise SystemExit('ran')"
+    page = f"<p>{MARKUP}".encode()
+    give(hub, store, tmp_path, **{"study.toml": own, "evil.py": evil, "report.html": page})
+    folder = og.open_study(REPO).folder
+    found = {p.name for p in folder.iterdir()}
+    assert found == {"study.json", "result.zarr"}
+    fetched = [line for line in hub.lines if "/resolve/" in line]
+    assert fetched and not [line for line in fetched if "toml" in line or "evil" in line]
+
+
+def test_files_that_are_too_large_are_not_fetched(hub, store, tmp_path, monkeypatch):
+    monkeypatch.setattr("ontogeny.study.fetched.LARGEST", 100)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="at most"):
+        og.open_study(REPO)
+    assert not [line for line in hub.lines if line.startswith("GET /datasets")]
+
+
+@pytest.mark.parametrize("lacking", [ARCHIVE, "study.json"])
+def test_a_data_set_of_something_else_is_said(hub, store, tmp_path, lacking):
+    give(hub, store, tmp_path, **{lacking: None})
+    with pytest.raises(StoreError, match="no study that was shared"):
+        og.open_study(REPO)
+
+
+def test_a_data_set_that_is_not_there_is_said(hub):
+    with pytest.raises(StoreError, match="no such repository"):
+        og.open_study("mallory/none")
+
+
+def test_a_damaged_file_of_names_is_said(hub, store, tmp_path):
+    give(hub, store, tmp_path, **{"names.toml": b"[[name]\n"})
+    with pytest.raises(StoreError, match=r"names\.toml"):
+        og.open_study(REPO).report(tmp_path / "page.html")
+
+
+@pytest.mark.browser
+def test_markup_in_every_name_is_inert_in_the_page(hub, tmp_path, browser):
+    section = json.dumps({"title": MARKUP, "definition": MARKUP})
+    figures = json.dumps([{"kind": "curves", "id": MARKUP, "title": MARKUP, "value": "loss"}])
+    given = tree(section=section, figures=figures, title=MARKUP, statements=json.dumps([MARKUP]))
+    store = tmp_path / "result.zarr"
+    given.to_zarr(store, zarr_format=2, consolidated=True)
+    write_checksums(store)
+    seal(store)
+    give(hub, store, tmp_path)
+    watched = Watched(browser, og.open_study(REPO).report(tmp_path / "page.html"))
+    watched.check()
+    watched.context.close()
+
+
+def test_no_decoder_of_pickles_is_run(hub, store, tmp_path):
+    """A chunk that numcodecs' pickle decoder would run, were it ever asked to."""
+    shutil.rmtree(store / "loss" / "word")
+    group = zarr.open_group(store, mode="r+", zarr_format=2)
+    group["loss"].create_array("word", shape=(2,), chunks=(2,), dtype="f8")
+    edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=[{"id": "pickle", "protocol": 5}])
+    (store / "loss" / "word" / "0").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    seal(store)
+    give(hub, store, tmp_path)
+    with pytest.raises(StoreError, match="neither numbers nor texts"):
+        og.open_study(REPO)
+
+
+@pytest.mark.parametrize("filters", [[{"id": "pickle"}], [{"id": "vlen-utf8"}, {"id": "pickle"}]])
+def test_a_folder_of_somebody_else_is_reported_without_decoders_that_run_code(
+    store, tmp_path, monkeypatch, capsys, filters
+):
+    """Also where the installed numcodecs would run them, as 0.16.5 does."""
+    import numcodecs
+
+    class Obedient(numcodecs.abc.Codec):
+        codec_id = "pickle"
+
+        def decode(self, buffer, out=None):
+            (tmp_path / "ran").touch()
+            return np.array(["x"] * 2, dtype=object)
+
+    monkeypatch.setitem(numcodecs.registry.codec_registry, "pickle", Obedient)
+    edit(store / "loss" / "word" / ".zarray", dtype="|O", filters=filters)
+    seal(store)
+    (tmp_path / "study.json").write_text('{"format": "ontogeny-study-1"}')
+    with pytest.raises(StoreError, match=r"is not opened: its array 'loss/word' holds neither"):
+        _ = og.open_study(tmp_path).tree
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(tmp_path)])
+    said = capsys.readouterr().err
+    assert stop.value.code == 1 and said.count("\n") == 1 and "loss/word" in said
+    assert not (tmp_path / "ran").exists() and not (tmp_path / "report.html").exists()

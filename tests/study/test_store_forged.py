@@ -1,0 +1,159 @@
+"""Cells that are damaged or that somebody has forged: refused in one way, and computed again."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ontogeny.errors import StoreError
+from ontogeny.store import Cell, _checksum, _seal, read_cell, read_header, write_cell
+from ontogeny.study.cache import check_cache
+
+FINGERPRINT = {"weights": "abc", "reading": {"dtype": "float32"}}
+
+
+def _cell():
+    data = xr.Dataset(
+        {
+            "norm": (("layer", "concept"), np.arange(6, dtype=np.float32).reshape(2, 3)),
+            "status": ("layer", np.array(["done", "done"], dtype=object)),
+            "count": 7,
+        },
+        coords={"layer": ["é", "b"]},
+        attrs={"note": "x"},
+    )
+    return Cell(data, fingerprint=FINGERPRINT, provenance={"created": "2026-01-01", "texts": []})
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_cell(tmp_path / "8.safetensors", _cell())
+    assert check_cache(tmp_path / "8.safetensors", FINGERPRINT).outcome == "done"
+    return tmp_path / "8.safetensors"
+
+
+def _parts(content):
+    """Return length, layout, cell header and numbers of a file."""
+    length = int.from_bytes(content[:8], "little")
+    layout = json.loads(content[8 : 8 + length])
+    return length, layout, json.loads(layout["__metadata__"]["cell"]), content[8 + length :]
+
+
+def _joined(layout, header, numbers):
+    """Return a file whose header is sealed as somebody would do who knows how."""
+    text = json.dumps(header)
+    layout["__metadata__"] = {"cell": text, "seal": _seal(text)}
+    whole = json.dumps(layout).encode()
+    return struct.pack("<Q", len(whole)) + whole + numbers
+
+
+def test_every_flipped_bit_of_a_header_is_refused_and_the_cell_computed_again(path):
+    content = path.read_bytes()
+    length = _parts(content)[0]
+    chosen = np.random.default_rng(0).choice(8 * (8 + length), 400, replace=False)
+    assert {*range(64)} & {*chosen.tolist()}  # the length is hit as well
+    for bit in map(int, chosen):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        for verify in (True, False):
+            with pytest.raises(StoreError, match=r"cell|damaged"):
+                read_cell(path, verify=verify)
+        with pytest.raises(StoreError):
+            read_header(path)
+        assert check_cache(path, FINGERPRINT).outcome == "stale"
+
+
+FORGED = {
+    "bad dtype": lambda layout, _: layout["norm"].update(dtype="C64"),
+    "dtype of another kind": lambda layout, _: layout["norm"].update(dtype=["F32"]),
+    "offsets as text": lambda layout, _: layout["norm"].update(data_offsets="04"),
+    "offsets as texts": lambda layout, _: layout["norm"].update(data_offsets=["0", "24"]),
+    "negative offsets": lambda layout, _: layout["norm"].update(data_offsets=[-24, 0]),
+    "shape beyond the file": lambda layout, _: layout["norm"].update(shape=[2**62, 8]),
+    "negative shape": lambda layout, _: layout["norm"].update(shape=[-2, -3]),
+    "shape that wraps around": lambda layout, _: layout["norm"].update(shape=[2**32, 2**32]),
+    "shape as text": lambda layout, _: layout["norm"].update(shape="23"),
+    "a layout that is a list": lambda layout, _: layout.update(norm=[]),
+    "no tensor": lambda layout, _: layout.pop("norm"),
+    "a tensor too many": lambda layout, _: layout.update(more=layout["norm"]),
+    "no checksum": lambda _, header: header.pop("checksum"),
+    "no status": lambda _, header: header.pop("status"),
+    "status as a number": lambda _, header: header.update(status=1),
+    "no fingerprint": lambda _, header: header.pop("fingerprint"),
+    "fingerprint as a list": lambda _, header: header.update(fingerprint=[]),
+    "another format": lambda _, header: header.update(format="ontogeny-cell-3"),
+    "variables as a list": lambda _, header: header.update(variables=[]),
+    "dimensions as a number": lambda _, header: header["variables"]["norm"].update(dims=7),
+    "too many dimensions": lambda _, header: header["variables"]["norm"].update(dims=["a"] * 9),
+    "no dimensions": lambda _, header: header["variables"]["norm"].pop("dims"),
+    "attributes as a list": lambda _, header: header["variables"]["norm"].update(attrs=[1]),
+    "strings as a number": lambda _, header: header["variables"]["status"].update(strings=1),
+    "dimensions that disagree": lambda _, header: header["variables"]["status"].update(
+        strings=["done"] * 5
+    ),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED.keys())
+def test_a_forged_cell_is_refused_as_a_damaged_one_is(path, forge):
+    _, layout, header, numbers = _parts(path.read_bytes())
+    forge(layout, header)
+    path.write_bytes(_joined(layout, header, numbers))
+    for verify in (True, False):
+        with pytest.raises(StoreError, match=r"cell|damaged"):
+            read_cell(path, verify=verify)
+    assert check_cache(path, FINGERPRINT).outcome == "stale"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        struct.pack("<Q", 2**63) + b"{}",
+        struct.pack("<Q", 2**40) + b"{}",
+        struct.pack("<Q", 200_000) + b"[" * 200_000,
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 4) + b"null",
+        b"",
+        b"\x80\x04.",
+    ],
+    ids=["length bomb", "a terabyte", "deep", "list", "null", "empty", "pickle"],
+)
+def test_what_is_no_cell_is_refused(path, content):
+    path.write_bytes(content)
+    for read in (read_cell, read_header):
+        with pytest.raises(StoreError, match="cell"):
+            read(path)
+
+
+def test_a_folder_in_the_place_of_a_cell_is_said_before_anything_is_computed(path):
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match="is not a readable cell"):
+        read_cell(path)
+    with pytest.raises(StoreError, match=r"is a folder.* Move it away"):
+        check_cache(path, FINGERPRINT)
+
+
+def test_a_deep_header_is_refused(path):
+    _, layout, _, numbers = _parts(path.read_bytes())
+    text = "[" * 100_000
+    layout["__metadata__"] = {"cell": text, "seal": _seal(text)}
+    whole = json.dumps(layout).encode()
+    path.write_bytes(struct.pack("<Q", len(whole)) + whole + numbers)
+    with pytest.raises(StoreError, match="RecursionError"):
+        read_cell(path)
+
+
+def test_what_an_earlier_version_has_computed_still_counts(path):
+    _, layout, header, numbers = _parts(path.read_bytes())
+    norm = np.arange(6, dtype=np.float32).reshape(2, 3)
+    header |= {"format": "ontogeny-cell-1"}
+    header["checksum"] = _checksum({"norm": norm, "count": np.array(7)}, header["variables"])
+    layout["__metadata__"] = {"cell": json.dumps(header)}
+    whole = json.dumps(layout).encode()
+    path.write_bytes(struct.pack("<Q", len(whole)) + whole + numbers)
+    xr.testing.assert_identical(read_cell(path).data, _cell().data)
+    assert check_cache(path, FINGERPRINT).outcome == "done"

@@ -1,0 +1,62 @@
+"""Weights that change on disk are noticed, whatever a file's size and times say."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import ontogeny as og
+from helpers.study_examples import record, tiny_model
+from ontogeny.study.cache import DigestCache, hash_once
+from ontogeny.trajectory import Checkpoint
+
+
+def _digest(run, cache):
+    """Return the digest of the one checkpoint, as a new process finds it."""
+    digests = DigestCache(cache)
+    found = digests.whole(og.Trajectory.from_folder(run)[0])
+    digests.save()
+    return found
+
+
+def test_weights_that_were_written_again_with_the_same_size_and_time_are_noticed(tmp_path):
+    run, cache = tmp_path / "run", tmp_path / "digests.json"
+    record({0: tiny_model(0)}, run)
+    weights = run / "checkpoint-0" / "model.safetensors"
+    before, stat = _digest(run, cache), weights.stat()
+    assert _digest(run, cache) == before
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    while weights.stat().st_ctime_ns == stat.st_ctime_ns:  # the system's clock has moved on
+        weights.write_bytes(content)
+        os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    now = weights.stat()
+    assert (now.st_size, now.st_mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+    assert _digest(run, cache) != before
+
+
+def test_processes_that_begin_together_hash_each_checkpoint_once(tmp_path, monkeypatch):
+    steps, hashed, digests = (0, 1, 2), [], Checkpoint.digests
+    record({step: tiny_model(step) for step in steps}, tmp_path / "run")
+
+    def counting(checkpoint):
+        hashed.append(checkpoint.step)
+        return digests(checkpoint)
+
+    monkeypatch.setattr(Checkpoint, "digests", counting)
+    (tmp_path / "s").mkdir()
+    tasks = [og.Trajectory.from_folder(tmp_path / "run") for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: hash_once(tmp_path / "s", each), tasks))
+    assert sorted(hashed) == [*steps]
+    known = DigestCache(tmp_path / "s" / "digests.json")
+    assert [known.whole(c) for c in tasks[0]] == [DigestCache(None).whole(c) for c in tasks[1]]
+    assert sorted(hashed) == sorted([*steps, *steps])  # by the second cache, which knows nothing
+    assert not list((tmp_path / "s" / ".claims").glob("*"))
+
+
+def test_a_damaged_list_of_digests_costs_time_and_no_result(tmp_path):
+    run, cache = tmp_path / "run", tmp_path / "digests.json"
+    record({0: tiny_model(0)}, run)
+    before, path = _digest(run, cache), str(run / "checkpoint-0")
+    for content in ("[]", "no JSON", f'{{"{path}": []}}', f'{{"{path}": {{"files": 1}}}}'):
+        cache.write_text(content)
+        assert _digest(run, cache) == before

@@ -1,0 +1,120 @@
+"""The pages name commands, options, names and files that exist."""
+
+import re
+import textwrap
+import tomllib
+from functools import reduce
+
+import pytest
+import typer
+
+import ontogeny as og
+from helpers.paths import ROOT
+from ontogeny.capture import objectives
+from ontogeny.cli.commands import app
+from ontogeny.observables import registry
+from ontogeny.trajectory.control import KINDS
+
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
+GROUPS = {objectives.GROUP, registry.GROUP}  # entry points, which are named like modules
+COMMANDS = typer.main.get_command(app).commands
+_LINE = re.compile(r"^[`A-Z_=0-9 ]*\bontogeny ([a-z]+)\b(.*)$", re.M)
+
+
+@pytest.fixture(params=PAGES, ids=lambda path: path.name)
+def text(request):
+    return request.param.read_text("utf-8")
+
+
+def blocks_of(text, language=r"\w*"):
+    """Return the code blocks in a language."""
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, re.M | re.S)
+    return [textwrap.dedent(block) for block in found]
+
+
+def commands_of(text):
+    """Return the (command, rest of the line) of code blocks and of code within sentences."""
+    blocks = blocks_of(text)
+    spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    lines = [line for block in blocks for line in block.splitlines()] + spans
+    found = [_LINE.match(line.split("#")[0].strip()) for line in lines]
+    return [(match[1], match[2]) for match in found if match]
+
+
+def test_commands_and_their_options_exist(text):
+    for name, rest in commands_of(text):
+        assert name in COMMANDS, f"ontogeny {name}"
+        known = {option for each in COMMANDS[name].params for option in each.opts}
+        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest):
+            assert option in known | {"--help", "--debug"}, f"ontogeny {name} {option}"
+
+
+def heading_anchors(text):
+    heads = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists() or target.with_suffix(".rst").exists(), link
+        if anchor:
+            assert anchor in heading_anchors(target.read_text("utf-8")), link
+
+
+def is_there(name):
+    """Return whether a dotted name leads somewhere from the package."""
+    try:
+        reduce(getattr, name.split("."), og)
+    except AttributeError:
+        return False
+    return True
+
+
+def test_public_names_exist(text):
+    assert is_there("observables.Loss") and not is_there("observables.Lost")
+    names = set(re.findall(r"`(?:og|ontogeny)\.(\w+(?:\.\w+)*)", text))
+    public = {name for name in names if f"ontogeny.{name}" not in GROUPS}
+    assert [name for name in sorted(public) if not is_there(name)] == []
+
+
+def test_kinds_in_study_files_exist(text):
+    blocks = blocks_of(text, "toml")
+    named = {kind for block in blocks for kind in re.findall(r'^kind = "([\w-]+)"', block, re.M)}
+    assert named <= {*registry.kinds(), *KINDS}
+
+
+def test_the_tests_that_the_threat_model_names_exist():
+    page = (ROOT / "docs" / "threat-model.md").read_text("utf-8")
+    tests = "\n".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "---" not in line]
+    named = [re.findall(r"`(test_\w+)`", row.split("|")[3]) for row in rows]
+    assert len(rows) > 20 and named.count([]) == page.count("| threat |")
+    assert [n for each in named for n in each if not re.search(rf"^def {n}\(", tests, re.M)] == []
+
+
+def test_study_files_and_code_can_be_read(text):
+    for block in blocks_of(text, "toml"):
+        assert tomllib.loads(block)
+    for block in blocks_of(text, "python"):
+        if ">>> " not in block:  # which the tests of the guides run
+            compile(block, "page", "exec")
+
+
+def test_the_counts_of_claims_are_those_of_their_table():
+    table = (ROOT / "docs/execution-claims.md").read_text().split("| recipe, *quick*")[1]
+    rows = [line.split("|")[2:5] for line in table.split("\n\n")[0].splitlines()[2:]]
+    columns = zip(*rows, strict=True)
+    counts = [sum(len(cell.split(";")) for cell in column if cell.strip()) for column in columns]
+    yes, no, open_ = counts
+    said = f"{sum(counts)} claims: {yes} reproduce, {no} do not, {open_} are not shown"
+    assert said in (ROOT / "docs/papers.md").read_text()
