@@ -1,52 +1,43 @@
-"""The files of a result while it is written: many small ones, each written where it is asked for."""
+"""A result as the many small files of a Zarr store, each written once."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
-from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
-from zarr.storage import LocalStore
+import xarray as xr
+import zarr
+from zarr.core.buffer import Buffer
+from zarr.storage import MemoryStore
 
 
-class ResultFiles(LocalStore):
-    """A folder that a result is written into, by nobody else and not yet in its place.
+def write_tree(tree: xr.DataTree, folder: Path) -> None:
+    """Write a tree into a folder that is not there yet, one node after the other.
 
-    Zarr's own store hands every file to another thread, which costs more than writing the few
-    bytes of most variables, and guards each file against readers, of which there are none yet.
+    Zarr writes the metadata of a variable again with each thing that it learns of it, and hands
+    every file to another thread, which costs more than most of these files. So a node is laid out
+    in memory first; its metadata stay there until all nodes have been written.
 
     Examples
     --------
     >>> import tempfile
-    >>> import xarray as xr
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = xr.Dataset({"loss": 4.2}).to_zarr(ResultFiles(folder), zarr_format=2)
-    >>> float(xr.open_zarr(folder, consolidated=False).loss)
+    >>> folder = Path(tempfile.mkdtemp()) / "result.zarr"
+    >>> write_tree(xr.DataTree.from_dict({"loss": xr.Dataset({"loss": 4.2})}), folder)
+    >>> float(xr.open_datatree(folder, engine="zarr")["loss"].loss)
     4.2
     """
+    files: dict[str, Buffer] = {}
+    store = MemoryStore(files)
+    for node in tree.subtree:
+        data = node.to_dataset(inherit=False)
+        data.to_zarr(store, group=node.path, mode="a", zarr_format=2, consolidated=False)
+        chunks = [name for name in files if not Path(name).name.startswith(".z")]
+        _write(folder, {name: files.pop(name) for name in chunks})
+    zarr.consolidate_metadata(store, zarr_format=2)
+    _write(folder, files)
 
-    async def get(
-        self, key: str, prototype: BufferPrototype | None = None, byte_range: Any = None
-    ) -> Buffer | None:
-        """Return what is stored under a key, or None."""
-        if byte_range is not None:
-            return await super().get(key, prototype, byte_range)
-        try:
-            content = (self.root / key).read_bytes()
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            return None
-        return (prototype or default_buffer_prototype()).buffer.from_bytes(content)
 
-    async def set(self, key: str, value: Buffer) -> None:
-        """Write what is to be stored under a key."""
-        path = self.root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(value.to_bytes())
-
-    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Write what is to be stored under a key, unless something is."""
-        if not await self.exists(key):
-            await self.set(key, value)
-
-    async def exists(self, key: str) -> bool:
-        """Return whether something is stored under a key."""
-        return (self.root / key).is_file()
+def _write(folder: Path, files: dict[str, Buffer]) -> None:
+    for parent in {(folder / name).parent for name in files}:
+        parent.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content.to_bytes())
