@@ -198,6 +198,8 @@ class HubRevision:
 
     def _fetched_into(self, cache: Path, tensors: Collection[str] | None) -> HubRevision:
         """Return this revision in another cache, downloaded."""
+        for name in _BESIDE_WEIGHTS:  # which other revisions have too, and link to
+            self.fetch(name)
         copy = replace(self, cache=cache, slots=None, listings=self.listings or self.cache)
         copy.download(tensors)
         return copy
