@@ -24,6 +24,7 @@ from ..summary import said
 from .checksums import same_content, write_checksums
 from .environment import PACKAGES, versions
 from .layout import result_path, summary_path
+from .mapped import large_variables, stacked_in_file
 
 log = logging.getLogger("ontogeny.study")
 
@@ -60,15 +61,17 @@ def summary_data(cell: Cell) -> xr.Dataset:
     return data
 
 
-def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.Dataset:
+def stack(
+    observable: Observable, cells: Mapping[int | str, Cell | str], folder: Path | None = None
+) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason.
 
     `cells` are given by their step, block or layer, with a status in the place of one that cannot
-    be used.
+    be used. With a `folder`, large variables lie in files of it and not in memory.
     """
     keys = list(cells)
     dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
-    pieces: list[xr.Dataset] = []
+    done: dict[int | str, xr.Dataset] = {}
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key, cell in cells.items():
         if isinstance(cell, str):
@@ -76,12 +79,14 @@ def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.D
             continue
         outcomes[key] = (cell.status, cell.data.get("status"))
         if cell.status == "done":
-            pieces.append(cell.data.drop_vars("status", errors="ignore").expand_dims({dim: [key]}))
-    if not pieces:
+            done[key] = cell.data.drop_vars("status", errors="ignore")
+    if not done:
         empty = xr.Dataset(coords={dim: keys})
         return empty.assign(status=(dim, _strings([outcomes[k][0] for k in keys])))
+    pieces = list(done.values())
+    apart = [] if folder is None else large_variables(pieces)
     data = xr.concat(
-        pieces,
+        [each.drop_vars(apart).expand_dims({dim: [key]}) for key, each in done.items()],
         dim=dim,
         join="outer",
         data_vars="all",
@@ -90,6 +95,11 @@ def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.D
     )
     if len(pieces) < len(keys):
         data = data.reindex({dim: keys})
+    for name in apart:
+        assert folder is not None
+        rows = [done[key][name].values if key in done else None for key in keys]
+        dims, attrs = pieces[0][name].dims, pieces[0][name].attrs
+        data[name] = ((dim, *dims), stacked_in_file(rows, folder), attrs)
     return data.assign(status=_status(dim, outcomes, data))
 
 
