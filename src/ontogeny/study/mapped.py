@@ -1,4 +1,4 @@
-"""What is stacked of large cells lies in a file and not in memory, as a merge may be of gigabytes."""
+"""What is stacked of large cells lies in a file, so that a merge of gigabytes needs no memory."""
 
 from __future__ import annotations
 
