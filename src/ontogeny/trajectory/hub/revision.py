@@ -275,12 +275,21 @@ class HubRevision:
                 "was fetched; try again."
             ) from None
         if digest != listed.digest:
-            path.resolve().unlink()
-            path.unlink(missing_ok=True)
+            self._delete(path)
             raise CheckpointError(
                 f"{path.name} of {self.repo} at {self.name} arrived damaged: its SHA-256 is "
                 f"{digest[:12]}..., the Hub lists {listed.digest[:12]}...; try again."
             )
+
+    def _delete(self, path: Path) -> None:
+        """Delete a file of a snapshot with its blob; never what lies outside of the caches."""
+        target = (
+            Path(os.path.normpath(path.parent / path.readlink())) if path.is_symlink() else path
+        )
+        caches = [self.cache, self.listings or self.cache]
+        if target.parent in [replace(self, cache=cache).folder / "blobs" for cache in caches]:
+            target.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
     def _write_ref(self) -> None:
         """Note which commit the name stands for, as huggingface_hub does, for offline use."""
