@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# A stand-in for the Hub answers slowly on a busy machine, and a call that is given up is made again.
+# A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "300")
 os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "300")
 
