@@ -24,6 +24,7 @@ from ..summary import said
 from .checksums import same_content, write_checksums
 from .environment import PACKAGES, versions
 from .layout import result_path, summary_path
+from .result_files import write_tree
 
 log = logging.getLogger("ontogeny.study")
 
@@ -101,7 +102,7 @@ def write_result(folder: Path, tree: xr.DataTree) -> Path:
     path = result_path(folder)
     new = temporary(path)
     try:
-        tree.to_zarr(new, zarr_format=2, consolidated=True)
+        write_tree(tree, new)
         write_checksums(new)
         if not same_content(new, path):
             _swap(new, path)
