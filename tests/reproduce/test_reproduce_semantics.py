@@ -18,6 +18,7 @@ from ontogeny.reproduce.semantics import (
     Materials,
     free_embeddings,
     imbalance,
+    intervention,
     organisms,
     orthants,
     transformer,
@@ -33,6 +34,10 @@ TINY = {
     "semantics-transformer": {
         "vocab_size": 20, "n_contexts": 60, "concepts": 8, "steps": 6, "records": 4, "width": 8,
         "batch_size": 16, "shuffles": 2,
+    },
+    "semantics-intervention": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 5, "advanced": 1, "steps": 6, "records": 4,
+        "width": 8, "shuffles": 2,
     },
     "semantics-organisms": {
         "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
@@ -259,6 +264,7 @@ MEASURED = {
     "semantics-transformer": (transformer, ("_run",)),
     "semantics-organisms": (organisms, ("_run",)),
     "semantics-imbalance": (imbalance, ("_flow", "_digits")),
+    "semantics-intervention": (intervention, ("_Experiment.run",)),
 }
 
 
