@@ -16,6 +16,7 @@ from ...quantities import Measured, Quantity
 from ...semantics import first_crossing, signatures, svd_concepts
 from ...semantics.renaming import as_frequent, renamings
 from ...summary import Names
+from ..arguments import check_node
 from ..base import Observable, dataset
 from ..predictions.crossing import crossing
 from .class_costs import ClassCosts
@@ -124,6 +125,8 @@ class TextStatistics(Observable):
         check_whole("draws", self.draws, 3)
         check_whole("vocab_size", self.vocab_size, 4)
         check_whole("n_contexts", self.n_contexts)
+        if self.loss is not None:
+            check_node("loss", self.loss)
 
     @property
     def depends_on(self) -> tuple[str, ...]:  # type: ignore[override]
