@@ -38,7 +38,7 @@ def study(run, out, start):
         phase, count = start.split()
         logger.addHandler(KillAt(phase, int(count)))
     trajectory = og.Trajectory.from_folder(run)
-    og.Study(trajectory, tiny_inputs(), observables(), device="cpu").run(out)
+    og.Study(trajectory, tiny_inputs(), observables(), device="cpu", noise=1).run(out)
 
 
 if __name__ == "__main__":

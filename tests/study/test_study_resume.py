@@ -25,6 +25,11 @@ from ontogeny.study.progress import Silent
 STEPS = (0, 1, 2, 4, 8, 16, 32)
 
 
+def _study(trajectory, inputs=None, chosen=None, **options):
+    chosen = chosen or observables()
+    return og.Study(trajectory, inputs or tiny_inputs(), chosen, device="cpu", noise=1, **options)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
@@ -36,7 +41,7 @@ def run(tmp_path_factory):
 def whole(run, tmp_path_factory):
     """The uninterrupted study's folder."""
     folder = tmp_path_factory.mktemp("whole") / "study"
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     study.run(folder)
     return folder
 
@@ -85,10 +90,7 @@ def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, who
 def _again(folder, trajectory, inputs=None, chosen=None, **options):
     """Run the study again in a copy of `folder` and return (cells computed, notes)."""
     progress = Counting()
-    study = og.Study(
-        trajectory, inputs or tiny_inputs(), chosen or observables(), device="cpu", **options
-    )
-    study.run(folder, progress=progress)
+    _study(trajectory, inputs, chosen, **options).run(folder, progress=progress)
     return progress
 
 
@@ -141,7 +143,7 @@ def test_one_changed_weight_changes_the_cells_that_read_it(whole, tmp_path, tens
     if "lm_head.weight" not in trajectory[4].digests():
         pytest.skip("tied head")
     folder = _copy(whole, tmp_path / "s")
-    study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu")
+    study = _study(trajectory)
     stale = [e for e in study.plan(folder).entries if e.to_do]
     assert len(stale) == nodes
     assert {e.key for e in stale} <= {4, "model.layers.0.mlp.up_proj.weight"}
@@ -245,7 +247,7 @@ def test_a_lost_result_is_merged_again_from_cells(run, whole, tmp_path):
 
 def test_a_folder_with_other_files_is_refused(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     with pytest.raises(StoreError, match="no study"):
         study.run(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "precious"
@@ -267,7 +269,7 @@ def test_result_opens_without_ontogeny(whole):
 
 
 def test_plan_says_what_is_done_and_writes_nothing(run, whole, tmp_path):
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     fresh = study.plan(tmp_path / "nowhere")
     assert (fresh.done, fresh.to_do) == (0, 5 * 7 + 6)
     # plain, corrupted and eager at every step, and the references' own plain pass

@@ -65,7 +65,7 @@ def test_processes_in_one_folder_compute_each_cell_once(tmp_path):
         check=False,
     )
     assert done.stdout == "[0, 0]", done.stderr
-    study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu")
+    study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu", noise=1)
     study.run(tmp_path / "alone")
     _assert_same(_values(shared), _values(tmp_path / "alone"))
     assert _strays(shared) == []
