@@ -88,8 +88,8 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
     html = page.read_text(encoding="utf-8")
     held = list(verdict.answer.values).count("reproduces")
-    claims = "claim reproduces" if (~ours).sum() == 1 else "claims reproduce"
-    assert f"<h2>{held} of {(~ours).sum()} {claims}" in html
+    claims = "claim" if (~ours).sum() == 1 else "claims"
+    assert f"<h2>{held} of {(~ours).sum()} {claims} reproduce" in html
     assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
     assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
 
