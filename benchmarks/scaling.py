@@ -2,8 +2,9 @@
 
 Run it as ``python benchmarks/scaling.py [WORKERS ...]`` (1 2). A run of random checkpoints is
 studied by that many processes in one folder, as by the tasks of a job array: the same checkpoints
-(strong scaling), and as many checkpoints for each worker (weak scaling). Counted is the time from
-the moment at which all processes have loaded the libraries until the last one has ended.
+(strong scaling), and as many checkpoints for each worker (weak scaling). Counted are the time from
+the moment at which all processes have loaded the libraries until the last one has ended, and the
+processor time that all of them spent in it, which a busy machine changes less.
 """
 
 import os
@@ -19,7 +20,7 @@ import transformers
 
 import ontogeny as og
 
-STEPS = 8
+STEPS = 6
 REPEATS = 3
 
 
@@ -41,7 +42,7 @@ def write_run(folder: Path, steps: int) -> None:
 
 def study(run: Path, steps: int) -> og.Study:
     """Return the study of the first checkpoints of a run."""
-    tokens = np.random.default_rng(0).integers(1, 2048, (64, 64))
+    tokens = np.random.default_rng(0).integers(1, 2048, (32, 64))
     trajectory = og.Trajectory.from_folder(run).select(stop=steps - 1)
     observables = [og.observables.Loss(), og.observables.ActivationDecay("mlp")]
     inputs = og.Inputs.from_tokens(tokens)
@@ -56,11 +57,13 @@ def worker(run: str, steps: str, out: str) -> None:
     chosen = study(Path(run), int(steps))
     print("ready", flush=True)
     sys.stdin.readline()
+    begin = time.process_time()
     chosen.run(out, progress=False)
+    print(time.process_time() - begin)
 
 
-def seconds(run: Path, steps: int, workers: int) -> float:
-    """Return the time of so many processes for so many checkpoints."""
+def seconds(run: Path, steps: int, workers: int) -> tuple[float, float]:
+    """Return the time of so many processes for so many checkpoints, and their processor time."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, __file__, "worker", str(run), str(steps), f"{out}/s"]
         pipe = subprocess.PIPE
@@ -72,28 +75,30 @@ def seconds(run: Path, steps: int, workers: int) -> float:
             process.stdout.readline()
         begin = time.perf_counter()
         for process in started:
-            process.communicate("\n")
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        spent = [process.communicate()[0] for process in started]
         assert not any(process.returncode for process in started)
-        return time.perf_counter() - begin
+        return time.perf_counter() - begin, sum(map(float, spent))
 
 
 def main(counts: list[int]) -> None:
-    """Print both tables: medians, with the least and the most of the repetitions."""
+    """Print the table: medians, with the least and the most of the repetitions."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as name:
         run = Path(name)
         write_run(run, STEPS * max(counts))
-        for title, steps in (("strong", lambda n: STEPS), ("weak", lambda n: STEPS * n)):
-            rows = {n: [] for n in counts}
-            for _ in range(REPEATS):  # interleaved, so that a busy moment hits all of them
-                for n in counts:
-                    rows[n].append(seconds(run, steps(n), n))
-            for n, found in rows.items():
-                low, middle, high = np.quantile(found, [0, 0.5, 1])
-                print(
-                    f"| {title} | {n} | {steps(n)} | {middle:.1f} ({low:.1f} to {high:.1f}) |",
-                    flush=True,
-                )
+        kinds = [("strong", n, STEPS) for n in counts]
+        kinds += [("weak", n, STEPS * n) for n in counts if n > 1]
+        found = {kind: [] for kind in kinds}
+        for _ in range(REPEATS):  # interleaved, so that a busy moment hits all of them
+            for kind in kinds:
+                found[kind].append(seconds(run, kind[2], kind[1]))
+        for kind, times in found.items():
+            columns = [np.quantile(each, [0, 0.5, 1]) for each in zip(*times, strict=True)]
+            words = [f"{middle:.1f} ({low:.1f} to {high:.1f})" for low, middle, high in columns]
+            print("|", " | ".join(map(str, [*kind, *words])), "|")
 
 
 if __name__ == "__main__":
