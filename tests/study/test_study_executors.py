@@ -39,7 +39,8 @@ def _nodes(tree):
 
 
 def _study(trajectory, chosen=None, **options):
-    return og.Study(trajectory, tiny_inputs(), chosen or observables(), device="cpu", **options)
+    options = {"device": "cpu", "noise": 1, **options}
+    return og.Study(trajectory, tiny_inputs(), chosen or observables(), **options)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from helpers.study_examples import ActivationNorm, developing, tiny_inputs
 from ontogeny.store import Cell
 from ontogeny.study import mapped, merge
 from ontogeny.study.merge import content_digest, stack, write_once
+from ontogeny.study.result_files import write_tree
 
 
 def _cells(count, width=3):
@@ -98,3 +99,19 @@ def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
         xr.testing.assert_equal(
             xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), each
         )
+
+
+def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
+    values = np.arange(6.0).reshape(2, 3)
+    one = xr.Dataset(
+        {"x": (("step", "layer"), values, {"units": "nats"}), "flag": ("step", [True, False])},
+        coords={"step": [0, 1], "layer": ["a", "b", "ç"]},
+    )
+    tree = xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "one": one})
+    write_tree(tree, tmp_path / "small")
+    write_tree(tree, tmp_path / "large", large=0)
+    small, large = (
+        {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        for root in (tmp_path / "small", tmp_path / "large")
+    )
+    assert small == large and "one/x/0.0" in small

@@ -27,6 +27,7 @@ from .claims import held
 from .environment import PACKAGES, versions
 from .layout import result_path, summary_path
 from .mapped import large_variables, stacked_in_file
+from .result_files import write_tree
 
 log = logging.getLogger("ontogeny.study")
 
@@ -156,7 +157,7 @@ def write_result(folder: Path, tree: xr.DataTree, content: str = "") -> Path:
     path = result_path(folder)
     new = temporary(path)
     try:
-        tree.to_zarr(new, zarr_format=2, consolidated=True)
+        write_tree(tree, new)
         write_checksums(new, content)
         if not same_content(new, path):
             _swap(new, path)
