@@ -58,5 +58,5 @@ def test_the_gram_matrix_of_the_multiplicative_rule_counts_and_landmarks_make_it
 
 
 def test_a_concept_count_that_was_mistyped_is_refused():
-    with pytest.raises(ArgumentError, match="holds at least 2.08e\\+06 GB"):
+    with pytest.raises(ArgumentError, match=r"holds at least .* GB beside"):
         concepts.make("sae", 10**13).fit(A)

@@ -77,23 +77,27 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
     two = [og.observables.Concepts(x, 2, layers=LAYERS, **options) for x in ("pca", "svd")]
 
     def plan(*observables):
-        return og.Study(trajectory, inputs, observables, device="cpu", noise=0).plan()
+        study = og.Study(trajectory, inputs, observables, device="cpu", noise=0, batch_size=1)
+        return study.plan()  # one text at a time: a pass takes less than the work on a layer
 
     alone, together = plan(decay), plan(decay, *two)
     assert alone.shared_bytes == 0 and "rotations" not in str(alone)
     assert together.shared_bytes == 2 * 4 * width**2  # of two layers
     sample = 2 * 50 * width * 4
     assert alone.activation_bytes == together.activation_bytes == sample == alone.reference_bytes
-    largest = memory.held_about(0, 0, 0, (50, width))
+    largest = memory.held_about(0, 0, 0, 0, (50, width))
     assert alone.memory_bytes == alone.model_bytes + largest + 2 * sample
     assert together.memory_bytes == alone.memory_bytes + together.shared_bytes
+    dimensions = plan(og.observables.EffectiveDimensions(LAYERS, **options))  # no reference
+    assert dimensions.memory_bytes == alone.memory_bytes - sample
     assert "2.05 kB of it shared rotations" in str(together)
     assert f"to store: {sample / 1000:.3g} kB of references" in str(alone)
 
 
 def test_a_pass_counts_where_it_is_larger_than_the_work_on_a_layer():
-    assert memory.held_about(1000, 10**6, 50, (10, 2)) == 1000 + 10**6 + 100
-    assert memory.held_about(1000, 0, 50, (20, 2)) > memory.held_about(1000, 0, 50, (10, 2))
+    nothing = memory.held_about(0, 0, 0, 0, (0, 0))
+    assert memory.held_about(1000, 10**6, 50, 40, (10, 2)) == nothing + 1000 + 10**6 + 90
+    assert memory.held_about(0, 0, 0, 0, (20, 2)) > memory.held_about(0, 0, 0, 0, (10, 2))
 
 
 def test_what_lies_on_the_device_is_said():

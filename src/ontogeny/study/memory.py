@@ -7,18 +7,23 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from ..machine import memory_of_this_machine
 from .executors import Submitting
 
-_COPIES = 16  # of one layer's sample in float64, by benchmarks/memory_model.py
+# All three by benchmarks/memory_model.py.
+_BUFFERS = 100_000_000  # of the libraries, when they have computed something of any size
+_COPIES = 8  # of one layer's sample in float64
 _PRODUCTS = 3  # of features by features, in float64
 
 
 def held_about(
-    model_bytes: int, pass_bytes: int, activation_bytes: int, largest: tuple[int, int]
+    model_bytes: int,
+    pass_bytes: int,
+    activation_bytes: int,
+    reference_bytes: int,
+    largest: tuple[int, int],
 ) -> int:
     """Return about how many bytes one worker holds at most, beside the libraries.
 
-    The weights; the larger of one forward pass and of float64 work on one layer; and the sample
-    twice, since that of the reference step is read beside it. Measured, a study took from half of
-    it to 1.1 times as much.
+    The weights; the larger of one forward pass and of float64 work on one layer; the samples of
+    this step and of the reference step; and buffers. The guide on costs has what studies took.
 
     Parameters
     ----------
@@ -28,17 +33,20 @@ def held_about(
         What one batch takes beside them.
     activation_bytes
         Of the sample of one checkpoint.
+    reference_bytes
+        Of what is read of the reference step beside it.
     largest
         Rows and features of the sample's largest layer.
 
     Examples
     --------
-    >>> held_about(1000, 300, 50, (10, 2))
-    3756
+    >>> held_about(1000, 300, 50, 50, (10, 2)) - held_about(0, 0, 0, 0, (0, 0))
+    2476
     """
     rows, features = largest
     work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
-    return model_bytes + max(pass_bytes, work) + 2 * activation_bytes
+    samples = activation_bytes + reference_bytes
+    return _BUFFERS + model_bytes + max(pass_bytes, work) + samples
 
 
 def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:

@@ -45,31 +45,37 @@ def price(
         plan.batches += sum(-(-len(inputs[key.on]) // batch_size) for key in keys)
         plan.activation_bytes = max(plan.activation_bytes, _held(reading, probe))
     states = [by_name[e.node] for e in entries if isinstance(e.cell, StateCell)]
-    beside = max((_to_prepare(o, probe, inputs, len(plan.steps)) for o in states), default=0)
-    prepared = _held(groups.get("prepared", ()), probe) + beside
+    to_prepare = max((_to_prepare(o, probe, inputs, len(plan.steps)) for o in states), default=0)
+    prepared = _held(groups.get("prepared", ()), probe) + to_prepare
     plan.activation_bytes = max(plan.activation_bytes, prepared)
     blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)
     plan.retained_bytes = sum(probe.block_bytes.values()) * len(plan.steps) * blocks
     read = len(readings) + len(plan.steps) * blocks
+    if settings.weights == "streamed":  # all is read again for every batch
+        read = max(read, plan.batches)
     plan.weight_bytes = probe.stored_bytes * read
     plan.model_bytes = probe.model_bytes
     references = {e.cell.need for e in entries if isinstance(e.cell, ReferenceCell)}
     plan.reference_bytes = _held(references, probe)
     tokens = max((batch_size * int(i.lengths.max()) for i in inputs.values()), default=0)
-    plan.shared_bytes = _shared(entries, by_name, probe, inputs)
+    steps = [e for e in entries if isinstance(e.cell, StepCell)]
+    needs = {need for e in steps for need in by_name[e.node].needs()}
+    beside = _held({need.at_step for need in needs if isinstance(need, Reference)}, probe)
+    plan.shared_bytes = _shared(steps, by_name, probe, inputs)
     plan.memory_bytes = plan.shared_bytes + held_about(
         probe.model_bytes,
         tokens * probe.pass_bytes,
         plan.activation_bytes,
+        beside,
         max((_largest_layer(reading, probe, inputs) for reading in readings), default=(0, 0)),
     )
     plan.device = settings.device
     if settings.device != "cpu":  # the sample of the reference step stays on the host
-        plan.device_bytes = plan.memory_bytes - plan.activation_bytes
+        plan.device_bytes = plan.memory_bytes - beside
 
 
 def _shared(
-    entries: Sequence[Entry],
+    steps: Sequence[Entry],
     by_name: Mapping[str, Observable],
     probe: Probe,
     inputs: Mapping[str, Inputs],
@@ -80,7 +86,7 @@ def _shared(
     factors of twice as many columns as there are samples where that is smaller. At steps with
     noise floors there are more of them, as far as the bound allows.
     """
-    nodes = {e.node for e in entries if isinstance(e.cell, StepCell)}
+    nodes = {e.node for e in steps}
     of_reference = Counter(
         need for name in nodes for need in by_name[name].needs() if isinstance(need, Reference)
     )
