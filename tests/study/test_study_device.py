@@ -72,11 +72,10 @@ def test_waits_are_bounded_by_cells_and_fits(studied):
     fits = 2 + 1 + len(STEPS) + 7
     by_folder = _by_folder(waits)
     asked = sum(n for line, n in waits.items() if line.startswith("concepts/iteration.py"))
-    print(asked, by_folder, fits, cells)
     assert asked <= fits * (ITERATIONS / 10 + 1)  # once in ten iterations, and at the end
     assert by_folder["concepts"] - asked <= 14 * fits
     assert by_folder["observables"] <= 10 * cells and by_folder["distances"] <= 8 * cells
-    assert there.problems().empty
+    assert len(there.problems()) == 0
 
 
 def test_the_numbers_are_those_of_the_cpu(studied):
