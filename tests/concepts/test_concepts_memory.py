@@ -54,7 +54,7 @@ def test_the_gram_matrix_of_the_multiplicative_rule_counts_and_landmarks_make_it
     assert _made("convex-nmf", variant="multiplicative").memory_needed(20_000, 8) == 4 * 20_000**2
     few = _made("convex-nmf", variant="multiplicative", landmarks=100)
     assert few.memory_needed(20_000, 8) == 4 * 20_000 * 100
-    assert _made("convex-nmf").memory_needed(20_000, 8) == 4 * 20_000 * 8
+    assert _made("convex-nmf").memory_needed(20_000, 8) == 4 * 2 * 20_000 * 8
 
 
 def test_a_concept_count_that_was_mistyped_is_refused():

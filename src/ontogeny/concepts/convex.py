@@ -116,7 +116,7 @@ class ConvexNMF(Extractor):
     def _held(self, n: int, m: int) -> int:
         landmarks = n if self.landmarks is None else min(n, self.landmarks)
         if self.variant == "accelerated":
-            return max(landmarks * m, min(landmarks, m) ** 2)  # the clusters' copy; Z^T Z
+            return max(2 * landmarks * m, min(landmarks, m) ** 2)  # of the clusters; Z^T Z
         return n * landmarks
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:

@@ -67,7 +67,7 @@ class KMeans(Extractor):
         check_whole("n_init", self.n_init)
 
     def _held(self, n: int, m: int) -> int:
-        return n * m  # the solver centres a copy
+        return 2 * n * m  # centred, and the squares of that
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         r = self.n_concepts

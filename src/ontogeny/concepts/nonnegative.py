@@ -112,7 +112,8 @@ class NMF(Extractor):
 
     def _held(self, n: int, m: int) -> int:
         copies = {None: 0, "relu": 1, "shift": 1, "split": 2}[self.nonnegative]
-        return copies * n * m + 3 * self.n_concepts * (n + m)  # each factor, the last, and ahead
+        # The squares of the activations; each factor, its last value, and the one ahead.
+        return (copies + 1) * n * m + 3 * self.n_concepts * (n + m)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         offset = A.amin(0, keepdim=True) if self.nonnegative == "shift" else None

@@ -113,7 +113,7 @@ class DictionaryLearning(_Penalised):
     random_state: Any = None
 
     def _held(self, n: int, m: int) -> int:
-        return n * m + 3 * self.n_concepts * (n + m)  # the residual
+        return 2 * n * m + 3 * self.n_concepts * (n + m)  # reconstruction and residual
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         penalty = self._penalty
