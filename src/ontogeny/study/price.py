@@ -59,8 +59,8 @@ def price(
     plan.reference_bytes = _held(references, probe)
     tokens = max((batch_size * int(i.lengths.max()) for i in inputs.values()), default=0)
     steps = [e for e in entries if isinstance(e.cell, StepCell)]
-    needs = {need for e in steps for need in by_name[e.node].needs()}
-    beside = _held({need.at_step for need in needs if isinstance(need, Reference)}, probe)
+    of_steps = {need for e in steps for need in by_name[e.node].needs()}
+    beside = _held({need.at_step for need in of_steps if isinstance(need, Reference)}, probe)
     plan.shared_bytes = _shared(steps, by_name, probe, inputs)
     plan.memory_bytes = plan.shared_bytes + held_about(
         probe.model_bytes,
