@@ -20,6 +20,7 @@ from .environment import environment
 from .examination import Examination
 from .executors import Submitting
 from .frozen import freeze, frozen_settings, frozen_steps
+from .kept_probe import kept_probe
 from .memory import workers_here
 from .parts import Parts
 from .plan import Plan, sum_of_plans
@@ -281,7 +282,7 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        found, read = self._examination.of(path), VerifiedCellCache()
+        found, read = self._examination.of(path, keep=True), VerifiedCellCache()
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -322,12 +323,17 @@ class Study:
             self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
         )
 
-    def _probe(self, tried: Sequence[Observable]) -> Probe:
+    def _probe(self, tried: Sequence[Observable], folder: Path | None) -> Probe:
         settings = self._settings({})
+        known = (self.inputs, self.observables, settings)
+
+        def keep(checkpoint: Trajectory, examine: Callable[[], Probe]) -> Probe:
+            if folder is None:
+                return examine()
+            return kept_probe(folder, checkpoint, *known, tried, examine)
+
         with pinned(settings.threads):
-            return probe(
-                self.trajectory, self.inputs, self.observables, settings, self._hold, tried
-            )
+            return probe(self.trajectory, *known, self._hold, tried, keep)
 
     @contextmanager
     def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
