@@ -113,6 +113,11 @@ CATALOGUE: dict[str, Line] = {
         _HEAD,
         "some dozens of gradients at each step",
     ),
+    "embedding-frequencies": Line(
+        "Over how many frequencies do tokens that are numbers spread?",
+        _WEIGHTS,
+        "one Fourier transform at each step",
+    ),
     "orientation": Line(
         "Do matrices of the same size share their principal directions?",
         _WEIGHTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .commutators import Commutators
+from .frequencies import EmbeddingFrequencies
 from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
@@ -11,6 +12,7 @@ from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "Commutators",
+    "EmbeddingFrequencies",
     "Orientation",
     "Projection",
     "VocabularyConcepts",

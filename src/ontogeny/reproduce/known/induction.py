@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...observables import AttentionHeads, InContextLearning
-from ..evidence import Found, each, short, unanimous
+from ..evidence import Found, each, exceeds, short, unanimous
 from ..verdicts import Verdict
 from .formation import Formation
 from .induction_run import InductionRun
@@ -14,6 +14,7 @@ from .known_recipe import KnownRecipe, KnownSize
 
 _FORMED = 0.3
 """Share of attention that a head must give; equal attention gives 0.06 to 12 tokens."""
+_LESS = 0.5  # nats
 _TWO, _ONE = "two layers", "one layer"
 
 
@@ -53,10 +54,17 @@ def judge(found: Found) -> Sequence[Verdict]:
             previous.controls,
         ),
         Verdict(
-            "one layer of attention is not enough for either",
-            unanimous((alone.last < _FORMED) & (alone_learning.last > learning.last / 2)),
-            f"induction score {alone.change}, in-context-learning score {alone_learning.change}",
-            f"two layers: {short(induction.last)} and {short(learning.last)}",
+            "one layer of attention forms no induction head",
+            unanimous(alone.last < _FORMED, alone.last),
+            f"induction score {alone.change}",
+            f"second of two layers {short(induction.last)}; {_FORMED:g} counts as formed",
+        ),
+        Verdict(
+            "one layer of attention learns less from the context",
+            exceeds(alone_learning.last, learning.last, _LESS),
+            f"in-context-learning score {alone_learning.change} nats",
+            f"two layers {short(learning.last)}; half a nat counts; one layer can look back by "
+            "distance",
         ),
         Verdict(
             "(not claimed) the score falls on sequences without repetition too",
