@@ -23,6 +23,7 @@ REST = {
     "in-context-learning": {},
     "layer-similarity": {},
     "embedding-frequencies": {},
+    "feature-geometry": {},
     "ngram-agreement": {"orders": [1]},
     "step-similarity": {},
     "learning-dynamics": {"of": "concepts-ica", "select": {"distance": "procrustes"}},

@@ -41,6 +41,7 @@ from .semantics import WordSemantics, semantics_page
 from .weights import (
     Commutators,
     EmbeddingFrequencies,
+    FeatureGeometry,
     Orientation,
     Projection,
     VocabularyConcepts,
@@ -68,6 +69,7 @@ __all__ = [
     "NgramAgreement",
     "Commutators",
     "EmbeddingFrequencies",
+    "FeatureGeometry",
     "ConceptDirections",
     "ConceptDistances",
     "ConceptEffects",

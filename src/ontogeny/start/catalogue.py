@@ -118,6 +118,11 @@ CATALOGUE: dict[str, Line] = {
         _WEIGHTS,
         "one Fourier transform at each step",
     ),
+    "feature-geometry": Line(
+        "How many features does a matrix hold, and do they share dimensions?",
+        _WEIGHTS,
+        "products of columns at each step",
+    ),
     "orientation": Line(
         "Do matrices of the same size share their principal directions?",
         _WEIGHTS,

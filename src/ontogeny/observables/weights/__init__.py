@@ -8,11 +8,13 @@ from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
 from .rank import WeightRank
+from .superposition import FeatureGeometry
 from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "Commutators",
     "EmbeddingFrequencies",
+    "FeatureGeometry",
     "Orientation",
     "Projection",
     "VocabularyConcepts",

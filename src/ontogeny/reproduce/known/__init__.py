@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from . import grokking, induction
+from ..trained_recipe import TrainedRecipe
+from . import curriculum, grokking, induction, superposition
 from .known_recipe import KnownRecipe, KnownRun, KnownSize
 
 __all__ = ["RECIPES", "KnownRecipe", "KnownRun", "KnownSize"]
 
-RECIPES = {recipe.name: recipe for recipe in (induction.RECIPE, grokking.RECIPE)}
+_ALL: tuple[TrainedRecipe, ...] = (
+    induction.RECIPE,
+    grokking.RECIPE,
+    superposition.RECIPE,
+    curriculum.RECIPE,
+)
+RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -38,7 +38,7 @@ class ModularRun:
     modulus
         n; the numbers are the token ids 0 to n − 1.
     share
-        Share of the pairs that is trained on, between 0 and 1.
+        Share of the pairs that is trained on, mirrors counted once, between 0 and 1.
     layers, width, heads
         Sizes of the `ReadoutTransformer`, which has MLPs.
     steps
@@ -62,11 +62,11 @@ class ModularRun:
     """
 
     modulus: int = 29
-    share: float = 0.7
+    share: float = 0.8
     layers: int = 1
     width: int = 64
     heads: int = 4
-    steps: int = 3000
+    steps: int = 2500
     optimizer: OptimizerSettings = field(
         default_factory=lambda: OptimizerSettings(
             learning_rate=2e-3, schedule="constant", weight_decay=1.0
@@ -102,9 +102,12 @@ class ModularRun:
     def pairs(self, trained: bool) -> tuple[Tensor, Tensor]:
         """Return texts (n, 3) and answers (n,) of the trained or of the held-out pairs."""
         n = self.modulus
-        upper = np.triu(np.random.default_rng([_SPLIT, self.split]).random((n, n)))
-        side = upper + np.triu(upper, 1).T
-        first, second = np.nonzero((side < self.share) == trained)
+        first, second = np.triu_indices(n)
+        kept = np.zeros((n, n), dtype=bool)
+        order = np.random.default_rng([_SPLIT, self.split]).permutation(len(first))
+        chosen = order[: round(self.share * len(first))]
+        kept[first[chosen], second[chosen]] = True
+        first, second = np.nonzero((kept | kept.T) == trained)
         ids = np.stack([first, second, np.full(len(first), n)], axis=1)
         return torch.from_numpy(ids), torch.from_numpy((first + second) % n)
 
