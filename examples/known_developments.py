@@ -2,8 +2,8 @@
 
     python examples/known_developments.py FOLDER docs/images/known --quick
 
-One PNG file for each case. A case that FOLDER holds is not trained again. Thick lines are means over
-seeds, thin ones single seeds, grey ones the turned control runs.
+One PNG file for each case. A case that FOLDER holds is not trained again. Thick lines are means
+over seeds, thin ones single seeds, grey ones the turned control runs.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def induction(folder: Path, figure: Figure) -> None:
     """The strongest induction head and the in-context-learning score."""
     left, right = figure.subplots(1, 2)
     heads = _nodes(folder, "two-layers", "attention-heads")
-    strongest = dict(score="induction", layer="layers.1.self_attn")
+    strongest = {"score": "induction", "layer": "layers.1.self_attn"}
     _draw(left, heads, lambda node: node.strongest_score.sel(strongest), BLUE)
     _draw(left, heads, lambda node: node.strongest_score_control.sel(strongest), GREY)
     left.set_title("Induction score, second layer")
@@ -98,7 +98,8 @@ def _draw(axes: Axes, nodes: Sequence[xr.Dataset], series: Series, colour: str) 
         runs = one.dropna("step", how="all").transpose("step", ...)
         axes.plot(runs.step.values, runs.values, color=colour, lw=0.6, alpha=0.6)
     if "run" not in found[0].dims:
-        axes.plot(found[0].step.values, np.mean([one.values for one in found], 0), colour, lw=1.8)
+        mean = np.mean([one.values for one in found], axis=0)
+        axes.plot(found[0].step.values, mean, color=colour, lw=1.8)
     axes.set_xlabel("training step")
 
 
