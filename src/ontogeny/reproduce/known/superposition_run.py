@@ -42,11 +42,11 @@ class ToyModels(nn.Module):
         self.maps = nn.ModuleDict({name: nn.Linear(features, hidden, bias=False) for name in names})
         self.bias = nn.Parameter(torch.zeros(len(names), features))
         for each in self.maps.values():
-            nn.init.xavier_normal_(each.weight)
+            nn.init.xavier_normal_(each.get_parameter("weight"))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return what every model makes of its features, (models, texts, n) of as many."""
-        W = torch.stack([each.weight for each in self.maps.values()])
+        W = torch.stack([each.get_parameter("weight") for each in self.maps.values()])
         hidden = torch.einsum("kbn,kmn->kbm", x, W)
         return (torch.einsum("kbm,kmn->kbn", hidden, W) + self.bias[:, None]).relu()
 

@@ -161,7 +161,6 @@ class CausalStack(PreTrainedModel):
     names of captures work: ``layers.0.self_attn.q_proj``.
     """
 
-    config_class = ReadoutConfig
     base_model_prefix = "model"
     main_input_name = "input_ids"
     _supports_sdpa = True
@@ -219,6 +218,8 @@ class ReadoutTransformer(CausalStack):
     >>> model(input_ids=torch.zeros(2, 16, dtype=torch.long)).logits.shape
     torch.Size([2, 8])
     """
+
+    config_class = ReadoutConfig
 
     def __init__(self, config: ReadoutConfig) -> None:
         super().__init__(config)
