@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ class ToyModels(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return what every model makes of its features, (models, texts, n) of as many."""
-        W = torch.stack([each.get_parameter("weight") for each in self.maps.values()])
+        W = torch.stack([cast(nn.Linear, each).weight for each in self.maps.values()])
         hidden = torch.einsum("kbn,kmn->kbm", x, W)
         return (torch.einsum("kbm,kmn->kbn", hidden, W) + self.bias[:, None]).relu()
 
@@ -67,7 +68,7 @@ class SuperpositionRun:
     steps, batch_size
         Updates, and examples of each.
     optimizer
-        `OptimizerSettings`.
+        `OptimizerSettings`. The high rate leaves arrangements that are minima only locally.
 
     Raises
     ------
@@ -85,9 +86,9 @@ class SuperpositionRun:
     sparsities: tuple[float, ...] = (0.0, 0.8, 0.9)
     importances: tuple[float, ...] = (0.9,)
     steps: int = 2000
-    batch_size: int = 512
+    batch_size: int = 128
     optimizer: OptimizerSettings = field(
-        default_factory=lambda: OptimizerSettings(learning_rate=3e-3, weight_decay=0.0)
+        default_factory=lambda: OptimizerSettings(learning_rate=3e-2, weight_decay=0.0)
     )
 
     def __post_init__(self) -> None:
