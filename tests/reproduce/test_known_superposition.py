@@ -32,7 +32,7 @@ def test_the_loss_is_that_of_a_plain_loop():
             out = torch.relu(W.T @ (W @ one) + model.bias[index])
             weights = torch.tensor([1.0, q, q**2])
             total += (weights * (one - out) ** 2).sum().item() / (3 * 6)
-    assert float(run.loss(model, x)) == pytest.approx(total, rel=1e-5)
+    assert run.loss(model, x).item() == pytest.approx(total, rel=1e-5)
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.7, 0.95])
