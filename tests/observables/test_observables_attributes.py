@@ -70,6 +70,8 @@ def of_a_language_model(folder):
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightNorms("model.layers.*.mlp.*.weight"),
+        obs.EmbeddingFrequencies(),
+        obs.FeatureGeometry("embed"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
         obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),

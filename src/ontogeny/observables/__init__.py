@@ -40,6 +40,8 @@ from .registry import make, make_own, names
 from .semantics import TextStatistics, WordSemantics, semantics_page
 from .weights import (
     Commutators,
+    EmbeddingFrequencies,
+    FeatureGeometry,
     Orientation,
     Projection,
     VocabularyConcepts,
@@ -66,6 +68,8 @@ __all__ = [
     "LogitLens",
     "NgramAgreement",
     "Commutators",
+    "EmbeddingFrequencies",
+    "FeatureGeometry",
     "ConceptDirections",
     "ConceptDistances",
     "ConceptEffects",
