@@ -29,8 +29,10 @@ def test_hooks_use_the_pinned_releases():
 
 def test_the_workflow_runs_every_step_on_every_python():
     matrix = read(".github/workflows/ci.yml")["jobs"]["check"]["strategy"]["matrix"]
-    (steps,) = re.findall(r"steps=\(([a-z ]+)\)", (ROOT / ".ci" / "run").read_text("utf-8"))
-    assert " ".join(matrix["steps"]) == steps
+    run = (ROOT / ".ci" / "run").read_text("utf-8")
+    (everything,) = re.findall(r"everything\(\) {\n(.*?)\n}", run, re.DOTALL)
+    steps = re.findall(r"^  ([a-z]+)\b", everything, re.MULTILINE)
+    assert " ".join(matrix["steps"]).split() == [step for step in steps if step != "wait"]
     classifiers = read("pyproject.toml")["project"]["classifiers"]
     versions = [c.rpartition(" ")[2] for c in classifiers if re.search(r":: 3\.\d+$", c)]
     assert matrix["python"] == versions

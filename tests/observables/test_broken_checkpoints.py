@@ -28,6 +28,8 @@ OBSERVABLES = {
         og.observables.LayerSimilarity(**FEW),
         og.observables.StepSimilarity(**FEW),
         og.observables.WeightNorms(BLOCKS),
+        og.observables.FeatureGeometry(BLOCKS, draws=3),
+        og.observables.EmbeddingFrequencies(draws=3),
         og.observables.AttentionEntropy(),
         og.observables.AttentionHeads(n_sequences=4),
         og.observables.CopyingHeads(),
