@@ -114,7 +114,10 @@ def test_controls_have_the_same_mean_and_about_the_same_spread(order):
     random = weights.permuted(1)
     assert random.spread == pytest.approx(weights.spread, rel=0.05)
     assert abs(random.chosen_ratio - 1) < 0.25
-    assert weights.inverted().chosen_ratio < 1
+    inverted = weights.inverted()
+    assert inverted.weights.min() >= weights.weights.min() - 1e-12
+    slope = (inverted.rate_ratios - 1) / (weights.rate_ratios - 1)
+    assert slope == pytest.approx(np.full(8, slope[0])) and -1 <= slope[0] < 0
     for each in (random, weights.inverted()):
         assert order.shares @ each.weights == pytest.approx(1)
     assert (weights.permuted(1).weights == random.weights).all()

@@ -9,7 +9,7 @@ from .cloze import Cloze, cloze_support
 from .clusters import Cluster, most_clusters, spectral_clusters
 from .coarse_to_fine import CoarseToFine, coarse_before_fine, support_confusion
 from .concepts import ConceptBasis, embedding_concepts, svd_concepts
-from .context_weights import ContextWeights, context_weights
+from .context_weights import ContextWeights, context_weights, factor_limits
 from .corpus import WordStream, token_stream, word_stream
 from .gradient_flow import closed_form, half_times
 from .imbalance import StepImbalance, loss_growth_rates, step_imbalance
@@ -56,6 +56,7 @@ __all__ = [
     "compare_order",
     "context_weights",
     "embedding_concepts",
+    "factor_limits",
     "first_crossing",
     "half_times",
     "leading_directions",

@@ -58,8 +58,15 @@ class ContextWeights:
         return float(np.sqrt(self.order.shares @ (self.weights - 1) ** 2))
 
     def inverted(self) -> ContextWeights:
-        """Return the weights 1/w, scaled to mean 1: what these advance they should delay."""
-        return self._scaled(1 / self.weights)
+        """Return the weights 1 − α (w − 1), which change every rate the other way.
+
+        α is 1, or as small as needed for no weight to fall below the smallest of these; rates are
+        multiplied by 1 − α (r − 1) where these weights multiply them by r.
+        """
+        above = self.weights.max() - 1
+        least = min(self.weights.min(), 1 - 1e-9)
+        alpha = min(1.0, (1 - least) / above) if above > 0 else 1.0
+        return replace(self, weights=1 - alpha * (self.weights - 1))
 
     def permuted(self, random_state: int = 0) -> ContextWeights:
         """Return the same weights at random contexts about as frequent: a control of equal spread.
@@ -196,16 +203,15 @@ def context_weights(
     """
     check_type("order", order, PredictedOrder)
     check_number("factor", factor, above=True)
-    if check_number("largest", largest, above=True) <= 1:
-        raise ArgumentError(f"largest must be above 1; got {largest}.")
+    concept = concept if isinstance(concept, int | np.integer) else list(concept)
     basis = _chosen(order, concept)
     assert basis.V is not None and order.basis.V is not None
     leverage = np.concatenate([basis.V[:, :1].T ** 2, order.basis.V.T**2])
     limits = (1 / largest, float(largest))
-    ends = [_attainable(leverage[0], order.shares, limits, sign) for sign in (-1, 1)]
-    if not ends[0] < factor < ends[1]:
+    lowest, highest = factor_limits(order, concept, largest=largest)
+    if not lowest < factor < highest:
         raise ArgumentError(
-            f"factor must lie between {ends[0]:.3g} and {ends[1]:.3g}, what weights of "
+            f"factor must lie between {lowest:.3g} and {highest:.3g}, what weights of "
             f"{limits[0]:.3g} to {limits[1]:.3g} can do to this concept; got {factor:g}."
         )
     alike = (basis.U[:, 0] @ order.basis.U) ** 2
@@ -215,6 +221,41 @@ def context_weights(
     softness = np.r_[0.0, 0.0, np.full(int(others.sum()), 1 / _KEEP)]
     weights = _closest(rows, targets, softness, order.shares, limits)
     return ContextWeights(weights, order, leverage)
+
+
+def factor_limits(
+    order: PredictedOrder, concept: int | Iterable[str], *, largest: float = 4.0
+) -> tuple[float, float]:
+    """Return between which factors `context_weights` can change the growth rate of a concept.
+
+    Parameters
+    ----------
+    order, concept, largest
+        As for `context_weights`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from ontogeny import semantics, tasks
+    >>> order = semantics.predicted_order(tasks.bundled_texts("english")[:60], 5, vocab_size=99)
+    >>> low, high = factor_limits(order, 3)
+    >>> low < 1 < high < 4
+    True
+    """
+    check_type("order", order, PredictedOrder)
+    if check_number("largest", largest, above=True) <= 1:
+        raise ArgumentError(f"largest must be above 1; got {largest}.")
+    V = _chosen(order, concept).V
+    assert V is not None
+    low, high = (
+        _attainable(V[:, 0] ** 2, order.shares, (1 / largest, float(largest)), sign)
+        for sign in (-1, 1)
+    )
+    return low, high
 
 
 def _chosen(order: PredictedOrder, concept: int | Iterable[str]) -> ConceptBasis:

@@ -97,6 +97,11 @@ CATALOGUE: dict[str, Line] = {
         _HEAD,
         f"{_PASS}, with whole distributions",
     ),
+    "text-statistics": Line(
+        "Which statistics of its texts has the model reached, from coarse to fine, and when?",
+        _HEAD,
+        f"{_PASS}, with whole distributions",
+    ),
     "logit-lens": Line(
         "From which layer on is the prediction there?",
         "texts, a known family with a vocabulary head",
@@ -112,6 +117,16 @@ CATALOGUE: dict[str, Line] = {
         "Does the order of two gradient steps matter?",
         _HEAD,
         "some dozens of gradients at each step",
+    ),
+    "embedding-frequencies": Line(
+        "Over how many frequencies do tokens that are numbers spread?",
+        _WEIGHTS,
+        "one Fourier transform at each step",
+    ),
+    "feature-geometry": Line(
+        "How many features does a matrix hold, and do they share dimensions?",
+        _WEIGHTS,
+        "products of columns at each step",
     ),
     "orientation": Line(
         "Do matrices of the same size share their principal directions?",
