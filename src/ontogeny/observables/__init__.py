@@ -40,6 +40,7 @@ from .registry import make, make_own, names
 from .semantics import TextStatistics, WordSemantics, semantics_page
 from .weights import (
     Commutators,
+    LearningCoefficient,
     Orientation,
     Projection,
     VocabularyConcepts,
@@ -66,6 +67,7 @@ __all__ = [
     "LogitLens",
     "NgramAgreement",
     "Commutators",
+    "LearningCoefficient",
     "ConceptDirections",
     "ConceptDistances",
     "ConceptEffects",

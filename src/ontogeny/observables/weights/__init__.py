@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .commutators import Commutators
+from .learning_coefficient import LearningCoefficient
 from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
@@ -11,6 +12,7 @@ from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "Commutators",
+    "LearningCoefficient",
     "Orientation",
     "Projection",
     "VocabularyConcepts",
