@@ -45,6 +45,7 @@ def of_a_language_model(folder):
         obs.CopyingHeads(on="plain"),
         obs.NgramAgreement(on="plain", orders=(1,)),
         obs.LogitLens(on="plain"),
+        obs.TextStatistics(depth=2, draws=3, loss="loss", on="plain"),
         obs.Calibration(on="plain"),
         obs.EffectiveDimensions(LAYERS, on="plain"),
         obs.Similarity(LAYERS, on="plain"),
@@ -69,6 +70,8 @@ def of_a_language_model(folder):
         obs.TransformDynamics("concepts-ica"),
         obs.EncoderDynamics("ica", **SMALL, on="plain"),
         obs.WeightNorms("model.layers.*.mlp.*.weight"),
+        obs.EmbeddingFrequencies(),
+        obs.FeatureGeometry("embed"),
         obs.WeightRank("model.layers.*.mlp.*.weight", draws=4),
         obs.VocabularyConcepts(n_concepts=6, n_active=2, on="plain"),
         obs.Orientation("model.layers.*.mlp.*.weight", draws=10),
@@ -84,7 +87,7 @@ def of_a_language_model(folder):
     ]
     inputs = {"plain": tiny_inputs(), "labelled": labelled()}
     trajectory = og.Trajectory.from_models(developing(STEPS))
-    return chosen, og.Study(trajectory, inputs, chosen, device="cpu", noise=2), folder
+    return chosen, og.Study(trajectory, inputs, chosen, device="cpu", noise=1), folder
 
 
 def of_a_classifier(folder):

@@ -22,6 +22,8 @@ REST = {
     "fits": {"of": "loss"},
     "in-context-learning": {},
     "layer-similarity": {},
+    "embedding-frequencies": {},
+    "feature-geometry": {},
     "ngram-agreement": {"orders": [1]},
     "step-similarity": {},
     "learning-coefficient": {},

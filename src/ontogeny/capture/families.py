@@ -234,6 +234,7 @@ FAMILIES: dict[str, Family] = {
     "roberta": replace(_BERT, title="RoBERTa", head=("lm_head", "dense", "layer_norm")),
     "modernbert": _MODERNBERT,
     "t5": _T5,
+    "ontogeny_next_token": replace(_LLAMA, title="NextTokenForCausalLM"),
     "ontogeny_readout": replace(_LLAMA, title="ReadoutTransformer"),
 }
 """The known families by transformers' ``model_type``."""

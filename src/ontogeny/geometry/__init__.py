@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from .dimension_change import DimensionChange, dimension_change
 from .drift_nulls import lag_cosine_null, line_noise_null
+from .features import feature_dimensionality
+from .fourier import row_frequencies
 from .intrinsic import (
     IntrinsicDimension,
     SpectrumOnlyWarning,
@@ -62,6 +64,8 @@ __all__ = [
     "line_noise_null",
     "early_energy_null",
     "effective_rank",
+    "feature_dimensionality",
+    "row_frequencies",
     "stable_rank",
     "participation_ratio",
     "singular_value_rank",

@@ -40,6 +40,8 @@ from .registry import make, make_own, names
 from .semantics import TextStatistics, WordSemantics, semantics_page
 from .weights import (
     Commutators,
+    EmbeddingFrequencies,
+    FeatureGeometry,
     LearningCoefficient,
     Orientation,
     Projection,
@@ -67,6 +69,8 @@ __all__ = [
     "LogitLens",
     "NgramAgreement",
     "Commutators",
+    "EmbeddingFrequencies",
+    "FeatureGeometry",
     "LearningCoefficient",
     "ConceptDirections",
     "ConceptDistances",

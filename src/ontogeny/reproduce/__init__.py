@@ -1,5 +1,7 @@
 """One recipe for each figure and claim of the papers that this library rebuilds.
 
+The family ``known-...`` trains what the literature knows to develop.
+
 Examples
 --------
 >>> from ontogeny import reproduce
@@ -11,13 +13,23 @@ Examples
 
 from __future__ import annotations
 
-from . import execution, semantics
+from . import execution, known, semantics
+from .known import KnownRecipe
 from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Recipe
 from .semantics import SemanticsRecipe
 from .verdicts import Verdict
 
-__all__ = ["MarkerRecipe", "Recipe", "Scale", "SemanticsRecipe", "Verdict", "names", "recipe"]
+__all__ = [
+    "KnownRecipe",
+    "MarkerRecipe",
+    "Recipe",
+    "Scale",
+    "SemanticsRecipe",
+    "Verdict",
+    "names",
+    "recipe",
+]
 
 
 def names() -> tuple[str, ...]:
@@ -28,7 +40,7 @@ def names() -> tuple[str, ...]:
     >>> len(names()) >= 6
     True
     """
-    return (*execution.RECIPES, *semantics.RECIPES)
+    return (*execution.RECIPES, *semantics.RECIPES, *known.RECIPES)
 
 
 def recipe(name: str) -> Recipe:
@@ -46,5 +58,5 @@ def recipe(name: str) -> Recipe:
     """
     from ..errors import check_choice
 
-    known: dict[str, Recipe] = {**execution.RECIPES, **semantics.RECIPES}
-    return known[check_choice("NAME", name, known)]
+    every: dict[str, Recipe] = {**execution.RECIPES, **semantics.RECIPES, **known.RECIPES}
+    return every[check_choice("NAME", name, every)]

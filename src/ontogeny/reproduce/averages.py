@@ -116,7 +116,9 @@ def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
 def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
     """Give the values of the first figure in words; dots beside their nulls go before curves."""
     order = sorted(figures, key=lambda figure: not isinstance(figure, NullComparison))
-    figure: Any = next(each for each in order if isinstance(each, NullComparison | Curves))
+    figure: Any = next((each for each in order if isinstance(each, NullComparison | Curves)), None)
+    if figure is None:  # only maps, whose values no sentence can hold
+        return
     for label in data.run.values if "run" in data.dims else [None]:
         one, start = (data, "") if label is None else (data.sel(run=label), f"{label}: ")
         yield f"{start}{figure.title}{_values(one, figure)}."

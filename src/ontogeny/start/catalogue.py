@@ -123,6 +123,16 @@ CATALOGUE: dict[str, Line] = {
         "a causal model, the extra llc (devinterp)",
         "some hundred gradients at each step",
     ),
+    "embedding-frequencies": Line(
+        "Over how many frequencies do tokens that are numbers spread?",
+        _WEIGHTS,
+        "one Fourier transform at each step",
+    ),
+    "feature-geometry": Line(
+        "How many features does a matrix hold, and do they share dimensions?",
+        _WEIGHTS,
+        "products of columns at each step",
+    ),
     "orientation": Line(
         "Do matrices of the same size share their principal directions?",
         _WEIGHTS,

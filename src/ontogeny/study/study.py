@@ -67,8 +67,7 @@ class Study:
     weights
         ``"streamed"`` for models that do not fit into memory: each part of the model reads its
         weights from the files while it runs, once for every batch, and gives them up again. The
-        numbers are the same to the last bit. Only on the CPU, for safetensors files in the
-        precision that they are stored in.
+        numbers are the same to the last bit. On a GPU, one part's weights lie there at a time.
     noise
         At about how many steps noise floors are measured; 0 switches them off, and curves are then
         shown without.

@@ -81,8 +81,8 @@ class ReadoutAccuracy(Observable):
         symbol="P(argmax z = y)",
         null="Always naming the most frequent label: the grey line of each panel. A change counts "
         "beyond 1.96 standard errors of the difference to the first step.",
-        care="Each set is fixed and fresh: none of its texts was drawn for training. Products "
-        "modulo C are often 0, so read accuracy beside the grey line.",
+        care="Each set is fixed. It says what generalises only if none of its texts was drawn for "
+        "training. Products modulo C are often 0, so read accuracy beside the grey line.",
         source="Xu 2026, sec. 3.1, 4.5",
     )
     variables: ClassVar[Names] = {"texts": ("texts in the set", "texts")}

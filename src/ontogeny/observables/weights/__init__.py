@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from .commutators import Commutators
+from .frequencies import EmbeddingFrequencies
 from .learning_coefficient import LearningCoefficient
 from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
 from .rank import WeightRank
+from .superposition import FeatureGeometry
 from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "Commutators",
+    "EmbeddingFrequencies",
+    "FeatureGeometry",
     "LearningCoefficient",
     "Orientation",
     "Projection",

@@ -153,21 +153,14 @@ class _Block(nn.Module):
         return hidden
 
 
-class ReadoutTransformer(PreTrainedModel):
-    """A pre-norm causal transformer whose answer is read at the last token (Xu 2026, sec. 3.2).
+class CausalStack(PreTrainedModel):
+    """Embeddings, causal pre-norm blocks and a last norm: what the models here have in common.
 
     Learned positions, LayerNorm, separate query, key, value and output maps in every layer, no
     MLP unless the configuration asks for one. Modules are named as in LLaMA, so that the short
     names of captures work: ``layers.0.self_attn.q_proj``.
-
-    Examples
-    --------
-    >>> model = ReadoutTransformer(ReadoutConfig(num_labels=8))
-    >>> model(input_ids=torch.zeros(2, 16, dtype=torch.long)).logits.shape
-    torch.Size([2, 8])
     """
 
-    config_class = ReadoutConfig
     base_model_prefix = "model"
     main_input_name = "input_ids"
     _supports_sdpa = True
@@ -180,11 +173,58 @@ class ReadoutTransformer(PreTrainedModel):
         self.embed_positions = nn.Embedding(config.max_position_embeddings, width)
         self.layers = nn.ModuleList([_Block(config) for _ in range(config.num_hidden_layers)])
         self.norm = nn.LayerNorm(width, config.layer_norm_eps)
-        self.score = nn.Linear(width, config.num_labels)
-        self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
         """Keep PyTorch's own initial values, those of the paper's code."""
+
+    def stream(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        last_only: bool = False,
+    ) -> Tensor:
+        """Return the stream after the last block, (texts, tokens, width).
+
+        Parameters
+        ----------
+        input_ids
+            (texts, tokens).
+        attention_mask
+            (texts, tokens), 0 at padding, or None.
+        position_ids
+            (texts, tokens), or counted from the first column.
+        last_only
+            Let the last block compute the last position only.
+        """
+        count = input_ids.shape[1]
+        places = torch.arange(count, device=input_ids.device)
+        positions = places if position_ids is None else position_ids
+        hidden = self.embed_tokens(input_ids) + self.embed_positions(positions)
+        mask = _mask(count, attention_mask, hidden.dtype, hidden.device)
+        last = len(self.layers) - 1
+        for index, layer in enumerate(self.layers):
+            one = last_only and index == last
+            hidden = layer(hidden, mask[:, :, -1:] if one else mask, 1 if one else count)
+        return hidden
+
+
+class ReadoutTransformer(CausalStack):
+    """A pre-norm causal transformer whose answer is read at the last token (Xu 2026, sec. 3.2).
+
+    Examples
+    --------
+    >>> model = ReadoutTransformer(ReadoutConfig(num_labels=8))
+    >>> model(input_ids=torch.zeros(2, 16, dtype=torch.long)).logits.shape
+    torch.Size([2, 8])
+    """
+
+    config_class = ReadoutConfig
+
+    def __init__(self, config: ReadoutConfig) -> None:
+        super().__init__(config)
+        self.score = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
 
     def forward(
         self,
@@ -211,18 +251,12 @@ class ReadoutTransformer(PreTrainedModel):
             Let the last block compute the last position only: the same answer for less work.
             Only without padding.
         """
-        count = input_ids.shape[1]
-        places = torch.arange(count, device=input_ids.device)
-        positions = places if position_ids is None else position_ids
-        hidden = self.embed_tokens(input_ids) + self.embed_positions(positions)
-        mask = _mask(count, attention_mask, hidden.dtype, hidden.device)
-        last = len(self.layers) - 1
-        for index, layer in enumerate(self.layers):
-            one = readout_only and index == last and attention_mask is None
-            hidden = layer(hidden, mask[:, :, -1:] if one else mask, 1 if one else count)
+        alone = readout_only and attention_mask is None
+        hidden = self.stream(input_ids, attention_mask, position_ids, alone)
         if attention_mask is None:
             final = hidden[:, -1]
         else:
+            places = torch.arange(input_ids.shape[1], device=input_ids.device)
             ends = (places * attention_mask).argmax(1)
             final = hidden[torch.arange(len(ends), device=ends.device), ends]
         logits = self.score(self.norm(final))

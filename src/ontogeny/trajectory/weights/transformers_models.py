@@ -33,7 +33,10 @@ PASS_MODEL = (
 )
 """What helps where a model's class is not known: a function of the user's that builds a module."""
 
-_OWN = {"ReadoutTransformer": "ontogeny.reproduce.training.readout_model"}
+_OWN = {
+    "NextTokenForCausalLM": "ontogeny.reproduce.training.next_token_model",
+    "ReadoutTransformer": "ontogeny.reproduce.training.readout_model",
+}
 
 
 def is_pretrained(model: object) -> bool:
