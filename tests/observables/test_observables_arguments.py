@@ -190,6 +190,15 @@ RULES_OF = {
         "orders": several(whole(1, 4), 1),
         "objective": among("auto", "causal", "masked"),
     },
+    "learning-coefficient": {
+        "lr": positive,
+        "n_beta": positive,
+        "localization": at_least_zero,
+        "chains": whole(2),
+        "draws": whole(8),
+        "burn_in": number(lambda v: 0 <= v <= 0.75),
+        "length": optional(whole(2)),
+    },
     "text-statistics": {
         "depth": whole(1, 8),
         "loss": optional(node),

@@ -26,6 +26,7 @@ REST = {
     "feature-geometry": {},
     "ngram-agreement": {"orders": [1]},
     "step-similarity": {},
+    "learning-coefficient": {},
     "learning-dynamics": {"of": "concepts-ica", "select": {"distance": "procrustes"}},
     "lipschitz": {"of": "concepts-ica", "extractor": "ica", "n_concepts": 8},
     "projection": {},

@@ -118,6 +118,11 @@ CATALOGUE: dict[str, Line] = {
         _HEAD,
         "some dozens of gradients at each step",
     ),
+    "learning-coefficient": Line(
+        "How degenerate is the loss around each checkpoint?",
+        "a causal model, the extra llc (devinterp)",
+        "some hundred gradients at each step",
+    ),
     "embedding-frequencies": Line(
         "Over how many frequencies do tokens that are numbers spread?",
         _WEIGHTS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .commutators import Commutators
 from .frequencies import EmbeddingFrequencies
+from .learning_coefficient import LearningCoefficient
 from .norms import WeightNorms
 from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
@@ -15,6 +16,7 @@ __all__ = [
     "Commutators",
     "EmbeddingFrequencies",
     "FeatureGeometry",
+    "LearningCoefficient",
     "Orientation",
     "Projection",
     "VocabularyConcepts",

@@ -1,0 +1,166 @@
+"""Losses of weights drawn around a checkpoint by devinterp, and whether its chains can be used."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...capture.forward import device_of
+from ...errors import MissingExtraError
+
+DRIFT = 0.2  # of the coefficient: a larger change within the draws that count is no equilibrium
+
+
+@dataclass(frozen=True)
+class Chains:
+    """What SGLD chains from one checkpoint gave.
+
+    Parameters
+    ----------
+    trace
+        Loss at every draw (chains, draws), NaN from where a chain failed.
+    initial
+        Loss of the checkpoint itself.
+    n_beta
+        Inverse temperature.
+    burn_in
+        Draws that do not count.
+
+    Examples
+    --------
+    >>> chains = Chains(np.full((2, 9), 3.5), initial=3.0, n_beta=10.0, burn_in=3)
+    >>> chains.coefficients, chains.accepted
+    (array([5., 5.]), array([ True,  True]))
+    """
+
+    trace: np.ndarray
+    initial: float
+    n_beta: float
+    burn_in: int
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Local learning coefficient of each chain: nβ (mean loss − initial loss), (chains,)."""
+        return self.n_beta * (self.trace[:, self.burn_in :].mean(axis=1) - self.initial)
+
+    @property
+    def drift(self) -> np.ndarray:
+        """How much the coefficient differs between both halves of the draws that count."""
+        counted = self.trace[:, self.burn_in :]
+        half = counted.shape[1] // 2
+        return self.n_beta * (counted[:, -half:].mean(axis=1) - counted[:, :half].mean(axis=1))
+
+    @property
+    def accepted(self) -> np.ndarray:
+        """Whether each chain is finite, lies above the initial loss, and hardly drifts."""
+        found = self.coefficients
+        finite = np.isfinite(self.trace).all(axis=1)
+        return finite & (found > 0) & (np.abs(self.drift) <= DRIFT * np.abs(found))
+
+    @property
+    def rhat(self) -> float:
+        """Gelman and Rubin's ratio of the draws that count, 1 where chains agree.
+
+        Over chains that did not fail; NaN if there are fewer than two.
+        """
+        counted = self.trace[np.isfinite(self.trace).all(axis=1), self.burn_in :]
+        if len(counted) < 2:
+            return float("nan")
+        n = counted.shape[1]
+        within = counted.var(axis=1, ddof=1).mean()
+        between = n * counted.mean(axis=1).var(ddof=1)
+        if within == 0:
+            return 1.0 if between == 0 else np.inf
+        return float(np.sqrt((n - 1) / n + between / n / within))
+
+
+def sampled_chains(
+    model: nn.Module,
+    windows: np.ndarray,
+    *,
+    lr: float,
+    n_beta: float,
+    localization: float,
+    chains: int,
+    draws: int,
+    burn_in: int,
+    batch_size: int,
+    random_state: int,
+) -> Chains:
+    """Draw weights around those of a causal model by SGLD and return the losses there.
+
+    The model and all global random states are left as they were.
+
+    Parameters
+    ----------
+    model
+        A causal model whose logits follow from token ids alone.
+    windows
+        Token ids (texts, length), without padding.
+    lr, n_beta, localization, chains, draws, batch_size, random_state
+        As ``devinterp.slt.llc.llc`` has them: step size, inverse temperature, pull towards the
+        checkpoint, numbers of chains and of draws, texts in a batch, and seed.
+    burn_in
+        Draws that do not count.
+
+    Raises
+    ------
+    MissingExtraError
+        If devinterp is not installed.
+    """
+    try:
+        from datasets import Dataset
+        from devinterp.slt.llc import llc
+    except ImportError:
+        raise MissingExtraError(
+            "the local learning coefficient is sampled by devinterp, which is not installed: "
+            "pip install 'ontogeny[llc]'."
+        ) from None
+    texts = Dataset.from_dict({"input_ids": windows.tolist()}).with_format("torch")
+    with _random_states(), _quiet():
+        found = llc(
+            model,
+            texts,
+            {},
+            lr=lr,
+            n_beta=n_beta,
+            localization=localization,
+            num_chains=chains,
+            num_draws=draws,
+            batch_size=batch_size,
+            init_seed=random_state,
+            device=str(device_of(model)),
+        )
+    trace = np.asarray(found["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
+    return Chains(trace, float(found["init_loss"]), n_beta, burn_in)
+
+
+@contextlib.contextmanager
+def _random_states() -> Iterator[None]:
+    """Give back the global random states, which devinterp seeds."""
+    python = random.getstate()
+    numpy: Any = np.random.get_state()  # noqa: NPY002  # what devinterp seeds
+    gpus = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    try:
+        with torch.random.fork_rng(devices=gpus):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep back progress bars of single chains, and warnings of failed ones: these are counted."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
