@@ -50,10 +50,9 @@ class _Closest:
     def __init__(self, nodes: Sequence[xr.Dataset], name: str) -> None:
         ones = [node.sel(ngram=name) for node in nodes]
         self.name = name
-        self.step, self.low, self.high = (
-            each(ones, lambda one, end=end: one[f"closest_step{end}"])
-            for end in ("", "_low", "_high")
-        )
+        self.step = each(ones, lambda one: one.closest_step)
+        self.low = each(ones, lambda one: one.closest_step_low)
+        self.high = each(ones, lambda one: one.closest_step_high)
         self.smallest = each(ones, lambda one: one.divergence.min())
         self.last = each(ones, lambda one: one.divergence.isel(step=-1))
         self.control = each(ones, lambda one: one.divergence_control.min())
