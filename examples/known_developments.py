@@ -67,6 +67,7 @@ def ngrams(folder: Path, figure: Figure) -> None:
     right.set_title("In-context-learning score (nats)")
     for axes in (left, right):
         axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=0)
 
 
 def superposition(folder: Path, figure: Figure) -> None:
