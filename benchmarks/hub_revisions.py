@@ -2,10 +2,11 @@
 
 Run it as ``PYTHONPATH=src:tests python benchmarks/hub_revisions.py [REVISIONS] [PROCESSES]``. A
 stand-in server on this machine gives REVISIONS (120) revisions of a small model. A study with
-``max_revisions=1`` is killed in the middle and gone on with by PROCESSES (1) processes in one
-folder. Whenever weights are asked for, the server looks what else lies on disk.
+``max_revisions=1`` is killed when half of its steps are computed, and gone on with by PROCESSES (1)
+processes in one folder. Whenever weights are asked for, the server looks what else lies on disk.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,22 +28,26 @@ def main(count: int = 120, processes: int = 1) -> None:
         shared = folder / "caches"
         (folder / "model").mkdir()
         with CountedHub(suite(range(count), folder / "model"), shared) as hub:
-            killed = _command(hub.url, shared / "0", folder / "s", str(2 * count))
+            killed = _command(hub.url, shared / "0", folder / "s", str(count))  # two cells a step
             assert subprocess.run(killed, env=environment()).returncode == -signal.SIGKILL
+            assert len(snapshots(shared)) <= 1
             print(f"killed: {len(list((folder / 's').rglob('cells/*/*')))} cells are kept")
-            before, begin = hub.downloads.copy(), time.perf_counter()
+            before, begin, spent = hub.downloads.total(), time.perf_counter(), sum(os.times()[2:4])
             commands = [_command(hub.url, shared / str(k), folder / "s") for k in range(processes)]
             started = [subprocess.Popen(command, env=environment()) for command in commands]
             assert [process.wait() for process in started] == [0] * processes
             seconds = time.perf_counter() - begin
-            again = hub.downloads - before
-            print(f"resumed by {processes} processes in {seconds:.0f} s: {again.total()} downloads")
+            spent = sum(os.times()[2:4]) - spent
+            again = hub.downloads.total() - before
+            print(f"resumed by {processes} processes: {again} downloads")
+            print(f"that took {seconds:.0f} s, and {spent:.0f} s of processor time")
             print(f"downloads a revision: {hub.downloads.total() / count:.3f}")
             print(f"other revisions on disk when one was asked for: at most {hub.beside}")
             print(f"requests: {dict(hub.calls)}; left on disk: {len(snapshots(shared))}")
             study(hub.url, folder / "whole").run(folder / "expected", progress=False)
         one, other = _result(folder / "s"), _result(folder / "expected")
-        print(f"the same bits: {all(one[n].identical(other[n]) for n in other) and len(one)}")
+        assert one.keys() == other.keys()
+        print(f"the same bits: {all(one[name].identical(other[name]) for name in other)}")
 
 
 def _command(url: str, cache: Path, out: Path, *kill: str) -> list[str]:

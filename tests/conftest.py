@@ -1,6 +1,12 @@
 """Settings of every test: what Hypothesis may do on a machine that is busy with something else."""
 
+import os
+
 from hypothesis import HealthCheck, settings
+
+# A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
+os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "300")
+os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "300")
 
 # Deadlines and the check for slow examples measure the machine, not the code. Everything else stays
 # as Hypothesis has it: where the variable CI is set, it draws the same examples each time.

@@ -98,7 +98,7 @@ def write_cell(path: Path, cell: Cell) -> str:
     >>> float(read_cell(path).data.loss)
     4.25
     """
-    from safetensors.numpy import save
+    from safetensors.numpy import save_file
 
     tensors: dict[str, np.ndarray] = {}
     variables: dict[str, Any] = {}
@@ -123,7 +123,8 @@ def write_cell(path: Path, cell: Cell) -> str:
         "checksum": checksum,
     }
     text = json.dumps(header)
-    write_whole(path, save(tensors, {"cell": text, "seal": _seal(text)}))
+    with writing_whole(path) as half:
+        save_file(tensors, half, {"cell": text, "seal": _seal(text)})
     return checksum
 
 
@@ -231,12 +232,18 @@ def write_whole(path: Path, content: bytes) -> None:
     >>> [p.name for p in path.parent.iterdir()]
     ['page.html']
     """
+    with writing_whole(path) as half:
+        half.write_bytes(content)
+
+
+@contextmanager
+def writing_whole(path: Path) -> Iterator[Path]:
+    """Give the temporary path to write to, which is flushed and renamed to `path` afterwards."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = temporary(path)
     try:
-        with half.open("wb") as file:
-            file.write(content)
-            file.flush()
+        yield half
+        with half.open("rb+") as file:
             os.fsync(file.fileno())
         half.replace(path)
     finally:

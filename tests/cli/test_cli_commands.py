@@ -56,10 +56,18 @@ def test_run_then_again_then_report(place, tmp_path, capsys):
     assert len(err.splitlines()) <= 2 * len(STEPS)
     code, out, err = call(capsys, "run", place / "study.toml", "--output", tmp_path / "s")
     assert code == 0 and "all cells are done" in err
-    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s")
-    assert code == 0 and "12 done, 0 to do" in out
+    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s", "--time")
+    assert code == 0 and "12 done, 0 to do" in out and "time:" not in out
     code, out, _ = call(capsys, "report", tmp_path / "s")
     assert code == 0 and (tmp_path / "s" / "report.html").stat().st_size > 100_000
+
+
+def test_a_plan_says_from_one_checkpoint_what_the_rest_takes(place, tmp_path, capsys):
+    code, out, _ = call(capsys, "plan", place / "study.toml", "--output", tmp_path / "s", "--time")
+    assert code == 0 and "0 done, 12 to do" in out and not (tmp_path / "s").exists()
+    *_, disk, took = out.splitlines()
+    assert disk.startswith("on disk: 1") and disk.endswith("MB of results")
+    assert f"for one of {len(STEPS)} checkpoints on cpu" in took and "minute" in took
 
 
 def test_quiet_says_nothing_on_standard_error(place, tmp_path, capsys):

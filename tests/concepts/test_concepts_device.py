@@ -78,7 +78,8 @@ def test_a_fit_on_a_device_is_that_of_the_cpu(case):
     torch.testing.assert_close(there.components_.host / size, here.components_ / size, **CLOSE)
     codes, own = codes.host, here.transform(A)
     torch.testing.assert_close(codes / own.abs().max(), own / own.abs().max(), **CLOSE)
-    assert there.n_iter_ == here.n_iter_
+    # Where an iteration lowers the objective by nearly the tolerance, rounding decides.
+    assert abs(there.n_iter_ - here.n_iter_) <= 1
     assert there.converged_ == here.converged_
     assert there.relative_error_ == pytest.approx(here.relative_error_, abs=1e-4)
 

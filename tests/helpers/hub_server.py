@@ -52,6 +52,7 @@ class StandIn:
         self.lines = []
         self.entered, self.resume = threading.Event(), threading.Event()
         self.retry_after = None  # seconds, sent with each refusal
+        self.headers = {}  # sent with each file beside, or in place of, its own
         self.hold = None  # a substring: such a request waits for `resume`
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(
@@ -180,6 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             "ETag": f'"{digest_of(file, data)}"',
             "X-Repo-Commit": commit,
             "Accept-Ranges": "bytes",
+            **self.stand_in.headers,
         }
         span = self.headers.get("Range")
         if span:

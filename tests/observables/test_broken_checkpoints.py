@@ -44,6 +44,7 @@ OBSERVABLES = {
         og.observables.JointConcepts(n_concepts=6, n_active=1, fit_steps=3, **FEW),
         og.observables.ConceptEffects(n_removed=1, n_draws=3, **FEW),
         og.observables.WordSemantics(n_concepts=5, draws=3),
+        og.observables.TextStatistics(depth=2, draws=3),
         og.observables.WeightRank(BLOCKS, draws=4),
         og.observables.Orientation(blocks=BLOCKS),
         og.observables.VocabularyConcepts(n_concepts=4, n_active=1, fit_steps=3, nulls=0),
@@ -55,7 +56,7 @@ OF_REFERENCE = {
     "activation-decay", "similarity", "concepts-pca", "concepts-pca-lipschitz",
     "encoder-dynamics-ica", "concept-effects",
 }  # fmt: skip
-OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics"}
+OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics", "text-statistics"}
 """Their cells follow from a fit to several checkpoints, so that numbers may differ."""
 # Kinds that need tasks, labelled texts or long curves, or are slow; others here read the same.
 ELSEWHERE = {

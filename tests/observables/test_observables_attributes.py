@@ -45,6 +45,7 @@ def of_a_language_model(folder):
         obs.CopyingHeads(on="plain"),
         obs.NgramAgreement(on="plain", orders=(1,)),
         obs.LogitLens(on="plain"),
+        obs.TextStatistics(depth=2, draws=3, loss="loss", on="plain"),
         obs.Calibration(on="plain"),
         obs.EffectiveDimensions(LAYERS, on="plain"),
         obs.Similarity(LAYERS, on="plain"),
@@ -86,7 +87,7 @@ def of_a_language_model(folder):
     ]
     inputs = {"plain": tiny_inputs(), "labelled": labelled()}
     trajectory = og.Trajectory.from_models(developing(STEPS))
-    return chosen, og.Study(trajectory, inputs, chosen, device="cpu", noise=2), folder
+    return chosen, og.Study(trajectory, inputs, chosen, device="cpu", noise=1), folder
 
 
 def of_a_classifier(folder):

@@ -18,6 +18,7 @@ from ontogeny.reproduce.semantics import (
     Materials,
     free_embeddings,
     imbalance,
+    intervention,
     organisms,
     orthants,
     transformer,
@@ -33,6 +34,10 @@ TINY = {
     "semantics-transformer": {
         "vocab_size": 20, "n_contexts": 60, "concepts": 8, "steps": 6, "records": 4, "width": 8,
         "batch_size": 16, "shuffles": 2,
+    },
+    "semantics-intervention": {
+        "vocab_size": 20, "n_contexts": 60, "concepts": 5, "advanced": 1, "steps": 6, "records": 4,
+        "width": 8, "shuffles": 2,
     },
     "semantics-organisms": {
         "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
@@ -83,7 +88,8 @@ def test_every_recipe_writes_verdicts_with_their_controls(name, text, tmp_path):
     assert said[0] == f"The paper: {recipe.claim}" and recipe.limits in said[1]
     html = page.read_text(encoding="utf-8")
     held = list(verdict.answer.values).count("reproduces")
-    assert f"<h2>{held} of {(~ours).sum()} claims reproduce" in html
+    claims = "claim" if (~ours).sum() == 1 else "claims"
+    assert f"<h2>{held} of {(~ours).sum()} {claims} reproduce" in html
     assert ("The text: months.txt, 400 texts with " in said[-1]) == recipe.reads_text
     assert recipe.source in html and ("months.txt" in html) == recipe.reads_text
 
@@ -259,6 +265,7 @@ MEASURED = {
     "semantics-transformer": (transformer, ("_run",)),
     "semantics-organisms": (organisms, ("_run",)),
     "semantics-imbalance": (imbalance, ("_flow", "_digits")),
+    "semantics-intervention": (intervention, ("_Experiment.run",)),
 }
 
 

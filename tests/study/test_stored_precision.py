@@ -11,8 +11,7 @@ from safetensors.torch import load_file
 import ontogeny as og
 from helpers.study_examples import tiny_inputs
 from helpers.tiny_models import bert, eurobert, gpt2, gpt_neox, mixtral
-from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.study.settings import Settings
+from ontogeny.errors import CheckpointError
 from ontogeny.trajectory import Checkpoint, Skeleton
 
 STEPS = (0, 1, 2)
@@ -98,8 +97,34 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     trajectory = og.Trajectory.from_folder(tmp_path)
     with pytest.raises(CheckpointError, match='not one tensor of its files; use weights="loaded"'):
         trajectory.skeleton().streamed(trajectory[0])
-    with pytest.raises(ArgumentError, match='weights="streamed" runs on the CPU only'):
-        Settings(reference_step=0, noise_steps=(), device="cuda", weights="streamed")
+
+
+def test_streamed_weights_run_in_the_precision_that_is_asked_for(tmp_path):
+    trajectory = record(tmp_path / "run", 3 * [torch.bfloat16])
+    decay = og.observables.ActivationDecay("resid")
+    loaded, streamed, stored = (
+        run_study(trajectory, tmp_path / name, decay, **options).tree[decay.name].to_dataset()
+        for name, options in {
+            "loaded": {"dtype": "float32"},
+            "streamed": {"dtype": "float32", "weights": "streamed"},
+            "stored": {"weights": "streamed"},
+        }.items()
+    )
+    xr.testing.assert_identical(loaded.drop_attrs(), streamed.drop_attrs())
+    assert not loaded.norm.equals(stored.norm)
+
+
+def test_a_plan_counts_that_streamed_weights_are_read_for_every_batch(tmp_path):
+    trajectory = record(tmp_path / "run", 3 * [torch.bfloat16])
+
+    def read(**options):
+        study = og.Study(
+            trajectory, tiny_inputs(24), og.observables.Loss(), device="cpu", noise=0, **options
+        )
+        return study.plan().weight_bytes
+
+    assert read(weights="streamed", batch_size=8) == 3 * read(batch_size=8) == 3 * read()
+    assert read(weights="streamed", batch_size=24) == read()
 
 
 def test_a_plan_counts_the_weights_as_they_are_held(tmp_path):

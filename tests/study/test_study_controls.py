@@ -26,7 +26,7 @@ def trajectory():
 
 def study_of(trajectory, **options):
     chosen = [o for o in observables() if o.name != "concepts-pca"]
-    return og.Study(trajectory, tiny_inputs(), chosen, device="cpu", **options)
+    return og.Study(trajectory, tiny_inputs(), chosen, **{"device": "cpu", "noise": 2, **options})
 
 
 @pytest.fixture(scope="module")

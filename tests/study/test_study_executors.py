@@ -3,12 +3,10 @@
 import multiprocessing
 import os
 import pickle
-import signal
 import warnings
 from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +15,7 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers.deadly import Deadly, assert_lost
 from helpers.study_examples import (
     LAYERS,
     ActivationNorm,
@@ -40,7 +39,8 @@ def _nodes(tree):
 
 
 def _study(trajectory, chosen=None, **options):
-    return og.Study(trajectory, tiny_inputs(), chosen or observables(), device="cpu", **options)
+    options = {"device": "cpu", "noise": 1, **options}
+    return og.Study(trajectory, tiny_inputs(), chosen or observables(), **options)
 
 
 @pytest.fixture(scope="module")
@@ -201,27 +201,6 @@ def test_a_state_that_cannot_be_prepared_costs_only_its_own_observable(serial, t
     assert np.isfinite(tree["loss"].loss).all()
 
 
-@dataclass(frozen=True)
-class Deadly(Observable):
-    """Kills its worker process at one step, every time or once, and notes how often it tried."""
-
-    tried: str = ""
-    times: int = 9
-    kind: ClassVar[str] = "deadly"
-
-    def needs(self):
-        return [needs.InputSet()]
-
-    def observe(self, reading, state):
-        if reading.step == 4:
-            with Path(self.tried).open("a+") as file:
-                file.write(".")
-                deaths = file.tell()
-            if deaths <= self.times:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return xr.Dataset({"x": 1.0})
-
-
 @pytest.mark.parametrize("times", [9, 1])
 def test_a_step_that_kills_its_worker_twice_fails_alone(serial, tmp_path, times):
     trajectory, tried = serial[0], tmp_path / "tried"
@@ -232,10 +211,7 @@ def test_a_step_that_kills_its_worker_twice_fails_alone(serial, tmp_path, times)
         warnings.simplefilter("ignore")  # of forks beside threads, and that a cell has failed
         tree = study.run(tmp_path / "s", pool)
     assert tried.read_text() == ".."
-    lost = [4] if times > 1 else []
-    assert [step for row in tree.problems() for step in row.steps] == lost
-    assert all("killed twice" in row.why for row in tree.problems())
-    assert (tree["deadly"].x.drop_sel(step=lost) == 1).all()
+    assert_lost(tree, [4] if times > 1 else [])
     assert not list((tmp_path / "s" / ".claims").glob("*"))
 
 

@@ -1,11 +1,14 @@
 """A study of a Hub suite through the stand-in server: bounded disk, a kill in the middle."""
 
 import json
+import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,6 +18,7 @@ import torch
 import xarray as xr
 
 import ontogeny as og
+from helpers.deadly import Deadly, assert_lost
 from helpers.hub_counted import CountedHub, snapshots, suite
 from helpers.hub_models import REPO
 from helpers.hub_study import study
@@ -69,6 +73,41 @@ def test_killed_in_the_middle_within_one_revision_gives_the_same_bits(hub, whole
     assert hub.beside == 0  # nothing lay there whenever another revision was asked for
     assert snapshots(cache) == []
     _assert_same(_nodes(out), whole)
+
+
+def test_what_was_found_at_the_first_revision_is_kept_for_the_next_process(hub, tmp_path):
+    found, loss = [], [og.observables.Loss()]
+    (first, *_), counts = (hub.commits(REPO)[f"step{s}"] for s in STEPS), []
+    for k, damaged in enumerate([False, False, True]):
+        of_hub, out = study(hub.url, tmp_path / str(k)), tmp_path / "s"
+        chosen = og.Study(of_hub.trajectory.select(steps=STEPS[:2]), of_hub.inputs, loss)
+        if damaged:
+            (out / "probe.safetensors").write_bytes(b"no cell")
+        hub.downloads.clear()
+        found.append(chosen.run(out, max_revisions=1)["loss"].to_dataset().load())
+        counts.append(hub.downloads[first])
+        shutil.rmtree(out / "cells")
+    assert counts == [2, 1, 2]  # to look at the model, and to read it
+    xr.testing.assert_identical(found[0], found[1])
+    xr.testing.assert_identical(found[0], found[2])
+
+
+@pytest.mark.parametrize("times", [9, 1])
+def test_a_killed_worker_costs_its_own_step_alone_and_keeps_to_the_bound(hub, tmp_path, times):
+    cache, tried = tmp_path / "cache", tmp_path / "tried"
+    hub.cache, hub.beside = cache, 0
+    hub.downloads.clear()
+    of_hub = study(hub.url, cache)
+    first, deadly = of_hub.trajectory.select(steps=STEPS[:5]), Deadly(str(tried), times)
+    chosen = og.Study(first, of_hub.inputs, [deadly], device="cpu", noise=0)
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("fork"))
+    with pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside threads, and that a cell has failed
+        tree = chosen.run(tmp_path / "s", pool, max_revisions=2)
+    assert tried.read_text() == ".."
+    assert_lost(tree, [deadly.step] if times > 1 else [])
+    assert hub.beside <= 1 and snapshots(cache) == []
+    assert not list((tmp_path / "s" / ".claims").glob("*"))
 
 
 def test_workers_hold_their_revisions(hub, whole, tmp_path):
@@ -244,6 +283,6 @@ def test_four_runs_in_one_folder_with_a_cache_each_download_every_revision_once(
         list(pool.map(lambda each: each.run(tmp_path / "s", max_revisions=1), studies))
     first, *others = (hub.commits(REPO)[f"step{s}"] for s in STEPS)
     assert {commit: hub.downloads[commit] for commit in others} == dict.fromkeys(others, 1)
-    assert hub.downloads[first] <= 4 + 1  # each looks at the model first
+    assert hub.downloads[first] == 2  # one of them looks at the model first
     _assert_same(_nodes(tmp_path / "s"), whole)
     assert snapshots(hub.cache) == []

@@ -1,6 +1,5 @@
 """A study that cannot fit into memory is refused before anything is computed."""
 
-import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.errors import ArgumentError, StudyWarning
-from ontogeny.study import memory
+from ontogeny.study import Plan, memory
 
 
 class Elsewhere(Executor):
@@ -70,6 +69,43 @@ def test_a_plan_prices_the_checkpoints_that_shared_codes_are_fitted_to():
     assert held(method="batchtopk") == values + 8 * 4 * 50 * width
 
 
+def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
+    steps, width = (0, 1), 16
+    trajectory, inputs = og.Trajectory.from_models(developing(steps)), tiny_inputs()
+    options = {"max_tokens": 50}
+    decay = og.observables.ActivationDecay(LAYERS, **options)
+    two = [og.observables.Concepts(x, 2, layers=LAYERS, **options) for x in ("pca", "svd")]
+
+    def plan(*observables):
+        study = og.Study(trajectory, inputs, observables, device="cpu", noise=0, batch_size=1)
+        return study.plan()  # one text at a time: a pass takes less than the work on a layer
+
+    alone, together = plan(decay), plan(decay, *two)
+    assert alone.shared_bytes == 0 and "rotations" not in str(alone)
+    assert together.shared_bytes == 2 * 4 * width**2  # of two layers
+    sample = 2 * 50 * width * 4
+    assert alone.activation_bytes == together.activation_bytes == sample == alone.reference_bytes
+    largest = memory.held_about(0, 0, 0, 0, (50, width))
+    assert alone.memory_bytes == alone.model_bytes + largest + 2 * sample
+    assert together.memory_bytes == alone.memory_bytes + together.shared_bytes
+    dimensions = plan(og.observables.EffectiveDimensions(LAYERS, **options))  # no reference
+    assert dimensions.memory_bytes == alone.memory_bytes - sample
+    assert "2.05 kB of it shared rotations" in str(together)
+    assert f"to store: {sample / 1000:.3g} kB of references" in str(alone)
+
+
+def test_a_pass_counts_where_it_is_larger_than_the_work_on_a_layer():
+    nothing = memory.held_about(0, 0, 0, 0, (0, 0))
+    assert memory.held_about(1000, 10**6, 50, 40, (10, 2)) == nothing + 1000 + 10**6 + 90
+    assert memory.held_about(0, 0, 0, 0, (20, 2)) > memory.held_about(0, 0, 0, 0, (10, 2))
+
+
+def test_what_lies_on_the_device_is_said():
+    on_device = Plan(steps=(0, 1), memory_bytes=9000, device="cuda:1", device_bytes=7000)
+    assert "of it on cuda:1: about 7 kB" in str(on_device)
+    assert "of it on" not in str(Plan(steps=(0, 1), memory_bytes=9000))
+
+
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     tmp_path, monkeypatch, kind
@@ -90,29 +126,3 @@ def test_exactly_the_memory_is_enough(monkeypatch):
     monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 1000)
     assert memory.too_large(1000) is None and "1e-06 GB" in memory.too_large(1001)
     assert memory.too_large(500, 2) is None and "1e-06 GB together" in memory.too_large(501, 2)
-
-
-@pytest.mark.parametrize(
-    ("line", "controller"), [("0::/jobs/job_8", ""), ("7:cpu,memory:/jobs/job_8", "memory")]
-)
-@pytest.mark.parametrize("limited", [".", "jobs", "jobs/job_8"])
-def test_the_limit_of_a_container_or_of_a_batch_job_counts(
-    tmp_path, monkeypatch, line, controller, limited
-):
-    here = memory.memory_of_this_machine()
-    assert here is None or here > 1 << 20
-    (tmp_path / "jobs" / "job_8").mkdir(parents=True)
-    (tmp_path / "limit").write_text("max\n")
-    (tmp_path / limited / "limit").write_text("4096\n")
-    (tmp_path / "groups").write_text(f"1:name=systemd:/else\n\n{line}\n")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(memory, "_LIMITS", {controller: tmp_path / "limit"})
-    assert memory.memory_of_this_machine() == 4096
-
-
-def test_without_cgroups_the_machine_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "none")
-    monkeypatch.setattr(memory, "_LIMITS", {"": tmp_path / "limit"})
-    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
-    built_in = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else None
-    assert memory.memory_of_this_machine() == built_in

@@ -17,9 +17,8 @@ COMPARED = ("activation-decay", "concepts-pca")
 
 def _run(trajectory, folder, reference):
     progress = Counting()
-    study = og.Study(
-        trajectory, tiny_inputs(), observables(("pca",)), device="cpu", reference=reference
-    )
+    options = {"device": "cpu", "noise": 0, "reference": reference}
+    study = og.Study(trajectory, tiny_inputs(), observables(("pca",)), **options)
     return study.run(folder, progress=progress), progress
 
 

@@ -1,6 +1,7 @@
 """A study that was stopped goes on, and what has changed is computed again, and only that."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,11 @@ from ontogeny.study.progress import Silent
 STEPS = (0, 1, 2, 4, 8, 16, 32)
 
 
+def _study(trajectory, inputs=None, chosen=None, **options):
+    chosen = chosen or observables()
+    return og.Study(trajectory, inputs or tiny_inputs(), chosen, device="cpu", noise=1, **options)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
@@ -35,7 +41,7 @@ def run(tmp_path_factory):
 def whole(run, tmp_path_factory):
     """The uninterrupted study's folder."""
     folder = tmp_path_factory.mktemp("whole") / "study"
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     study.run(folder)
     return folder
 
@@ -69,15 +75,14 @@ def test_a_result_holds_a_digest_of_the_weights_of_each_checkpoint(run, whole, t
     assert again["digests"] == {step: source["digests"][step] for step in ("4", "32")}
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to start a study quickly")
 def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, whole, tmp_path):
     phases = ["loading 1", "preparing 1", "capturing 2", "fitting 9", "writing 12"]
     phases += ["summarising 3", "merging 1"]
-    command = [sys.executable, script("killed_study.py"), str(run), str(tmp_path / "s")]
-    for phase in phases:
-        name, count = phase.split()
-        done = subprocess.run([*command, f"phase={name}", count], env=environment(), check=False)
-        assert done.returncode == -signal.SIGKILL, phase
-    assert subprocess.run(command, env=environment(), check=False).returncode == 0
+    starts = [*(f"phase={phase}" for phase in phases), "to the end"]
+    command = [sys.executable, script("killed_study.py"), str(run), str(tmp_path / "s"), *starts]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [-signal.SIGKILL] * len(phases) + [0], done.stderr
     assert_same(tmp_path / "s", whole)
     assert not [p for p in (tmp_path / "s").rglob("*") if p.name.endswith((".tmp", ".new", ".old"))]
 
@@ -85,16 +90,11 @@ def test_killed_at_every_phase_and_started_again_it_gives_the_same_bits(run, who
 def _again(folder, trajectory, inputs=None, chosen=None, **options):
     """Run the study again in a copy of `folder` and return (cells computed, notes)."""
     progress = Counting()
-    study = og.Study(
-        trajectory, inputs or tiny_inputs(), chosen or observables(), device="cpu", **options
-    )
-    study.run(folder, progress=progress)
+    _study(trajectory, inputs, chosen, **options).run(folder, progress=progress)
     return progress
 
 
 def _copy(folder, to):
-    import shutil
-
     shutil.copytree(folder, to)
     return to
 
@@ -143,7 +143,7 @@ def test_one_changed_weight_changes_the_cells_that_read_it(whole, tmp_path, tens
     if "lm_head.weight" not in trajectory[4].digests():
         pytest.skip("tied head")
     folder = _copy(whole, tmp_path / "s")
-    study = og.Study(trajectory, tiny_inputs(), observables(), device="cpu")
+    study = _study(trajectory)
     stale = [e for e in study.plan(folder).entries if e.to_do]
     assert len(stale) == nodes
     assert {e.key for e in stale} <= {4, "model.layers.0.mlp.up_proj.weight"}
@@ -237,8 +237,6 @@ def test_a_cell_that_is_damaged_after_it_was_found_sound_is_refused(whole, tmp_p
 
 
 def test_a_lost_result_is_merged_again_from_cells(run, whole, tmp_path):
-    import shutil
-
     folder = _copy(whole, tmp_path / "s")
     shutil.rmtree(folder / "result.zarr")
     with pytest.raises(StoreError, match="no merged result"):
@@ -249,7 +247,7 @@ def test_a_lost_result_is_merged_again_from_cells(run, whole, tmp_path):
 
 def test_a_folder_with_other_files_is_refused(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     with pytest.raises(StoreError, match="no study"):
         study.run(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "precious"
@@ -271,7 +269,7 @@ def test_result_opens_without_ontogeny(whole):
 
 
 def test_plan_says_what_is_done_and_writes_nothing(run, whole, tmp_path):
-    study = og.Study(og.Trajectory.from_folder(run), tiny_inputs(), observables(), device="cpu")
+    study = _study(og.Trajectory.from_folder(run))
     fresh = study.plan(tmp_path / "nowhere")
     assert (fresh.done, fresh.to_do) == (0, 5 * 7 + 6)
     # plain, corrupted and eager at every step, and the references' own plain pass
@@ -283,8 +281,6 @@ def test_plan_says_what_is_done_and_writes_nothing(run, whole, tmp_path):
 
 
 def test_problems_stand_in_the_result(run, tmp_path):
-    import shutil
-
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     trajectory = og.Trajectory.from_folder(folder)  # found whole, and damaged afterwards

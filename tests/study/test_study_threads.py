@@ -2,11 +2,14 @@
 
 import threading
 
+import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401  # brings an OpenMP of its own
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import ontogeny as og
+from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.study.threads import _briefly, pinned
 
 
@@ -43,3 +46,33 @@ def test_every_thread_is_pinned_and_all_is_restored(two_threads):
         thread.join()
     assert found == [([1] * len(before), 1)] * 2
     assert (counts(), torch.get_num_threads()) == (before, of_torch)
+
+
+def _study(**options):
+    chosen = [og.observables.Loss(), og.observables.ActivationDecay(LAYERS)]
+    run = og.Trajectory.from_models(developing((0, 1)))
+    return og.Study(run, tiny_inputs(), chosen, device="cpu", noise=0, **options)
+
+
+def _numbers(result):
+    data = [result[node].to_dataset() for node in ("loss", "activation-decay")]
+    return {name: v.values for each in data for name, v in each.items() if v.dtype.kind == "f"}
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """A folder with numbers of the usual settings, and these numbers."""
+    folder = tmp_path_factory.mktemp("usual")
+    return folder, _numbers(_study().run(folder, progress=False))
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 3}, {"threads": 2}])
+def test_batch_size_and_threads_change_nothing_beyond_rounding(usual, tmp_path, options):
+    folder, expected = usual
+    other = _study(**options)
+    found = _numbers(other.run(tmp_path / "s", progress=False))
+    assert found.keys() == expected.keys() and len(found) > 3
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
+    assert other.plan(folder).to_do == 4  # cells of other settings are not mixed with its own
+    assert _study().plan(folder).to_do == 0

@@ -25,7 +25,7 @@ def _study(models, folder, **options):
     study = og.Study(
         og.Trajectory.from_models(models),
         tiny_inputs(60),
-        observables(("svd", "pca", "ica")),
+        observables(("pca", "ica")),
         device="cpu",
         **options,
     )
@@ -34,7 +34,7 @@ def _study(models, folder, **options):
 
 def test_a_developing_run_moves_and_its_distances_alone_are_no_verdict(tmp_path):
     tree = _study(developing(MANY), tmp_path / "s")
-    for name in ("activation-decay", "concepts-pca", "concepts-svd"):
+    for name in ("activation-decay", "concepts-pca"):
         node = tree[name]
         assert node.moved.all() and np.isfinite(node.half_step).all()
         # A distance to the last of 16 checkpoints falls as it would in a run that only jitters.

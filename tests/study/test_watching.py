@@ -14,7 +14,8 @@ import pytest
 import xarray as xr
 
 import ontogeny as og
-from helpers.paths import environment, script
+from helpers.command import call
+from helpers.paths import environment
 from helpers.study_examples import developing, record, tiny_inputs
 from ontogeny.errors import ArgumentError, CheckpointError, LayerMatchError, StudyWarning
 from ontogeny.study import watch
@@ -288,8 +289,8 @@ def wait_for(condition, process):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends signals as POSIX has them")
-def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path):
-    """The training is a process of its own; nothing is lost, and the end is that of a study."""
+def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path, capsys):
+    """The watch is a process of its own; nothing is lost, and the end is that of a study."""
     inputs = tiny_inputs(8)
     np.save(tmp_path / "ids.npy", np.where(inputs.mask, inputs.ids, 5))
     (tmp_path / "study.toml").write_text(
@@ -300,40 +301,39 @@ def test_a_watch_is_killed_stopped_and_resumed_beside_a_training(tmp_path):
     page = tmp_path / "studies" / "report.html"
     command = [sys.executable, "-m", "ontogeny", "run", str(tmp_path / "study.toml")]
     watching = [*command, "--output", str(page.parent), "--watch", "0.1", "--quiet"]
-    training = [sys.executable, script("watched_training.py"), str(tmp_path / "run")]
+    record_at, left = og.Recorder(tmp_path / "run", every=lambda step: True), developing(STEPS)
 
     def shows(step):
         return lambda: page.exists() and f"{NOTE} {step}." in page.read_text()
 
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with running(*training, **pipes) as train:
+    def trained(step):
+        model = left.pop(step)
+        record_at(step, model)
+        if not left:
+            record_at.finish(step, model)
 
-        def trained():
-            train.stdin.write("\n")
-            train.stdin.flush()
-            return int(train.stdout.readline())
-
-        assert [trained() for _ in range(3)] == [0, 1, 2]
-        with running(*watching) as watcher:
-            wait_for(shows(2), watcher)
-            trained()
-            wait_for(shows(4), watcher)
-        kept = page.parent.glob("cells/attention-entropy/*.safetensors")
-        cells = {path: path.stat().st_mtime_ns for path in kept}
-        assert len(cells) == 4
-        before = page.stat().st_mtime_ns
-        with running(*watching, stderr=subprocess.PIPE, cwd=tmp_path) as watcher:
-            wait_for(lambda: page.stat().st_mtime_ns != before, watcher)
-            watcher.send_signal(signal.SIGINT)
-            _, said = watcher.communicate(timeout=LIMIT)
-            assert watcher.returncode == 130 and "stopped" in said
-        assert "Watching was stopped there" in page.read_text()
-        assert 'http-equiv="refresh"' not in page.read_text()
-        assert trained() == 8
-        done = subprocess.run(watching, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"page: {page}" in done.stdout and "Provisional" not in page.read_text()
+    for step in (0, 1, 2):
+        trained(step)
+    with running(*watching) as watcher:
+        wait_for(shows(2), watcher)
+        trained(4)
+        wait_for(shows(4), watcher)
+    kept = page.parent.glob("cells/attention-entropy/*.safetensors")
+    cells = {path: path.stat().st_mtime_ns for path in kept}
+    assert len(cells) == 4
+    before = page.stat().st_mtime_ns
+    with running(*watching, stderr=subprocess.PIPE, cwd=tmp_path) as watcher:
+        wait_for(lambda: page.stat().st_mtime_ns != before, watcher)
+        watcher.send_signal(signal.SIGINT)
+        _, said = watcher.communicate(timeout=LIMIT)
+        assert watcher.returncode == 130 and "stopped" in said
+    assert "Watching was stopped there" in page.read_text()
+    assert 'http-equiv="refresh"' not in page.read_text()
+    trained(8)
+    code, said, complaints = call(capsys, *watching[3:])
+    assert code == 0, complaints
+    assert f"page: {page}" in said and "Provisional" not in page.read_text()
     assert {p: p.stat().st_mtime_ns for p in cells} == cells
-    afterwards = [*command, "--output", str(tmp_path / "afterwards"), "--quiet"]
-    subprocess.run(afterwards, env=environment(), check=True, capture_output=True)
-    assert_same_result(page.parent, tmp_path / "afterwards")
+    code, _, complaints = call(capsys, *command[3:], "--output", tmp_path / "after", "--quiet")
+    assert code == 0, complaints
+    assert_same_result(page.parent, tmp_path / "after")

@@ -476,3 +476,30 @@ def test_a_listed_file_never_leads_out_of_the_cache(tmp_path, name):
         with pytest.raises(CheckpointError, match="lists a file outside its folder"):
             trajectory[1].model()
     assert not list(tmp_path.rglob("evil.py"))
+
+
+@pytest.mark.parametrize("header", ["ETag", "X-Linked-Etag"])
+@pytest.mark.parametrize("tag", ["{0}/evil", "../../../evil", 'W/"../../../evil"', "..", "a\\b"])
+def test_an_entity_tag_never_leads_out_of_the_cache(tmp_path, monkeypatch, header, tag):
+    tag = tag.format(tmp_path)
+    mine = tmp_path / "evil"
+    mine.write_text("mine")
+    cache = tmp_path / "a" / "cache"
+    with StandIn({REPO: {"step1": linear_files(1)}}) as hub:
+        monkeypatch.setattr(hub, "headers", {header: tag})
+        with pytest.raises(CheckpointError, match="a path as the tag of a file"):
+            opened(hub, cache)[1].model()
+    outside = [p for p in tmp_path.rglob("*") if p.is_file() and not p.is_relative_to(cache)]
+    assert outside == [mine] and mine.read_text() == "mine"
+    assert not [p for p in cache.rglob("*") if p.is_symlink()]
+
+
+def test_a_damaged_file_is_deleted_and_nothing_that_it_only_links_to(tmp_path):
+    source = HubRevision("o/r", "step1", "a" * 40, tmp_path / "cache")
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    source.path.mkdir(parents=True)
+    (source.path / "model.safetensors").symlink_to(mine)
+    with pytest.raises(CheckpointError, match="arrived damaged"):
+        source._check_content(source.path / "model.safetensors", listings.HubFile(4, "0" * 64))
+    assert mine.read_text() == "mine" and not list(source.path.iterdir())

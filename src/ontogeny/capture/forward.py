@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..inputs import Batch, Inputs
+from ..trajectory.weights.streaming import device_of_parts
 from .families import longest_text
 
 
@@ -74,7 +75,12 @@ def eager_attention(model: nn.Module) -> Iterator[None]:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Return the device that token ids go to: that of the first parameter or buffer."""
+    """Return the device that token ids go to: that of the first parameter or buffer.
+
+    The weights of a streamed model rest in its files; its parts run elsewhere.
+    """
+    if (streamed := device_of_parts(model)) is not None:
+        return streamed
     for tensor in [*model.parameters(), *model.buffers()]:
         return tensor.device
     return torch.device("cpu")

@@ -97,8 +97,12 @@ def plan(
     output: Output = None,
     rereference: Rereference = False,
     trust_remote_code: Trust = False,
+    timed: Annotated[
+        bool, typer.Option("--time", help="Compute one checkpoint to say what the rest takes.")
+    ] = False,
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
+    from ..start import time_left
     from ..study import read_study
 
     chosen = read_study(study, trust_remote_code=trust_remote_code)
@@ -106,6 +110,8 @@ def plan(
     typer.echo(str(planned))
     if planned.refused:
         raise ArgumentError(planned.refused)
+    if timed and planned.to_do:
+        typer.echo("\n".join(time_left(chosen, planned).lines()[1:]))
 
 
 @app.command()

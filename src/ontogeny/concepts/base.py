@@ -19,6 +19,7 @@ from torch import Tensor
 from ..arrays import Array, matrix
 from ..errors import ArgumentError, NonFiniteError, check_whole
 from .checks import check_seed
+from .memory import check_room
 from .scale import check_range, dtype_name, power_of_two, within_reach
 from .solution import Solution
 from .tensors import as_tensor, give, plain_tensors, precise
@@ -146,7 +147,28 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return give(codes @ components + self._fitted("offset_", codes), U)
 
+    def memory_needed(self, n: int, m: int, itemsize: int = 4) -> int:
+        """Return the bytes that a fit to activations (n, m) holds at the least beside them.
+
+        `itemsize` is that of the dtype: 4 for float32, 8 for float64. A fit that needs more than
+        is free is refused before anything is computed. Beyond that a fit takes copies that depend
+        on its path: see the table of the guide on costs.
+
+        Examples
+        --------
+        >>> from ontogeny import concepts
+        >>> concepts.make("convex-nmf", variant="multiplicative").memory_needed(
+        ...     50_000, 768
+        ... ) // 10**9
+        10
+        """
+        return itemsize * max(self._held(n, m), self.n_concepts * (n + m))
+
     # -- what subclasses give ------------------------------------------------------------------
+
+    def _held(self, n: int, m: int) -> int:
+        """Return how many numbers a fit to (n, m) holds at once, beside A, codes and dictionary."""
+        return 0
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         """Fit `A` (n, m), whose entries are of moderate size, from `start` (m, r)."""
@@ -204,6 +226,9 @@ class Extractor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _fit_scaled(self, A: Tensor, start: Tensor | None) -> Solution:
         """Solve at a moderate scale and give the scale back."""
         self._check_arguments()
+        n, m = A.shape
+        needed = self.memory_needed(n, m, A.element_size())
+        check_room(type(self).__name__, needed, (n, m), A)
         divisor = power_of_two(check_range(A))
         scale = A.new_full((), divisor)
         self._set_scale(scale)

@@ -113,6 +113,12 @@ class ConvexNMF(Extractor):
         if self.landmarks is not None:
             check_whole("landmarks", self.landmarks)
 
+    def _held(self, n: int, m: int) -> int:
+        landmarks = n if self.landmarks is None else min(n, self.landmarks)
+        if self.variant == "accelerated":
+            return max(2 * landmarks * m, min(landmarks, m) ** 2)  # of the clusters; Z^T Z
+        return n * landmarks
+
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         generator = self._generator()
         seed = int(torch.randint(2**31 - 1, (1,), generator=generator))

@@ -14,7 +14,7 @@ from ..errors import check_choice
 from .base import Extractor
 from .checks import check_stopping
 from .iteration import iterate
-from .linalg import polar, thin_svd
+from .linalg import moments, polar, thin_svd
 from .solution import Solution
 from .tensors import on_cpu
 
@@ -73,6 +73,9 @@ class ICA(Extractor):
     def _check_options(self) -> None:
         check_choice("fun", self.fun, CONTRASTS)
         check_stopping(self.max_iter, self.tol)
+
+    def _held(self, n: int, m: int) -> int:
+        return n * m + moments(n, m)  # centred
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         n, r = len(A), self.n_concepts

@@ -66,6 +66,9 @@ class KMeans(Extractor):
         check_stopping(self.max_iter, self.tol)
         check_whole("n_init", self.n_init)
 
+    def _held(self, n: int, m: int) -> int:
+        return 2 * n * m  # centred, and the squares of that
+
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         r = self.n_concepts
         if len(A) < r:

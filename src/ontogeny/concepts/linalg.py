@@ -34,6 +34,17 @@ def column_gram(A: Tensor, *, double: bool = False) -> Tensor:
     return torch.from_numpy(total)
 
 
+def moments(n: int, m: int) -> int:
+    """Return how many numbers `thin_svd` of (n, m) holds: the second moments, and a copy to solve.
+
+    Examples
+    --------
+    >>> moments(5000, 100)
+    20000
+    """
+    return 2 * min(n, m) ** 2
+
+
 def leading(C: Tensor, r: int) -> tuple[Tensor, Tensor]:
     """Return the `r` largest eigenvalues, descending, and their eigenvectors (m, r) of `C`."""
     m = C.shape[0]

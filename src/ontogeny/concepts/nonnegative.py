@@ -13,7 +13,7 @@ from .alternating import alternate
 from .base import Extractor
 from .checks import check_stopping
 from .halfspace import HalfSpace, best_half_space
-from .linalg import least_squares, pseudo_inverse, thin_svd, unit_rows
+from .linalg import least_squares, moments, pseudo_inverse, thin_svd, unit_rows
 from .rows import Factor, solve_rows, vanishing
 from .solution import Solution
 from .tensors import known, precise
@@ -109,6 +109,11 @@ class NMF(Extractor):
         if self.nonnegative is not None:
             check_choice("nonnegative", self.nonnegative, ("relu", "split", "shift"))
         check_stopping(self.max_iter, self.tol)
+
+    def _held(self, n: int, m: int) -> int:
+        copies = {None: 0, "relu": 1, "shift": 1, "split": 2}[self.nonnegative]
+        # The squares of the activations; each factor, its last value, and the one ahead.
+        return (copies + 1) * n * m + 3 * self.n_concepts * (n + m)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         offset = A.amin(0, keepdim=True) if self.nonnegative == "shift" else None
@@ -212,6 +217,9 @@ class SemiNMF(Extractor):
     def _check_options(self) -> None:
         check_choice("nonnegative", self.nonnegative, ("codes", "dictionary"))
         check_stopping(self.max_iter, self.tol)
+
+    def _held(self, n: int, m: int) -> int:
+        return moments(n, m)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         W, n_iter, converged = self._fit(A, start)

@@ -109,6 +109,9 @@ class SAE(Extractor):
         for name in ("k", "epochs", "batch_size"):
             check_whole(name, getattr(self, name))
 
+    def _held(self, n: int, m: int) -> int:
+        return 2 * n * m  # scaled, and the residual where concepts start again
+
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(0, keepdim=True)
         unit = (A - mean).square().mean().sqrt()

@@ -112,6 +112,9 @@ class DictionaryLearning(_Penalised):
     tol: float = 1e-3
     random_state: Any = None
 
+    def _held(self, n: int, m: int) -> int:
+        return 2 * n * m + 3 * self.n_concepts * (n + m)  # reconstruction and residual
+
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         penalty = self._penalty
         if start is None:
@@ -197,6 +200,9 @@ class SparsePCA(_Penalised):
     def _check_options(self) -> None:
         check_choice("sparse", self.sparse, ("dictionary", "codes"))
         super()._check_options()
+
+    def _held(self, n: int, m: int) -> int:
+        return n * m + 3 * self.n_concepts * (min(n, m) + m)  # centred
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(0, keepdim=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .base import Extractor
-from .linalg import thin_svd
+from .linalg import moments, thin_svd
 from .solution import Solution
 from .tensors import as_tensor, give, precise
 
@@ -51,6 +51,9 @@ class SVD(Extractor):
     n_concepts: int = 100
     _: KW_ONLY
     random_state: Any = None
+
+    def _held(self, n: int, m: int) -> int:
+        return moments(n, m)
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         Y, sigma, V = thin_svd(A, self.n_concepts)
@@ -106,6 +109,9 @@ class PCA(Extractor):
     n_concepts: int = 100
     _: KW_ONLY
     random_state: Any = None
+
+    def _held(self, n: int, m: int) -> int:
+        return n * m + moments(n, m)  # centred
 
     def _solve(self, A: Tensor, start: Tensor | None) -> Solution:
         mean = A.mean(0, keepdim=True)

@@ -44,11 +44,16 @@ class FeatureRotation(NamedTuple):
         return A + (A @ self.right.to(A)) @ self.left.to(A).mT
 
     def of_columns(self, W: Tensor) -> Tensor:
-        """Return ``Q^T W`` (m, r): the dictionary of activations ``U W^T`` after ``of_rows``."""
+        """Return ``Q^T W`` (m, r): the dictionary of activations ``U W^T`` after ``of_rows``.
+
+        It is computed where Q is, which is the larger, and given back where W is.
+        """
         if self.whole is not None:
-            return self.whole.to(W).mT @ W
+            return (self.whole.to(W.dtype).mT @ W.to(self.whole.device)).to(W.device)
         assert self.left is not None and self.right is not None
-        return W + self.left.to(W) @ (self.right.to(W).mT @ W)
+        there = W.to(self.left.device)
+        turned = self.left.to(W.dtype) @ (self.right.to(W.dtype).mT @ there)
+        return (there + turned).to(W.device)
 
 
 def feature_rotation(A: Tensor, B: Tensor) -> FeatureRotation:

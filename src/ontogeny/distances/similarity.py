@@ -242,8 +242,12 @@ def _nearest(X: Array, k: int) -> Array:
     size = xp.sqrt(xp.sum(X * X, axis=-1, keepdims=True))
     unit = X / xp.where(size > 0, size, xp.ones_like(size))
     itself = xp.eye(X.shape[-2], dtype=X.dtype, device=X.device)
-    order = xp.argsort(4.0 * itself - unit @ unit.mT, axis=-1, stable=True)
-    return xp.astype(xp.argsort(order, axis=-1) < k, X.dtype)
+    cosines = unit @ unit.mT - 4.0 * itself
+    farthest = xp.sort(cosines, axis=-1, stable=False)[..., -k, None]
+    nearer, equal = cosines > farthest, xp.astype(cosines == farthest, X.dtype)
+    left = k - xp.sum(xp.astype(nearer, X.dtype), axis=-1, keepdims=True)
+    first = (equal > 0) & (xp.cumulative_sum(equal, axis=-1) <= left)
+    return xp.astype(nearer | first, X.dtype)
 
 
 def _examples(X: Array, Y: Array, *, minimum: int) -> tuple[Array, Array, Array]:

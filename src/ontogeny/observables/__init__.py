@@ -37,7 +37,7 @@ from .labelled import TCAV, ConceptDirections
 from .predictions import Loss, Predictions, TokenLosses
 from .readout import ReadoutAccuracy, SaeProbe
 from .registry import make, make_own, names
-from .semantics import WordSemantics, semantics_page
+from .semantics import TextStatistics, WordSemantics, semantics_page
 from .weights import (
     Commutators,
     EmbeddingFrequencies,
@@ -102,6 +102,7 @@ __all__ = [
     "VocabularyConcepts",
     "WeightNorms",
     "WeightRank",
+    "TextStatistics",
     "WordSemantics",
     "semantics_page",
     "make",

@@ -9,13 +9,16 @@ from .cloze import Cloze, cloze_support
 from .clusters import Cluster, most_clusters, spectral_clusters
 from .coarse_to_fine import CoarseToFine, coarse_before_fine, support_confusion
 from .concepts import ConceptBasis, embedding_concepts, svd_concepts
+from .context_weights import ContextWeights, context_weights, factor_limits
 from .corpus import WordStream, token_stream, word_stream
 from .gradient_flow import closed_form, half_times
 from .imbalance import StepImbalance, loss_growth_rates, step_imbalance
 from .neighbours import NeighbourVectors, neighbour_vectors
 from .order import LearningOrder, first_crossing, learning_order
+from .order_comparison import OrderComparison, compare_order
 from .orthant import Orthant, RefinementTree, orthants, refinement_tree, signatures
 from .pairs import SignatureLift, signature_lift
+from .predicted import PredictedOrder, predicted_order
 from .ridge import MaxMargin, max_margin_logits, ridge_path
 from .scores import Coherence, Score, coherence, orthant_coherence
 from .shuffled import shuffled_next_words
@@ -32,11 +35,14 @@ __all__ = [
     "CoarseToFine",
     "Coherence",
     "ConceptBasis",
+    "ContextWeights",
     "ContextWords",
     "LearningOrder",
     "MaxMargin",
     "NeighbourVectors",
+    "OrderComparison",
     "Orthant",
+    "PredictedOrder",
     "RefinementTree",
     "Score",
     "SignatureLift",
@@ -47,7 +53,10 @@ __all__ = [
     "cloze_support",
     "coarse_before_fine",
     "coherence",
+    "compare_order",
+    "context_weights",
     "embedding_concepts",
+    "factor_limits",
     "first_crossing",
     "half_times",
     "leading_directions",
@@ -58,6 +67,7 @@ __all__ = [
     "neighbour_vectors",
     "orthant_coherence",
     "orthants",
+    "predicted_order",
     "refinement_tree",
     "ridge_path",
     "save_support",

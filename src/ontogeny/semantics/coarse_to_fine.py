@@ -13,8 +13,7 @@ from ..arrays import matrix, to_numpy
 from ..errors import ArgumentError, check_choice, check_texts, check_whole
 from .objectives import check_support
 from .order import first_crossing
-
-_AS_FREQUENT = 1.25  # largest ratio of the frequencies of words that change places
+from .renaming import as_frequent, renamings
 
 
 def support_confusion(
@@ -220,7 +219,9 @@ def coarse_before_fine(
         raise ArgumentError("no support set lies in a larger one, so nothing is coarse or fine.")
     probabilities = softmax(values, axis=-2)
     groups = _as_frequent(support, frequencies)
-    renamed, last = _renamings(groups, draws, np.random.default_rng(random_state))
+    rng = np.random.default_rng(random_state)
+    renamed = renamings(groups, draws, rng)
+    last = rng.random(renamed.shape)
     times = np.asarray(steps, dtype=np.float64)
     rows, null, exchanged = [], np.empty((len(nested), draws)), False
     for i, (j, q) in enumerate(nested):
@@ -281,24 +282,7 @@ def _as_frequent(support: np.ndarray, frequencies: np.ndarray | None) -> list[np
                 f"frequencies must be {len(support)} numbers above 0, one a word; got shape "
                 f"{often.shape}, smallest {often.min():g}."
             )
-    order = np.argsort(-often, kind="stable")
-    groups = [[int(order[0])]]
-    for word in order[1:]:
-        if often[word] * _AS_FREQUENT < often[groups[-1][0]] * (1 - 1e-9):
-            groups.append([])
-        groups[-1].append(int(word))
-    return [np.array(group) for group in groups]
-
-
-def _renamings(
-    groups: Sequence[np.ndarray], draws: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return new names of the words within their groups, and numbers from 0 to 1: (draws, V)."""
-    count = sum(map(len, groups))
-    renamed = np.empty((draws, count), dtype=np.int64)
-    for group in groups:
-        renamed[:, group] = rng.permuted(np.tile(group, (draws, 1)), axis=1)
-    return renamed, rng.random(renamed.shape)
+    return as_frequent(often)
 
 
 def _random_classes(

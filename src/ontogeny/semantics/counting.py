@@ -123,15 +123,32 @@ def count_next_words(ids: np.ndarray, contexts: Contexts, n_words: int) -> spars
     array([[1, 1],
            [1, 1]])
     """
-    trie = _Trie(contexts.ids, n_words)
     shape = (n_words, len(contexts.ids))
     total = sparse.csr_array(shape, dtype=np.int64)
-    for part in _chunks(max(len(ids) - 1, 0)):
-        words, columns = trie.match(ids, part)
-        ones = np.ones(len(words), dtype=np.int64)
-        total = total + sparse.coo_array((ones, (words, columns)), shape=shape).tocsr()
+    for positions, columns in matched_positions(ids, contexts.ids, n_words):
+        ones = np.ones(len(positions), dtype=np.int64)
+        total = total + sparse.coo_array((ones, (ids[positions], columns)), shape=shape).tocsr()
     total.sort_indices()
     return total
+
+
+def matched_positions(
+    ids: np.ndarray, contexts: np.ndarray, n_words: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield where a word follows one of the contexts: its position, and the context's number.
+
+    A position comes once for every context that ends before it. `contexts` (m, longest) are word
+    numbers, -1 after their end.
+
+    Examples
+    --------
+    >>> (found,) = matched_positions(np.array([0, 1, 0, 1]), np.array([[0, 1], [1, -1]]), 2)
+    >>> sorted(zip(*(each.tolist() for each in found)))
+    [(2, 0), (2, 1)]
+    """
+    trie = _Trie(contexts, n_words)
+    for part in _chunks(max(len(ids) - 1, 0)):
+        yield trie.match(ids, part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +255,10 @@ class _Trie:
             self.columns.append(columns)
 
     def match(self, ids: np.ndarray, starts: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return next word and column of every wanted context that starts within `starts`."""
+        """Return the next word's position, and the column, of contexts that start in `starts`."""
         at = np.arange(starts.start, starts.stop)
         nodes = np.zeros(len(at), dtype=np.int64)
-        words, columns = [], []
+        nexts, columns = [], []
         for place, (table, ends) in enumerate(zip(self.tables, self.columns, strict=True)):
             inside = at + place + 1 < len(ids)
             at, nodes = at[inside], nodes[inside]
@@ -253,9 +270,9 @@ class _Trie:
             at, nodes = at[known][hit], found[hit]
             following = ids[at + place + 1]
             counted = (ends[nodes] >= 0) & (following >= 0)
-            words.append(following[counted])
+            nexts.append(at[counted] + place + 1)
             columns.append(ends[nodes][counted])
-        return np.concatenate(words), np.concatenate(columns)
+        return np.concatenate(nexts), np.concatenate(columns)
 
 
 def _chunks(n: int) -> Iterator[slice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .catalogue import CATALOGUE, Line
-from .cost import Cost, download_limit, estimate, to_fetch, total
+from .cost import Cost, download_limit, estimate, time_left, to_fetch, total
 from .presets import PRESETS, Preset
 from .proposal import Proposal, Wishes, propose
 from .shown import Shown, look
@@ -37,6 +37,7 @@ __all__ = [
     "propose",
     "same_source",
     "study_text",
+    "time_left",
     "to_fetch",
     "total",
 ]

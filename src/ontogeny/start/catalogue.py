@@ -97,6 +97,11 @@ CATALOGUE: dict[str, Line] = {
         _HEAD,
         f"{_PASS}, with whole distributions",
     ),
+    "text-statistics": Line(
+        "Which statistics of its texts has the model reached, from coarse to fine, and when?",
+        _HEAD,
+        f"{_PASS}, with whole distributions",
+    ),
     "logit-lens": Line(
         "From which layer on is the prediction there?",
         "texts, a known family with a vocabulary head",

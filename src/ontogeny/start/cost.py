@@ -15,7 +15,8 @@ from ..capture import match_blocks, weight_block
 from ..errors import CheckpointError, OntogenyError
 from ..needs import Weights
 from ..observables import Observable
-from ..study import Study, make_study
+from ..study import Plan, Study, make_study
+from ..study.graph import StepCell
 from ..trajectory import Trajectory, missing_bytes
 
 MOST_BYTES = 2_000_000_000
@@ -142,8 +143,28 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     controls = content.get("controls", {})
     of_controls = int(controls.get("count", 0)) * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
+    return _timed(study, fetched, steps, of_controls, noise)
+
+
+def time_left(study: Study, plan: Plan) -> Cost:
+    """Return what is left of a planned study costs, after computing one of its checkpoints.
+
+    That goes into a temporary folder, and the checkpoint is the last one that is on this machine;
+    where there is none, the last one is fetched.
+    """
+    cells = [e for e in plan.entries if e.to_do and isinstance(e.cell, StepCell)]
+    steps = {e.key for e in cells if not e.run}
+    noise = {e.key for e in cells if not e.run and e.cell.components.get("noise")}
+    return _timed(study, plan.download_bytes, len(steps), plan.checkpoints - len(steps), len(noise))
+
+
+def _timed(study: Study, fetched: int, steps: int, of_controls: int, noise: int) -> Cost:
+    """Return the cost of `steps` checkpoints, `noise` of them with noise floors, and of controls.
+
+    A study whose one checkpoint fails has no time.
+    """
     try:
-        watch = _one_checkpoint(study, content)
+        watch = _one_checkpoint(study)
         in_blocks, untimed = _all_blocks(study)
     except OntogenyError as error:
         why = str(error).split("\n")[0]
@@ -155,11 +176,12 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     return Cost(steps, fetched, kept, seconds, watch.step, study.device, untimed=untimed)
 
 
-def _one_checkpoint(study: Study, content: Mapping[str, Any]) -> _Watch:
+def _one_checkpoint(study: Study) -> _Watch:
     """Return what the last checkpoint took, and how many bytes were written for it."""
-    options = {k: v for k, v in content.get("options", {}).items() if k != "reference"}
-    last = study.trajectory.select(steps=[int(study.trajectory.steps[-1])])
-    return _watched(Study(last, study.inputs, study.observables, **{**options, "noise": 0}))
+    here = [int(c.step) for c in study.trajectory if c.is_downloaded]
+    step = max(here, default=int(study.trajectory.steps[-1]))
+    one = study.trajectory.select(steps=[step])
+    return _watched(study.over(one, reference="last", noise=0, controls=0, control_runs=()))
 
 
 def _all_blocks(study: Study) -> tuple[float, tuple[str, ...]]:

@@ -33,7 +33,7 @@ class Preset:
     control_steps: int = 6
 
 
-_SIGHT = ("loss", "predictions", "token losses")
+_SIGHT = ("loss", "predictions", "token losses", "coarse to fine")
 _CONCEPTS = ("joint concepts", "svd", "ica")
 _CIRCUITS = ("heads", "copying", "in context", "n-grams", "lens", "calibration")
 
@@ -90,6 +90,9 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "heads": {"kind": "attention-heads"},
     "copying": {"kind": "copying-heads"},
     "in context": {"kind": "in-context-learning"},
+    "coarse to fine": {
+        "kind": "text-statistics", "loss": "loss", "objective": "$objective",
+    },
     "n-grams": {"kind": "ngram-agreement", "objective": "$objective"},
     "lens": {"kind": "logit-lens", "objective": "$objective"},
     "calibration": {"kind": "calibration", "objective": "$objective"},
@@ -106,7 +109,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
 
 _PREDICTING = (
     "loss", "predictions", "token-losses", "concept-effects", "commutators", "in-context-learning",
-    "ngram-agreement", "logit-lens", "calibration",
+    "ngram-agreement", "logit-lens", "calibration", "text-statistics",
 )  # fmt: skip
 _OF_CAUSAL = ("in-context-learning", "ngram-agreement")
 

@@ -21,26 +21,29 @@ class Examination:
     Parameters
     ----------
     probe
-        Gives the probe, with a dry run of some observables.
+        Gives the probe, with a dry run of some observables; it may be kept in a folder.
     observables
         All of the study.
     """
 
     def __init__(
         self,
-        probe: Callable[[Sequence[Observable]], Probe],
+        probe: Callable[[Sequence[Observable], Path | None], Probe],
         observables: Sequence[Observable],
     ) -> None:
         self._make, self._observables = probe, observables
         self._found: Probe | None = None
         self._failures: dict[str, DryFailure | None] = {}
 
-    def of(self, folder: Path | None) -> Probe:
-        """Return the probe, with the failures of what has no finished cell in a folder."""
+    def of(self, folder: Path | None, *, keep: bool = False) -> Probe:
+        """Return the probe, with the failures of what has no finished cell in a folder.
+
+        With `keep` the folder may keep it, and give what it has kept.
+        """
         wanted = [o for o in self._observables if folder is None or not has_begun(folder, o)]
         untried = [o for o in wanted if o.name not in self._failures]
         if self._found is None or untried:
-            self._found = self._make(untried)
+            self._found = self._make(untried, folder if keep else None)
             failed = {failure.node: failure for failure in self._found.failures}
             self._failures |= {o.name: failed.get(o.name) for o in untried}
         failures = (self._failures[o.name] for o in wanted)

@@ -349,7 +349,7 @@ class SummaryCell(StudyCell):
         """Stack the cells and summarise them."""
         job, observable = context.job, context.job.by_name[self.node]
         stored = {cell.key: self._stored(cell.place, context.dependencies) for cell in self.cells}
-        stacked = stack(observable, stored)
+        stacked = stack(observable, stored, job.folder)
         stacked.attrs["reference_step"] = job.settings.reference_step
         count, beside = len(observable.depends_on), len(self.controls)
         places = self.reads[len(self.cells) :][: count + beside]

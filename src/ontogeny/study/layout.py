@@ -70,6 +70,11 @@ def digests_path(folder: Path) -> Path:
     return folder / "digests.json"
 
 
+def probe_path(folder: Path) -> Path:
+    """Return the file of what was found at the first checkpoint."""
+    return folder / "probe.safetensors"
+
+
 def claim_path(folder: Path, task: str) -> Path:
     """Return the file of the claim on a task."""
     return folder / ".claims" / f"{_safe(task)}.json"

@@ -20,7 +20,7 @@ from ..errors import StoreError
 from .claims import holder
 from .disk import Revisions
 from .executors import Submitting, submitted
-from .processes import KILLED, run_in_processes
+from .processes import KILLED, compute_in_worker, run_in_processes
 from .readings import Job
 from .run import Done, Task, compute_task, give_up, left_of, run_task, taken
 
@@ -71,28 +71,46 @@ def _once(
     waiting: Callable[[str], None],
 ) -> Iterator[Done]:
     """Run all tasks that no other process works on."""
-    bounded = revisions.at_once is not None
-    if executor is None:
+    if revisions.at_once is not None and executor is not None:
+        yield from _held_here(job, tasks, executor, revisions, revisions.at_once, waiting)
+    elif executor is None:
         for task in revisions.in_order(tasks):
+            bounded = revisions.at_once is not None
             yield _bounded(job, task, revisions, compute_task) if bounded else run_task(job, task)
-        return
-    if not bounded and isinstance(executor, ProcessPoolExecutor):
-        yield from run_in_processes(job, tasks, executor)
-        return
-    if not bounded:
+    elif isinstance(executor, ProcessPoolExecutor):
+        yield from run_in_processes(
+            job, tasks, executor, lambda pool, task: pool.submit(run_task, job, task)
+        )
+    else:
         submit = partial(submitted, executor, run_task, job)
         yield from _collect(job, [(task, partial(submit, task)) for task in tasks], waiting)
-        return
 
-    def there(job: Job, task: Task) -> Done:
-        return submitted(executor, compute_task, job, task).result()
 
-    with ThreadPoolExecutor(revisions.at_once) as holders:
-        calls = [
-            (task, partial(holders.submit, _bounded, job, task, revisions, there))
-            for task in revisions.in_order(tasks)
-        ]
-        yield from _collect(job, calls, waiting)
+def _held_here(
+    job: Job,
+    tasks: Sequence[Task],
+    executor: Submitting,
+    revisions: Revisions,
+    at_once: int,
+    waiting: Callable[[str], None],
+) -> Iterator[Done]:
+    """Run tasks in the executor, each while a thread of this process holds its revision."""
+
+    def submit(pool: Submitting, task: Task) -> Future[Done]:
+        run = compute_in_worker if isinstance(pool, ProcessPoolExecutor) else compute_task
+
+        def there(job: Job, task: Task) -> Done:
+            return submitted(pool, run, job, task).result()
+
+        return holders.submit(_bounded, job, task, revisions, there)
+
+    ordered = revisions.in_order(tasks)
+    with ThreadPoolExecutor(at_once) as holders:
+        if isinstance(executor, ProcessPoolExecutor):
+            yield from run_in_processes(job, ordered, executor, submit)
+        else:
+            calls = [(task, partial(submit, executor, task)) for task in ordered]
+            yield from _collect(job, calls, waiting)
 
 
 def _bounded(job: Job, task: Task, revisions: Revisions, compute: Run) -> Done:
@@ -132,7 +150,7 @@ def _collect(
                 if type(error).__name__ != "KilledWorker":  # as Dask calls it, after some tries
                     raise
                 yield give_up(job, futures[future], KILLED)
-    except BrokenProcessPool as error:
+    except BrokenProcessPool as error:  # of a pool that is not the standard library's
         raise StoreError(
             "a worker process died (out of memory, or killed); finished cells are kept, "
             "and the same command goes on from there."

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from pathlib import Path
 
+from ..machine import memory_of_this_machine
 from .executors import Submitting
 
-_GROUPS = Path("/proc/self/cgroup")
-_LIMITS = {
-    "": Path("/sys/fs/cgroup/memory.max"),
-    "memory": Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-}
-"""The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
-
-
-_COPIES = 16  # of one layer's sample in float64, by benchmarks/memory_model.py
+# All three by benchmarks/memory_model.py.
+_BUFFERS = 100_000_000  # of the libraries, when they have computed something of any size
+_COPIES = 8  # of one layer's sample in float64
 _PRODUCTS = 3  # of features by features, in float64
 
 
 def held_about(
-    model_bytes: int, pass_bytes: int, activation_bytes: int, largest: tuple[int, int]
+    model_bytes: int,
+    pass_bytes: int,
+    activation_bytes: int,
+    reference_bytes: int,
+    largest: tuple[int, int],
 ) -> int:
     """Return about how many bytes one worker holds at most, beside the libraries.
 
-    The weights; the larger of one forward pass and of float64 work on one layer; and the sample
-    twice, since that of the reference step is read beside it. Measured, a study took from half of
-    it to 1.1 times as much.
+    The weights; the larger of one forward pass and of float64 work on one layer; the samples of
+    this step and of the reference step; and buffers. The guide on costs has what studies took.
 
     Parameters
     ----------
@@ -37,17 +33,20 @@ def held_about(
         What one batch takes beside them.
     activation_bytes
         Of the sample of one checkpoint.
+    reference_bytes
+        Of what is read of the reference step beside it.
     largest
         Rows and features of the sample's largest layer.
 
     Examples
     --------
-    >>> held_about(1000, 300, 50, (10, 2))
-    3756
+    >>> held_about(1000, 300, 50, 50, (10, 2)) - held_about(0, 0, 0, 0, (0, 0))
+    2476
     """
     rows, features = largest
     work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
-    return model_bytes + max(pass_bytes, work) + 2 * activation_bytes
+    samples = activation_bytes + reference_bytes
+    return _BUFFERS + model_bytes + max(pass_bytes, work) + samples
 
 
 def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:
@@ -91,38 +90,3 @@ def workers_here(executor: Submitting | None) -> int:
     if isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
         return int(getattr(executor, "_max_workers", 1))
     return 0
-
-
-def memory_of_this_machine() -> int | None:
-    """Return the bytes of memory that this process may use, None where it cannot be known.
-
-    The least of what is built in and of what the container or the batch job allows.
-    """
-    found = []
-    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for path in _limit_files():
-        try:
-            found.append(int(path.read_text()))
-        except (OSError, ValueError):  # no such limit, or the word "max"
-            continue
-    return min(found, default=None)
-
-
-def _limit_files() -> list[Path]:
-    """Return the files that may hold a limit: of this process's group and of all around it.
-
-    A container sees its own group as the root; a batch job is somewhere below.
-    """
-    files = list(_LIMITS.values())
-    try:
-        groups = [line.split(":", 2) for line in _GROUPS.read_text().splitlines()]
-    except OSError:  # not Linux
-        return files
-    for _, controllers, group in (parts for parts in groups if len(parts) == 3):
-        root = next((_LIMITS[c] for c in controllers.split(",") if c in _LIMITS), None)
-        if root is not None:
-            parts = Path(group.lstrip("/")).parts
-            below = (root.parent.joinpath(*parts[: i + 1]) for i in range(len(parts)))
-            files += [folder / root.name for folder in below]
-    return files

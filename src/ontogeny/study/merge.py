@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import hashlib
 import json
 import logging
 import platform
@@ -19,11 +20,14 @@ import xarray as xr
 from .._version import __version__
 from ..observables import Observable
 from ..problems import NO_CELL
-from ..store import Cell, temporary
+from ..store import Cell, plain, temporary
 from ..summary import said
-from .checksums import same_content, write_checksums
+from .checksums import identity, is_written, same_content, write_checksums
+from .claims import held
 from .environment import PACKAGES, versions
 from .layout import result_path, summary_path
+from .mapped import large_variables, stacked_in_file
+from .result_files import write_tree
 
 log = logging.getLogger("ontogeny.study")
 
@@ -60,15 +64,17 @@ def summary_data(cell: Cell) -> xr.Dataset:
     return data
 
 
-def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.Dataset:
+def stack(
+    observable: Observable, cells: Mapping[int | str, Cell | str], folder: Path | None = None
+) -> xr.Dataset:
     """Return an observable's cells along ``step`` (or ``block``); gaps are NaN with a reason.
 
     `cells` are given by their step, block or layer, with a status in the place of one that cannot
-    be used.
+    be used. With a `folder`, large variables lie in files of it and not in memory.
     """
     keys = list(cells)
     dim = "block" if observable.over_blocks else "layer" if observable.source else "step"
-    pieces: list[xr.Dataset] = []
+    done: dict[int | str, xr.Dataset] = {}
     outcomes: dict[int | str, tuple[str, xr.DataArray | None]] = {}
     for key, cell in cells.items():
         if isinstance(cell, str):
@@ -76,12 +82,14 @@ def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.D
             continue
         outcomes[key] = (cell.status, cell.data.get("status"))
         if cell.status == "done":
-            pieces.append(cell.data.drop_vars("status", errors="ignore").expand_dims({dim: [key]}))
-    if not pieces:
+            done[key] = cell.data.drop_vars("status", errors="ignore")
+    if not done:
         empty = xr.Dataset(coords={dim: keys})
         return empty.assign(status=(dim, _strings([outcomes[k][0] for k in keys])))
+    pieces = list(done.values())
+    apart = [] if folder is None else large_variables(pieces)
     data = xr.concat(
-        pieces,
+        [each.drop_vars(apart).expand_dims({dim: [key]}) for key, each in done.items()],
         dim=dim,
         join="outer",
         data_vars="all",
@@ -90,19 +98,67 @@ def stack(observable: Observable, cells: Mapping[int | str, Cell | str]) -> xr.D
     )
     if len(pieces) < len(keys):
         data = data.reindex({dim: keys})
+    for name in apart:
+        assert folder is not None
+        rows = [done[key][name].values if key in done else None for key in keys]
+        dims, attrs = pieces[0][name].dims, pieces[0][name].attrs
+        data[name] = ((dim, *dims), stacked_in_file(rows, folder), attrs)
     return data.assign(status=_status(dim, outcomes, data))
 
 
-def write_result(folder: Path, tree: xr.DataTree) -> Path:
+def write_once(folder: Path, tree: xr.DataTree) -> Path:
+    """Write the result of a study, unless another process has just written the same.
+
+    Of the tasks of a job array, which all end with this, the first one writes.
+    """
+    path, content = result_path(folder), content_digest(tree)
+    seen = identity(path)
+    with held(folder, "result"):
+        written_meanwhile = identity(path) != seen
+        if is_written(path, content, chunks=not written_meanwhile):
+            return path
+        return write_result(folder, tree, content)
+
+
+def content_digest(tree: xr.DataTree) -> str:
+    """Return a digest of a tree, but for when and on which machine it was made.
+
+    Examples
+    --------
+    >>> trees = [xr.DataTree(xr.Dataset({"x": 1.0}, attrs={"created": day})) for day in "ab"]
+    >>> len({content_digest(tree) for tree in trees})
+    1
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for node in tree.subtree:
+        attrs = plain(node.attrs)
+        if node is tree:
+            made = json.loads(attrs.pop("provenance", "{}"))
+            made.pop("machine", None)
+            attrs = {**attrs, "made": made, "created": None}
+        digest.update(json.dumps([node.path, attrs], sort_keys=True, default=str).encode())
+        for name, variable in sorted(node.variables.items(), key=lambda item: str(item[0])):
+            values = np.asarray(variable.values)
+            described = [name, variable.dims, plain(variable.attrs), str(values.dtype)]
+            digest.update(json.dumps([*described, values.shape], default=str).encode())
+            if values.dtype.kind in "OTU":
+                digest.update(json.dumps(values.tolist(), default=str).encode())
+            else:
+                digest.update(np.ascontiguousarray(values).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def write_result(folder: Path, tree: xr.DataTree, content: str = "") -> Path:
     """Write the tree beside the old result, then swap it in whole.
 
     One that says the same as the old result is not swapped in: that may be open somewhere.
+    `content` is a digest of it that is kept.
     """
     path = result_path(folder)
     new = temporary(path)
     try:
-        tree.to_zarr(new, zarr_format=2, consolidated=True)
-        write_checksums(new)
+        write_tree(tree, new)
+        write_checksums(new, content)
         if not same_content(new, path):
             _swap(new, path)
     finally:

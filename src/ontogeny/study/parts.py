@@ -19,7 +19,8 @@ from .controls import ControlRun, Controls, observed_of_controls
 from .frozen import frozen_steps
 from .graph import StateCell, observed_steps
 from .layout import digests_path, run_folder
-from .plan import Plan, make_plan, price
+from .plan import Plan, make_plan
+from .price import price
 from .probe import Probe
 from .readings import Job
 from .schedule import RunPart
@@ -95,7 +96,7 @@ class Parts:
             if entry.to_do and isinstance(entry.cell, StateCell)
             for _ in range(_others_read(entry.cell, folder, graph))
         ]
-        price(plan, self.probe, self.inputs, graph.by_name, graph.settings.batch_size, others)
+        price(plan, self.probe, self.inputs, graph.by_name, graph.settings, others)
         return plan
 
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from ..errors import ArgumentError
-from ..inputs import Inputs
 from ..markup import html_block, html_table
-from ..needs import Need
-from ..observables import Observable
 from ..store import Cell
 from ..trajectory import Trajectory
 from .cache import DigestCache
 from .environment import Environment, differences
-from .graph import BlockCell, StateCell, StepCell, StudyCell, header_of
-from .memory import held_about, too_large
-from .probe import Probe
+from .graph import StepCell, StudyCell, header_of
+from .memory import too_large
 
 _NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
 
@@ -75,6 +69,14 @@ class Plan:
     """The model's weights in memory, 0 where they are only looked at."""
     memory_bytes: int = 0
     """About what one worker holds at most beside the libraries, see `ontogeny.study.memory`."""
+    shared_bytes: int = 0
+    """What of it are rotations that several observables share."""
+    device: str = "cpu"
+    """Where the models run."""
+    device_bytes: int = 0
+    """About what of it lies on the device, where that is not the CPU."""
+    reference_bytes: int = 0
+    """What references that are still to be computed take in the folder."""
     downloads: int = 0
     """Checkpoints that are still to be fetched."""
     download_bytes: int = 0
@@ -165,8 +167,13 @@ class Plan:
             f"cells: {self.done} done, {self.to_do} to do",
             f"to read: {_bytes(self.weight_bytes)} of weights, {passes}",
             f"to hold: {_bytes(self.activation_bytes)} of activations at once",
-            f"memory of one worker: about {_bytes(self.memory_bytes)} beside the libraries",
+            f"memory of one worker: about {_bytes(self.memory_bytes)} beside the libraries"
+            + (f", {_bytes(self.shared_bytes)} of it shared rotations" * bool(self.shared_bytes)),
         ]
+        if self.device_bytes:
+            lines.append(f"of it on {self.device}: about {_bytes(self.device_bytes)}")
+        if self.reference_bytes:
+            lines.append(f"to store: {_bytes(self.reference_bytes)} of references, and the cells")
         if self.downloads:
             size = _bytes(self.download_bytes)
             lines.append(f"to download: {self.downloads} checkpoints, {size}")
@@ -201,6 +208,10 @@ def sum_of_plans(plans: Sequence[Plan]) -> Plan:
         activation_bytes=max(plan.activation_bytes for plan in plans),
         model_bytes=max(plan.model_bytes for plan in plans),
         memory_bytes=max(plan.memory_bytes for plan in plans),
+        shared_bytes=max(plan.shared_bytes for plan in plans),
+        device=plans[0].device,
+        device_bytes=max(plan.device_bytes for plan in plans),
+        reference_bytes=sum(plan.reference_bytes for plan in plans),
         downloads=plans[0].downloads,
         download_bytes=plans[0].download_bytes,
         weight_bytes=sum(plan.weight_bytes for plan in plans),
@@ -253,80 +264,3 @@ def make_plan(
             Entry(cell, outcome, why, run, dict(where))
         )
     return plan
-
-
-def price(
-    plan: Plan,
-    probe: Probe,
-    inputs: Mapping[str, Inputs],
-    by_name: Mapping[str, Observable],
-    batch_size: int,
-    others: Sequence[Sequence[Need]] = (),
-) -> None:
-    """Write into a plan what its cells cost.
-
-    `others` are the needs that states read of further checkpoints, as far as that is known.
-    """
-    entries = [e for e in [*plan.prepared, *plan.entries] if e.to_do]
-    groups: dict[Any, list[Need]] = {}
-    for entry in entries:
-        needs = entry.cell.needs(by_name)
-        if needs or isinstance(entry.cell, StepCell | StateCell):
-            group = entry.key if entry.cell.observed else "prepared"
-            groups.setdefault(group, []).extend(needs)
-    readings: list[Sequence[Need]] = [*groups.values(), *others]
-    for reading in readings:
-        keys = {probe.passes[need] for need in reading if need in probe.passes}
-        plan.forwards += len(keys)
-        plan.batches += sum(-(-len(inputs[key.on]) // batch_size) for key in keys)
-        plan.activation_bytes = max(plan.activation_bytes, _held(reading, probe))
-    states = [by_name[e.node] for e in entries if isinstance(e.cell, StateCell)]
-    beside = max((_to_prepare(o, probe, inputs, len(plan.steps)) for o in states), default=0)
-    prepared = _held(groups.get("prepared", ()), probe) + beside
-    plan.activation_bytes = max(plan.activation_bytes, prepared)
-    blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)
-    plan.retained_bytes = sum(probe.block_bytes.values()) * len(plan.steps) * blocks
-    read = len(readings) + len(plan.steps) * blocks
-    plan.weight_bytes = probe.stored_bytes * read
-    plan.model_bytes = probe.model_bytes
-    tokens = max((batch_size * int(i.lengths.max()) for i in inputs.values()), default=0)
-    plan.memory_bytes = held_about(
-        probe.model_bytes,
-        tokens * probe.pass_bytes,
-        plan.activation_bytes,
-        max((_largest_layer(reading, probe, inputs) for reading in readings), default=(0, 0)),
-    )
-
-
-def _largest_layer(
-    needs: Iterable[Need], probe: Probe, inputs: Mapping[str, Inputs]
-) -> tuple[int, int]:
-    """Return rows and features of the layer, of all that are held, with most numbers."""
-    shapes = [_rows_and_features(need, probe, inputs) for need in set(needs)]
-    return max(shapes, key=math.prod, default=(0, 0))
-
-
-def _rows_and_features(need: Need, probe: Probe, inputs: Mapping[str, Inputs]) -> tuple[int, int]:
-    """Return the size of the matrix that a need gives of each layer, (0, 0) if it gives none."""
-    held, layers = probe.bytes.get(need, 0), len(probe.layers.get(need, ()))
-    if not held or not layers:
-        return 0, 0
-    rows = len(need.units(inputs[need.at_step.on or next(iter(inputs))]))
-    return rows, held // (4 * rows * layers)
-
-
-def _held(needs: Iterable[Need], probe: Probe) -> int:
-    """Return the bytes of the values of needs."""
-    return sum(probe.bytes.get(need, 0) for need in set(needs))
-
-
-def _to_prepare(
-    observable: Observable, probe: Probe, inputs: Mapping[str, Inputs], steps: int
-) -> int:
-    """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
-    largest = 0
-    for need in observable.needs():
-        rows, features = _rows_and_features(need, probe, inputs)
-        if rows:
-            largest = max(largest, observable.bytes_to_prepare(rows, features, steps))
-    return largest

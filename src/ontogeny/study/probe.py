@@ -86,11 +86,13 @@ def probe(
     settings: Settings,
     hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
     tried: Sequence[Observable] = (),
+    keep: Callable[[Trajectory, Callable[[], Probe]], Probe] = lambda _, examine: examine(),
 ) -> Probe:
     """Examine the first checkpoint, or another where that one cannot be read.
 
     `hold` gives a context with a trajectory that is read within the bound on disk; `tried` are the
-    observables that get a dry run.
+    observables that get a dry run. `keep` gets one checkpoint and what examines it, and may give
+    what was found before.
 
     Raises
     ------
@@ -108,8 +110,9 @@ def probe(
     first: Exception | None = None
     for step in dict.fromkeys([*steps[:2], steps[-1]]):
         try:
-            with hold(trajectory.select(steps=[step])) as present:
-                found = _probe_at(present, inputs, observables, settings, tried)
+            checkpoint = trajectory.select(steps=[step])
+            arguments = (checkpoint, inputs, observables, settings, tried)
+            found = keep(checkpoint, functools.partial(_probe_held, hold, *arguments))
             if settings.dtype == "stored":
                 found = dataclasses.replace(found, dtype=_widest_stored(found.dtype, trajectory))
             settings = found.resolved(settings)
@@ -122,6 +125,21 @@ def probe(
     raise first
 
 
+def needs_of_steps(observables: Sequence[Observable]) -> list[Need]:
+    """Return what observables need of a checkpoint, each need once."""
+    needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
+    return [need for need in needs if need.over == "step"]
+
+
+def _probe_held(
+    hold: Callable[[Trajectory], AbstractContextManager[Trajectory]],
+    trajectory: Trajectory,
+    *arguments: Any,
+) -> Probe:
+    with hold(trajectory) as present:
+        return _probe_at(present, *arguments)
+
+
 def _probe_at(
     trajectory: Trajectory,
     inputs: Mapping[str, Inputs],
@@ -131,8 +149,7 @@ def _probe_at(
 ) -> Probe:
     (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
-    needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
-    of_steps = [need for need in needs if need.over == "step"]
+    of_steps = needs_of_steps(observables)
     if only_looks(of_steps):
         model = skeleton.mapped(checkpoint)
     else:

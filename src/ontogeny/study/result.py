@@ -16,7 +16,7 @@ from ..trajectory import Trajectory
 from .cache import DigestCache
 from .environment import differences
 from .layout import summary_path
-from .merge import merge, write_result
+from .merge import merge, write_once
 from .schedule import RunPart
 from .speaking import of_control
 from .unit_counts import unit_counts
@@ -54,7 +54,7 @@ def merged(
         provenance = json.loads(tree.attrs["provenance"])
         tree.attrs["provenance"] = json.dumps({**provenance, "environments": elsewhere})
     tree.attrs["problems"] = json.dumps([*problems, *failed])
-    tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
+    tree.encoding["source"] = str(write_once(folder, tree))  # as xarray notes it
     return tree
 
 

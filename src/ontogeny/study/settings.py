@@ -35,10 +35,6 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice("dtype", self.dtype, DTYPES)
         check_choice("weights", self.weights, ("loaded", "streamed"))
-        if self.weights == "streamed" and self.device.split(":")[0] != "cpu":
-            raise ArgumentError(
-                f'weights="streamed" runs on the CPU only; device is {self.device!r}.'
-            )
         for name in ("batch_size", "threads"):
             check_whole(name, getattr(self, name))
 

@@ -20,6 +20,7 @@ from .environment import environment
 from .examination import Examination
 from .executors import Submitting
 from .frozen import freeze, frozen_settings, frozen_steps
+from .kept_probe import kept_probe
 from .memory import workers_here
 from .parts import Parts
 from .plan import Plan, sum_of_plans
@@ -66,8 +67,7 @@ class Study:
     weights
         ``"streamed"`` for models that do not fit into memory: each part of the model reads its
         weights from the files while it runs, once for every batch, and gives them up again. The
-        numbers are the same to the last bit. Only on the CPU, for safetensors files in the
-        precision that they are stored in.
+        numbers are the same to the last bit. On a GPU, one part's weights lie there at a time.
     noise
         At about how many steps noise floors are measured; 0 switches them off, and curves are then
         shown without.
@@ -282,7 +282,7 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        found, read = self._examination.of(path), VerifiedCellCache()
+        found, read = self._examination.of(path, keep=True), VerifiedCellCache()
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -323,12 +323,17 @@ class Study:
             self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
         )
 
-    def _probe(self, tried: Sequence[Observable]) -> Probe:
+    def _probe(self, tried: Sequence[Observable], folder: Path | None) -> Probe:
         settings = self._settings({})
+        known = (self.inputs, self.observables, settings)
+
+        def keep(checkpoint: Trajectory, examine: Callable[[], Probe]) -> Probe:
+            if folder is None:
+                return examine()
+            return kept_probe(folder, checkpoint, *known, tried, examine)
+
         with pinned(settings.threads):
-            return probe(
-                self.trajectory, self.inputs, self.observables, settings, self._hold, tried
-            )
+            return probe(self.trajectory, *known, self._hold, tried, keep)
 
     @contextmanager
     def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:

@@ -109,8 +109,8 @@ class Skeleton:
     def streamed(self, checkpoint: Checkpoint) -> nn.Module:
         """Return a module that reads the weights of each part from the files while that runs.
 
-        It takes the memory of its largest part, and its numbers are those of a loaded one. All is
-        read again for every batch.
+        It takes the memory of its largest part, on the skeleton's device too, and its numbers are
+        those of a loaded one. All is read again for every batch.
 
         Raises
         ------
@@ -120,7 +120,8 @@ class Skeleton:
         module = checkpoint.mapped()
         if not self._to_file:
             self._to_file = self._agreeing(module, checkpoint)
-        stream(checkpoint.label, module, checkpoint.weights, self._to_file)
+        place = self._device, self._dtype
+        stream(checkpoint.label, module, checkpoint.weights, self._to_file, *place)
         return module
 
     def _first(self, checkpoint: Checkpoint) -> nn.Module:

@@ -25,8 +25,8 @@ def trajectory():
     return og.Trajectory.from_models(developing(STEPS))
 
 
-def _run(trajectory, folder, *chosen):
-    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu").run(folder)
+def _run(trajectory, folder, *chosen, noise=0):
+    tree = og.Study(trajectory, tiny_inputs(), chosen, device="cpu", noise=noise).run(folder)
     assert tree.attrs["problems"] == "[]"
     return tree
 
@@ -40,7 +40,7 @@ def test_every_extractor_runs_as_an_observable(trajectory, tmp_path):
         for name in og.concepts.names()
     ]
     assert len(chosen) == 10
-    tree = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", *chosen)
+    tree = _run(trajectory.select(steps=[4, 16]), tmp_path / "s", *chosen, noise=1)
     for observable in chosen:
         node = tree[observable.name]
         assert "failed" not in node.attrs, (observable.name, node.attrs.get("failed"))
@@ -49,9 +49,8 @@ def test_every_extractor_runs_as_an_observable(trajectory, tmp_path):
 
 
 def test_dictionary_and_distance_equal_a_fit_by_hand(trajectory, tmp_path):
-    tree = _run(
-        trajectory, tmp_path / "s", og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
-    )
+    chosen = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
+    tree = _run(trajectory.select(steps=[4, 16]), tmp_path / "s", chosen)
     fits = {}
     for step in (4, 16):
         acts = og.capture.activations(trajectory[step].model(), tiny_inputs(), LAYERS)
@@ -67,10 +66,9 @@ def test_dictionary_and_distance_equal_a_fit_by_hand(trajectory, tmp_path):
 
 
 def test_matching_never_increases_a_distance_and_chance_lies_above_refits(trajectory, tmp_path):
-    tree = _run(
-        trajectory, tmp_path / "s", og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
-    )
-    node = tree["concepts-ica"].to_dataset()
+    chosen = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
+    few = trajectory.select(steps=[0, 4, 16])
+    node = _run(few, tmp_path / "s", chosen, noise=3)["concepts-ica"].to_dataset()
     frobenius = node.relative_distance.sel(distance="frobenius")
     gain = frobenius.sel(alignment="as returned") - frobenius.sel(alignment="matched")
     assert float(gain.min()) > -1e-6
@@ -86,7 +84,7 @@ def test_starting_from_the_reference_is_another_study(trajectory, tmp_path):
         og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init=init, label=init)
         for init in ("seeded", "reference")
     )
-    tree = _run(trajectory, tmp_path / "s", seeded, warm)
+    tree = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", seeded, warm)
     warm_fits, cold_fits = tree["reference"].iterations, tree["seeded"].iterations
     assert (warm_fits.sel(step=16) <= cold_fits.sel(step=16)).all()  # it starts at its solution
     assert not np.array_equal(warm_fits, cold_fits)
@@ -128,7 +126,7 @@ def test_a_chain_starts_each_fit_from_its_neighbour(trajectory, tmp_path):
         found = node.dictionary.sel(step=step).values
         np.testing.assert_allclose(found, start.numpy(), rtol=1e-4, atol=1e-6)
     progress = Counting()
-    study = og.Study(trajectory, tiny_inputs(), [chained, seeded], device="cpu")
+    study = og.Study(trajectory, tiny_inputs(), [chained, seeded], device="cpu", noise=0)
     again = study.run(tmp_path / "s", progress=progress)
     assert progress.planned == 0
     np.testing.assert_array_equal(again["chain"].dictionary, tree["chain"].dictionary)
@@ -140,14 +138,17 @@ def test_another_checkpoint_in_the_chain_makes_the_chain_anew(tmp_path):
     _run(og.Trajectory.from_models(models), tmp_path / "s", observable)
     models[4] = developing((0, 4, 8, 16))[4]
     progress = Counting()
-    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu", noise=0
+    )
     study.run(tmp_path / "s", progress=progress)
     assert {"references", "step 0", "step 4"} <= set(progress.labels)
 
 
 def test_a_chain_from_the_middle_goes_both_ways(trajectory, tmp_path):
     observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="chain")
-    study = og.Study(trajectory, tiny_inputs(), [observable], device="cpu", reference=4)
+    few = trajectory.select(steps=[0, 2, 4, 8, 16])
+    study = og.Study(few, tiny_inputs(), [observable], device="cpu", reference=4, noise=0)
     tree = study.run(tmp_path / "s")
     assert tree.attrs["problems"] == "[]"
     warm = tree["concepts-ica"].iterations
@@ -169,7 +170,8 @@ def test_noise_floors_can_be_switched_off(trajectory, tmp_path):
 
 def test_refits_are_cold_named_and_hold_another_precision(trajectory, tmp_path):
     observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS, init="reference")
-    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
+    few = trajectory.select(steps=[4, 16])
+    node = _run(few, tmp_path / "s", observable, noise=2)["concepts-ica"].to_dataset()
     names = [*(f"texts {i}" for i in (1, 2, 3)), *(f"seed {i}" for i in (1, 2, 3)), "float64"]
     assert node.refit.values.tolist() == names
     matched = node.relative_distance_refit.sel(alignment="matched", distance="procrustes")
@@ -179,7 +181,7 @@ def test_refits_are_cold_named_and_hold_another_precision(trajectory, tmp_path):
 
 def test_stored_code_coordinates_keep_every_norm_of_the_codes(trajectory, tmp_path):
     observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
-    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"]
+    node = _run(trajectory.select(steps=[4, 16]), tmp_path / "s", observable)["concepts-ica"]
     codes = {}
     for step in (4, 16):
         acts = og.capture.activations(trajectory[step].model(), tiny_inputs(), LAYERS)
@@ -216,7 +218,9 @@ def test_a_checkpoint_with_nan_costs_a_chain_that_step_alone(tmp_path):
     with torch.no_grad():
         models[4].model.layers[0].mlp.down_proj.weight[0, 0] = float("nan")
     observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
-    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu", noise=0
+    )
     node = study.run(tmp_path / "s")["concepts-pca"]
     known = node.reconstruction_error.notnull().all("layer")
     assert node.step[~known].values.tolist() == [4]
@@ -229,7 +233,7 @@ def test_layers_of_different_widths_stand_side_by_side(trajectory, tmp_path):
         og.observables.ConceptDistances("concepts-pca"),
         og.observables.TransformDynamics("concepts-pca"),
     ]
-    tree = _run(trajectory, tmp_path / "s", *chosen)
+    tree = _run(trajectory.select(steps=[0, 4, 8, 16]), tmp_path / "s", *chosen)
     widths = tree["concepts-pca"].dictionary.isel(concept=0, step=0).notnull().sum("feature")
     assert widths.values.tolist() == [16, 16, 24]
     assert tree["concepts-pca-transforms"].transform.notnull().all()
@@ -241,7 +245,7 @@ def test_the_reference_step_is_its_own_reference_however_the_others_start(trajec
     observable = og.observables.Concepts(
         "semi-nmf", n_concepts=3, layers=LAYERS, init="reference", options=options
     )
-    node = _run(trajectory, tmp_path / "s", observable)["concepts-semi-nmf"]
+    node = _run(trajectory.select(steps=[4, 16]), tmp_path / "s", observable)["concepts-semi-nmf"]
     assert float(node.relative_distance.sel(step=16).max()) < 1e-6
 
 
@@ -251,7 +255,9 @@ def test_activations_of_zeros_are_named(tmp_path):
         with torch.no_grad():
             models[step].model.layers[int(step == 16)].mlp.down_proj.weight.zero_()
     observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS)
-    study = og.Study(og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu")
+    study = og.Study(
+        og.Trajectory.from_models(models), tiny_inputs(), [observable], device="cpu", noise=0
+    )
     status = study.run(tmp_path / "s")["concepts-pca"].status
     assert "activations are 0" in status.sel(step=4, layer="model.layers.0.mlp").item()
     assert "activations are 0" in status.sel(step=2, layer="model.layers.1.mlp").item()
@@ -260,7 +266,8 @@ def test_activations_of_zeros_are_named(tmp_path):
 
 def test_every_concept_curve_stands_over_what_refitting_gives(trajectory, tmp_path):
     observable = og.observables.Concepts("ica", n_concepts=3, layers=LAYERS)
-    node = _run(trajectory, tmp_path / "s", observable)["concepts-ica"].to_dataset()
+    few = trajectory.select(steps=[0, 16])
+    node = _run(few, tmp_path / "s", observable, noise=2)["concepts-ica"].to_dataset()
     figures = json.loads(node.attrs["figures"])
     assert {f["kind"] for f in figures} == {"curves"}
     assert {"frobenius", "procrustes", "reconstruction-error"} <= {f["id"] for f in figures}
@@ -285,16 +292,15 @@ def test_a_checkpoint_that_went_away_costs_a_chain_that_step_alone(tmp_path):
     whole = weights.read_bytes()
     weights.unlink()  # after the trajectory was listed, as a failed download would
     observable = og.observables.Concepts("pca", n_concepts=3, layers=LAYERS, init="chain")
-    node = og.Study(run, tiny_inputs(), [observable], device="cpu").run(tmp_path / "s")
+    node = og.Study(run, tiny_inputs(), [observable], device="cpu", noise=0).run(tmp_path / "s")
     known = node["concepts-pca"].reconstruction_error.notnull().all("layer")
     assert node["concepts-pca"].step[~known].values.tolist() == [4]
 
     weights.write_bytes(whole)  # it came back: the chain goes through it, from it on anew
     progress = Counting()
     again = og.Trajectory.from_folder(tmp_path / "run")
-    node = og.Study(again, tiny_inputs(), [observable], device="cpu").run(
-        tmp_path / "s", progress=progress
-    )
+    study = og.Study(again, tiny_inputs(), [observable], device="cpu", noise=0)
+    node = study.run(tmp_path / "s", progress=progress)
     assert node["concepts-pca"].reconstruction_error.notnull().all()
     assert {"references", "step 2", "step 4"} <= set(progress.labels)
 
@@ -337,7 +343,7 @@ def test_correlations_stand_over_refits_and_chance(trajectory, tmp_path):
     more = og.observables.Concepts(
         "ica", n_concepts=3, layers=LAYERS, max_tokens=120, correlations=names, label="more"
     )
-    tree = _run(trajectory.select(steps=[0, 4, 16]), tmp_path / "s", plain, more)
+    tree = _run(trajectory.select(steps=[0, 16]), tmp_path / "s", plain, more, noise=1)
     for name in [f"relative_distance{end}" for end in ("", "_refit", "_chance", "_replicates")]:
         xr.testing.assert_equal(tree["more"][name], tree["concepts-ica"][name])
     figures = {figure["id"]: figure for figure in json.loads(tree["more"].attrs["figures"])}

@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from ... import distances
+from ...arrays import on_host
 from ...distances.correlations import CORRELATIONS
 from ...distances.features import FeatureRotation
 from ...errors import ArgumentError, CheckpointError, NonFiniteError, check_choice, check_whole
@@ -275,8 +276,8 @@ class Concepts(FromExtractor):
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
             known = layer_state(state, path)
-            W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A)
-            U_ref = torch.as_tensor(known.codes.values).to(A)
+            W_ref = torch.as_tensor(known.dictionary.values[: A.shape[1]]).to(A.dtype)
+            U_ref = torch.as_tensor(known.codes.values).to(A.dtype)
             start = None if here else self._start(known, reading.step, W_ref)
             rotations = Rotations(reading, reference, path, A, there[path].to(A))
             units_of_noise = units if reading.noise else None
@@ -314,13 +315,16 @@ class Concepts(FromExtractor):
     ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
         """Return what is stored of one layer, with codes and dictionary.
 
-        With `units`, refits on resampled texts are stored as well.
+        With `units`, refits on resampled texts are stored as well. Fits are made where the
+        activations are. Dictionaries are compared on the host: they are small, the comparisons
+        many, and each would make it wait for a device.
         """
         A = rotations.here
         estimator, U, W = self._fit(A, start)
+        W = on_host(W)
         result: dict[str, Any] = {
             "dictionary": dictionary_array(W),
-            "code_coordinates": code_coordinates(reference.codes, U),
+            "code_coordinates": code_coordinates(reference.codes.to(U), U),
             "norm": float(W.norm()),
             "reconstruction_error": _relative_error(estimator, A),
             "iterations": float(estimator.n_iter_),
@@ -332,7 +336,7 @@ class Concepts(FromExtractor):
             compared = self._compared(W, reference, rotations.best)
             result |= {str(name): v for name, v in compared.items()}
         else:
-            result |= self._noise(Fitted(W, U), reference, rotations, units)
+            result |= self._noise(Fitted(W, on_host(U)), reference, rotations, units)
         return as_kept(result, self.keep_dictionaries), U, W
 
     def _compared(self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None) -> xr.Dataset:
@@ -373,7 +377,7 @@ class Concepts(FromExtractor):
         errors = []
         for name, B, seed in cold_starts(A, self.random_state, seeded=seeded, units=units):
             estimator, _, W = self._fit(B, seed=seed)
-            others[name] = W.to(A)
+            others[name] = on_host(W).to(A.dtype)
             errors.append(_relative_error(estimator, B))
         # One refit whole, as a control for what is made of the dictionaries themselves.
         kept = others.get("seed 1", next(iter(others.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .learning import WordSemantics
+from .statistics import TextStatistics
 from .views.clouds import clusters_view, orthants_view, tree_view
 from .views.maps import concepts_view, space_view
 from .views.page import semantics_page
@@ -10,6 +11,7 @@ from .views.scores import coherence_view, lift_view
 from .views.training import confusion_view, ufm_view
 
 __all__ = [
+    "TextStatistics",
     "WordSemantics",
     "clusters_view",
     "coherence_view",

@@ -13,6 +13,7 @@ from typing import Any
 from ..recipe import Findings, Materials, Recipe
 from .free_embeddings import FreeSize, measure_free_embeddings
 from .imbalance import ImbalanceSize, measure_imbalance
+from .intervention import InterventionSize, measure_intervention
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, measure_orthants
 from .transformer import TransformerSize, measure_transformer
@@ -75,6 +76,18 @@ _ALL = (
         "small concepts are not learned in 600 steps, so only 30 are judged; a language model on "
         "running text is another matter (observable word-semantics).",
         measure=measure_transformer,
+    ),
+    SemanticsRecipe(
+        "semantics-intervention",
+        "Predict the order of learning, then change it",
+        "larger singular values are learned first; so a text tells in which order its concepts "
+        "are learned, and weights of its contexts should change that order.",
+        f"{_PAPER}, sec. 4.4 and App. D.1, extended",
+        InterventionSize(),
+        InterventionSize(100, 300, 12, 2, 2.0, 250, 50, 32, 10, (0, 1)),
+        "two concepts in two seeds say little about how far effects differ; the smallest concepts "
+        "are hardly learned in 250 steps.",
+        measure=measure_intervention,
     ),
     SemanticsRecipe(
         "semantics-organisms",

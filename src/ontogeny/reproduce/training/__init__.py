@@ -4,7 +4,8 @@
 
     train_seeds          many seeds of one training, recorded, resumable
     record_marker_runs   that on the marker task (MarkerRun holds the settings)
-    record_logits        a network's logits while it learns a ContextTask or a DigitTask
+    record_logits        a network's logits while it learns a ContextTask, a DigitTask
+                         or a RunningTask
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from .contexts import ContextTask, context_model, record_logits
 from .digits import DigitTask, digit_network
 from .marker_run import MarkerRun, readout_loss, record_marker_runs
+from .running import RunningTask
 from .seeds import train_seeds
 from .stacked import OptimizerSettings, StackedModels
 
@@ -20,6 +22,7 @@ __all__ = [
     "DigitTask",
     "MarkerRun",
     "OptimizerSettings",
+    "RunningTask",
     "StackedModels",
     "context_model",
     "digit_network",

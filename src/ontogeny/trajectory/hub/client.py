@@ -67,6 +67,7 @@ def hub_errors(what: str, error_class: type[OntogenyError] = CheckpointError) ->
     """
     from huggingface_hub import errors
 
+    _check_etags()
     try:
         yield
     except errors.RepositoryNotFoundError:
@@ -82,6 +83,26 @@ def hub_errors(what: str, error_class: type[OntogenyError] = CheckpointError) ->
         line = next((part for part in str(error).splitlines() if part.strip()), "")
         why = line or type(error).__name__
         raise error_class(f"{what} could not be downloaded from the Hub: {why}") from error
+
+
+def _check_etags() -> None:
+    """Let huggingface_hub refuse entity tags that are paths: it names files of its cache by them.
+
+    It may have made a new client since the last call, which has no such check yet.
+    """
+    from huggingface_hub.utils import get_session
+
+    hooks = get_session().event_hooks["response"]
+    if _refuse_paths not in hooks:
+        hooks.append(_refuse_paths)
+
+
+def _refuse_paths(response: Any) -> None:
+    for name in ("X-Linked-Etag", "ETag"):
+        tag = response.headers.get(name, "").removeprefix("W/").strip('"')
+        is_path = bool({"/", "\\"} & set(tag)) or tag in (".", "..")
+        if response.request.method == "HEAD" and is_path:
+            raise OSError(f"the server gives a path as the tag of a file: {tag!r}")
 
 
 def silent_bar() -> type:

@@ -198,6 +198,8 @@ class HubRevision:
 
     def _fetched_into(self, cache: Path, tensors: Collection[str] | None) -> HubRevision:
         """Return this revision in another cache, downloaded."""
+        for name in _BESIDE_WEIGHTS:  # which other revisions have too, and link to
+            self.fetch(name)
         copy = replace(self, cache=cache, slots=None, listings=self.listings or self.cache)
         copy.download(tensors)
         return copy
@@ -273,12 +275,21 @@ class HubRevision:
                 "was fetched; try again."
             ) from None
         if digest != listed.digest:
-            path.resolve().unlink()
-            path.unlink(missing_ok=True)
+            self._delete(path)
             raise CheckpointError(
                 f"{path.name} of {self.repo} at {self.name} arrived damaged: its SHA-256 is "
                 f"{digest[:12]}..., the Hub lists {listed.digest[:12]}...; try again."
             )
+
+    def _delete(self, path: Path) -> None:
+        """Delete a file of a snapshot with its blob; never what lies outside of the caches."""
+        target = (
+            Path(os.path.normpath(path.parent / path.readlink())) if path.is_symlink() else path
+        )
+        caches = [self.cache, self.listings or self.cache]
+        if target.parent in [replace(self, cache=cache).folder / "blobs" for cache in caches]:
+            target.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
     def _write_ref(self) -> None:
         """Note which commit the name stands for, as huggingface_hub does, for offline use."""

@@ -1,22 +1,31 @@
-"""Models that need not fit into memory: every module maps its weights only while it runs."""
+"""Models that need not fit into memory: every module has its weights only while it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from weakref import WeakKeyDictionary
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ...errors import CheckpointError
 from .files import Weights
 
 
-def stream(label: str, module: nn.Module, weights: Weights, to_file: Mapping[str, str]) -> None:
+def stream(
+    label: str,
+    module: nn.Module,
+    weights: Weights,
+    to_file: Mapping[str, str],
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
+) -> None:
     """Let each part of a mapped module give up its weights as soon as it has run.
 
     A part maps its own weights anew when it is called, so the system reads them from the files, and
-    afterwards the map is gone with all that was read. What is used without calling its module is
-    right as well: the module stays mapped as a whole.
+    afterwards the map is gone with all that was read. On another device than the CPU they are
+    copied there for that long. What is used without calling its module stays mapped as a whole: on
+    the CPU that is right as well, and elsewhere PyTorch refuses tensors of two devices.
 
     Parameters
     ----------
@@ -28,6 +37,10 @@ def stream(label: str, module: nn.Module, weights: Weights, to_file: Mapping[str
         The files.
     to_file
         Stored names by names of the module; see `Skeleton.file_names`.
+    device
+        Where the parts run.
+    dtype
+        Floating-point dtype that they run in; None is that of the mapped weights.
 
     Raises
     ------
@@ -40,33 +53,54 @@ def stream(label: str, module: nn.Module, weights: Weights, to_file: Mapping[str
             f"{label} cannot be streamed: {', '.join(missing[:3])} is not one tensor of its files; "
             'use weights="loaded".'
         )
+    aim = torch.device(device)
     for path, part in module.named_modules():
+        for name, buffer in part._buffers.items():
+            part._buffers[name] = None if buffer is None else buffer.to(aim)
         names = {n: f"{path}.{n}".lstrip(".") for n, p in part._parameters.items() if p is not None}
         if names:
-            own = _Own(weights, {n: to_file[full] for n, full in names.items()})
+            stored = {n: to_file[full] for n, full in names.items()}
+            own = _Own(part, weights, stored, aim, dtype)
             part.register_forward_pre_hook(own.take)
             part.register_forward_hook(own.give_up, always_call=True)
+    _DEVICES[module] = aim
+
+
+def device_of_parts(module: nn.Module) -> torch.device | None:
+    """Return where the parts of a streamed module run; None for any other module."""
+    return _DEVICES.get(module)
+
+
+_DEVICES: WeakKeyDictionary[nn.Module, torch.device] = WeakKeyDictionary()
 
 
 class _Own:
     """The weights of one part: stored names by its own names for them."""
 
-    def __init__(self, weights: Weights, stored: Mapping[str, str]) -> None:
-        self._weights, self._stored = weights, stored
-        self._mapped: dict[str, Any] = {}
+    def __init__(
+        self,
+        part: nn.Module,
+        weights: Weights,
+        stored: Mapping[str, str],
+        device: torch.device,
+        dtype: torch.dtype | None,
+    ) -> None:
+        self._weights, self._stored, self._device = weights, stored, device
+        self._mapped = {name: part._parameters[name] for name in stored}
+        self._dtypes = {n: _run_dtype(p, dtype) for n, p in self._mapped.items() if p is not None}
 
-    def take(self, part: nn.Module, *_: Any) -> None:
+    def take(self, part: nn.Module, *_: object) -> None:
         """Map the weights anew."""
         with self._weights.open() as reader:
             for name, stored in self._stored.items():
-                parameter = part._parameters[name]
-                assert parameter is not None
-                self._mapped.setdefault(name, parameter.data)
-                parameter.data = reader.get(stored)
+                tensor = reader.get(stored).to(self._device, self._dtypes[name])
+                part._parameters[name] = nn.Parameter(tensor, requires_grad=False)
 
-    def give_up(self, part: nn.Module, *_: Any) -> None:
+    def give_up(self, part: nn.Module, *_: object) -> None:
         """Put back the map that nothing was read of."""
-        for name, mapped in self._mapped.items():
-            parameter = part._parameters[name]
-            assert parameter is not None
-            parameter.data = mapped
+        part._parameters.update(self._mapped)
+
+
+def _run_dtype(parameter: Tensor, dtype: torch.dtype | None) -> torch.dtype:
+    """Return the dtype that a weight has while its part runs."""
+    return dtype if dtype is not None and parameter.is_floating_point() else parameter.dtype

@@ -1,0 +1,64 @@
+"""The memory of this machine: what a process may use of it, and what is free."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_GROUPS = Path("/proc/self/cgroup")
+_LIMITS = {
+    "": Path("/sys/fs/cgroup/memory.max"),
+    "memory": Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+}
+"""The files of a limit at the root of cgroups version 2, and of version 1's for memory."""
+_MEMORY = Path("/proc/meminfo")
+
+
+def memory_of_this_machine() -> int | None:
+    """Return the bytes of memory that this process may use, None where it cannot be known.
+
+    The least of what is built in and of what the container or the batch job allows.
+    """
+    found = []
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for path in _limit_files():
+        try:
+            found.append(int(path.read_text()))
+        except (OSError, ValueError):  # no such limit, or the word "max"
+            continue
+    return min(found, default=None)
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that may still be taken, None where it cannot be known.
+
+    What Linux can give without swapping, but no more than `memory_of_this_machine`, which is all
+    that is known elsewhere.
+    """
+    allowed = memory_of_this_machine()
+    try:
+        lines = _MEMORY.read_text().splitlines()
+    except OSError:  # not Linux
+        return allowed
+    available = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    return min([*available, *([] if allowed is None else [allowed])], default=None)
+
+
+def _limit_files() -> list[Path]:
+    """Return the files that may hold a limit: of this process's group and of all around it.
+
+    A container sees its own group as the root; a batch job is somewhere below.
+    """
+    files = list(_LIMITS.values())
+    try:
+        groups = [line.split(":", 2) for line in _GROUPS.read_text().splitlines()]
+    except OSError:  # not Linux
+        return files
+    for _, controllers, group in (parts for parts in groups if len(parts) == 3):
+        root = next((_LIMITS[c] for c in controllers.split(",") if c in _LIMITS), None)
+        if root is not None:
+            parts = Path(group.lstrip("/")).parts
+            below = (root.parent.joinpath(*parts[: i + 1]) for i in range(len(parts)))
+            files += [folder / root.name for folder in below]
+    return files

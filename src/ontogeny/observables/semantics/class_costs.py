@@ -1,0 +1,98 @@
+"""What a model's predictions say of the class of each token, over several groupings of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...inputs import Inputs
+
+_SMALLEST = 1e-30  # a probability that float32 rounds to 0
+
+
+@dataclass(eq=False)
+class ClassCosts:
+    """Log-probability of every token's class, and the mean prediction, over several groupings.
+
+    Parameters
+    ----------
+    words
+        Token ids of the words (W,).
+    codes
+        (groupings, W): the class of each word, bit i its sign in concept i.
+    depth
+        Bits of a code.
+    inputs
+        The texts whose tokens are predicted.
+    """
+
+    words: np.ndarray
+    codes: np.ndarray
+    depth: int
+    inputs: Inputs
+    _sums: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The last class holds all tokens that are none of the words.
+        self._sums = np.zeros((len(self.codes), 2**self.depth + 1))
+
+    def __call__(
+        self, text: np.ndarray, column: np.ndarray, target: Tensor, log_p: Tensor
+    ) -> dict[str, np.ndarray]:
+        """Return the log-probability of each token's class by grouping and depth, (e,) each."""
+        p = log_p[:, torch.from_numpy(self.words).to(log_p.device)].exp().double()
+        rest = (1 - p.sum(dim=1, keepdim=True)).clamp(min=_SMALLEST)
+        mine = self._classes(text, column)
+        found = {}
+        for g, codes in enumerate(self.codes):
+            table = torch.zeros(p.shape[1], 2**self.depth, dtype=p.dtype, device=p.device)
+            table[torch.arange(p.shape[1]), torch.from_numpy(codes)] = 1
+            shares = torch.cat([p @ table, rest], dim=1).cpu().numpy()
+            self._sums[g] += shares.sum(axis=0)
+            for q in range(1, self.depth + 1):
+                own = np.take_along_axis(_coarser(shares, q), _own(mine[g], q)[:, None], axis=1)
+                found[f"{g}_{q}"] = np.log(np.maximum(own[:, 0], _SMALLEST))
+        return found
+
+    def information(self, found: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return log p(class | context) − log p̄(class) of tokens, (groupings, depth, tokens)."""
+        mine = self._classes(found["text"], found["column"])
+        mean = self._sums / self._sums.sum(axis=1, keepdims=True)
+        return np.array(
+            [
+                [
+                    found[f"{g}_{q}"]
+                    - np.log(np.maximum(_coarser(mean[[g]], q)[0], _SMALLEST))[_own(mine[g], q)]
+                    for q in range(1, self.depth + 1)
+                ]
+                for g in range(len(self.codes))
+            ]
+        )
+
+    def _classes(self, text: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the class of tokens in every grouping (groupings, e), -1 for other tokens."""
+        highest = max(int(self.inputs.ids.max()), int(self.words.max()))
+        table = np.full((len(self.codes), highest + 1), -1, dtype=np.int64)
+        table[:, self.words] = self.codes
+        return table[:, self.inputs.ids[text, column]]
+
+
+def _coarser(shares: np.ndarray, depth: int) -> np.ndarray:
+    """Return the shares of the classes of the first `depth` signs, and of other tokens (e, 2^q+1).
+
+    Examples
+    --------
+    >>> _coarser(np.array([[0.1, 0.2, 0.3, 0.3, 0.1]]), 1).round(1)
+    array([[0.4, 0.5, 0.1]])
+    """
+    inner = shares[:, :-1].reshape(len(shares), -1, 2**depth).sum(axis=1)
+    return np.concatenate([inner, shares[:, -1:]], axis=1)
+
+
+def _own(codes: np.ndarray, depth: int) -> np.ndarray:
+    """Return the place of each token's class among the classes of the first `depth` signs."""
+    return np.where(codes < 0, 2**depth, codes & (2**depth - 1))

@@ -1,0 +1,117 @@
+"""The merge of cells: in a file where they are large, and once where several processes end."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.study_examples import ActivationNorm, developing, tiny_inputs
+from ontogeny.store import Cell
+from ontogeny.study import mapped, merge
+from ontogeny.study.merge import content_digest, stack, write_once
+from ontogeny.study.result_files import write_tree
+
+
+def _cells(count, width=3):
+    rng = np.random.default_rng(0)
+    return {
+        step: Cell(
+            xr.Dataset(
+                {
+                    "large": (
+                        ("layer", "feature"),
+                        rng.standard_normal((2, width)),
+                        {"units": "m"},
+                    ),
+                    "small": ("layer", rng.standard_normal(2)),
+                },
+                {"layer": ["a", "b"]},
+            )
+        )
+        for step in range(count)
+    }
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_what_is_stacked_in_a_file_is_what_is_stacked_in_memory(tmp_path, monkeypatch, gap):
+    cells = _cells(4)
+    if gap:
+        cells[2] = "failed: no memory"
+    expected = stack(ActivationNorm(), cells)
+    monkeypatch.setattr(mapped.large_variables, "__defaults__", (1,))
+    found = stack(ActivationNorm(), cells, tmp_path)
+    assert isinstance(found["large"].values.base, np.memmap)
+    xr.testing.assert_identical(found, expected)
+    assert list(found["large"].dims) == list(expected["large"].dims)
+    assert not list(tmp_path.iterdir())  # the file has no name
+
+
+def test_what_has_to_be_aligned_is_stacked_in_memory():
+    cells = _cells(3)
+    pieces = [cell.data for cell in cells.values()]
+    assert mapped.large_variables(pieces, large=1) == ["large", "small"]
+    assert mapped.large_variables(pieces) == []
+    pieces[1] = pieces[1].assign_coords(layer=["a", "c"])
+    assert mapped.large_variables(pieces, large=1) == []
+    pieces[1] = _cells(1, width=4)[0].data
+    assert mapped.large_variables(pieces, large=1) == ["small"]
+
+
+def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, monkeypatch):
+    write, written = merge.write_result, []
+
+    def counting(folder, tree, content):
+        written.append(content)
+        return write(folder, tree, content)
+
+    monkeypatch.setattr(merge, "write_result", counting)
+    run = og.Trajectory.from_models(developing((0, 1)))
+    studies = [og.Study(run, tiny_inputs(), [ActivationNorm()], device="cpu") for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda each: each.run(tmp_path / "s", progress=False), studies))
+    assert len(written) == 1
+    studies[0].run(tmp_path / "s", progress=False)
+    assert len(written) == 1
+    chunk = next(p for p in (tmp_path / "s" / "result.zarr").rglob("0*") if p.is_file())
+    chunk.write_bytes(chunk.read_bytes() + b"!")
+    studies[0].run(tmp_path / "s", progress=False)
+    assert len(written) == 2
+
+
+def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
+    tree = xr.DataTree.from_dict({"/": xr.Dataset(), "a": xr.Dataset({"x": ("step", [1.0, 2.0])})})
+
+    def changed(**changes):
+        other = tree.copy(deep=True)
+        for name, value in changes.items():
+            other.attrs[name] = value
+        return other
+
+    one = content_digest(tree)
+    assert content_digest(changed(created="today", provenance='{"machine": "b"}')) == one
+    others = [changed(title="b"), changed(provenance='{"versions": {}}'), tree.copy(deep=True)]
+    others[-1]["a"]["x"].values[1] = 3.0
+    assert len({one, *map(content_digest, others)}) == 4
+    for each in (tree, *others):
+        write_once(tmp_path, each)
+        xr.testing.assert_equal(
+            xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), each
+        )
+
+
+def test_files_laid_out_in_memory_are_those_that_zarr_writes(tmp_path):
+    values = np.arange(6.0).reshape(2, 3)
+    one = xr.Dataset(
+        {"x": (("step", "layer"), values, {"units": "nats"}), "flag": ("step", [True, False])},
+        coords={"step": [0, 1], "layer": ["a", "b", "ç"]},
+    )
+    tree = xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "one": one})
+    write_tree(tree, tmp_path / "small")
+    write_tree(tree, tmp_path / "large", large=0)
+    small, large = (
+        {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        for root in (tmp_path / "small", tmp_path / "large")
+    )
+    assert small == large and "one/x/0.0" in small
