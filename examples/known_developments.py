@@ -52,6 +52,24 @@ def grokking(folder: Path, figure: Figure) -> None:
     right.set_title("Frequencies of the embedding")
 
 
+def ngrams(folder: Path, figure: Figure) -> None:
+    """Distance to n-grams, and the in-context-learning score; steps on a logarithmic axis."""
+    left, right = figure.subplots(1, 2)
+    nodes = _nodes(folder, "language-model", "ngram-agreement")
+    for name, colour in (("unigrams", BLUE), ("bigrams", RED), ("trigrams", GREEN)):
+        _draw(left, nodes, lambda node, at=name: node.divergence.sel(ngram=at), colour)
+        _draw(left, nodes, lambda node, at=name: node.divergence_control.sel(ngram=at), GREY)
+    left.set_ylim(bottom=0)
+    left.set_title("Nats to unigrams (blue), bigrams (red), trigrams")
+    scores = _nodes(folder, "language-model", "in-context-learning")
+    _draw(right, scores, lambda node: node.score, RED)
+    _draw(right, scores, lambda node: node.score_control, GREY)
+    right.set_title("In-context-learning score (nats)")
+    for axes in (left, right):
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=0)
+
+
 def superposition(folder: Path, figure: Figure) -> None:
     """Features represented, and their dimensions, at three sparsities."""
     left, right = figure.subplots(1, 2)
@@ -80,6 +98,7 @@ def curriculum(folder: Path, figure: Figure) -> None:
 CASES = {
     "known-induction-heads": induction,
     "known-grokking": grokking,
+    "known-ngrams": ngrams,
     "known-superposition": superposition,
     "known-curriculum-switch": curriculum,
 }

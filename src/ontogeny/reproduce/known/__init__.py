@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..trained_recipe import TrainedRecipe
-from . import curriculum, grokking, induction, superposition
+from . import curriculum, grokking, induction, superposition, text
 from .known_recipe import KnownRecipe, KnownRun, KnownSize
 
 __all__ = ["RECIPES", "KnownRecipe", "KnownRun", "KnownSize"]
@@ -11,6 +11,7 @@ __all__ = ["RECIPES", "KnownRecipe", "KnownRun", "KnownSize"]
 _ALL: tuple[TrainedRecipe, ...] = (
     induction.RECIPE,
     grokking.RECIPE,
+    text.RECIPE,
     superposition.RECIPE,
     curriculum.RECIPE,
 )
