@@ -143,9 +143,10 @@ def test_semi_nmf_of_low_rank_waits_for_its_small_eigenproblems():
 def test_the_polar_factor_by_products_is_that_of_the_svd(condition):
     left, _, right = torch.linalg.svd(torch.randn(20, 6, generator=GENERATOR).double(), False)
     X = (left * torch.logspace(0, -np.log10(condition), 6).double()) @ right
-    torch.testing.assert_close(polar(X), left @ right, rtol=0, atol=1e-8)
+    close = {"rtol": 0, "atol": 1e-12 * (1e3 + condition)}  # small directions are known less well
+    torch.testing.assert_close(polar(X), left @ right, **close)
     square = X.mT @ (left @ right)
-    torch.testing.assert_close(polar(square), decorrelate(square), rtol=0, atol=1e-8)
+    torch.testing.assert_close(polar(square), decorrelate(square), **close)
 
 
 def test_directions_that_vanish_have_no_part_in_the_polar_factor():

@@ -63,8 +63,8 @@ OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics", "text-statis
 # Kinds that need tasks, labelled texts or long curves, or are slow; others here read the same.
 ELSEWHERE = {
     "commutators", "projection", "intrinsic-dimension", "readout-attention", "readout-accuracy",
-    "in-context-learning", "sae-probe", "tcav", "cav", "fits", "learning-dynamics", "regimes",
-    "signals",
+    "in-context-learning", "learning-coefficient", "sae-probe", "tcav", "cav", "fits",
+    "learning-dynamics", "regimes", "signals",
 }  # fmt: skip
 
 

@@ -76,6 +76,17 @@ def test_the_coefficient_is_that_of_the_accepted_chains(monkeypatch):
     assert len(seen["ids"]) == 7
 
 
+def test_in_a_study_every_variable_has_a_name_and_numbers_have_units(monkeypatch, tmp_path):
+    standing_in(monkeypatch, 3.5 + NOISE)
+    run = og.Trajectory.from_models({0: NextToken(), 1: NextToken()})
+    chosen = LearningCoefficient(draws=40, batch_size=2)
+    node = og.Study(run, inputs(), chosen, device="cpu").run(tmp_path)["learning-coefficient"]
+    assert "failed" not in node.attrs
+    for name, variable in node.data_vars.items():
+        assert variable.attrs.get("long_name"), name
+        assert variable.dtype.kind != "f" or variable.attrs.get("units"), name
+
+
 def test_no_chain_is_no_number(monkeypatch):
     standing_in(monkeypatch, np.full((4, 40), 2.5))
     with pytest.raises(ArgumentError, match="none of 4 chains settled"):

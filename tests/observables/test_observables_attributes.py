@@ -132,7 +132,11 @@ def results(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("kind", [each.kind for each in _OURS])
+# The learning coefficient is sampled by a package that is not here: see its own tests.
+HERE = [each.kind for each in _OURS if each.kind != "learning-coefficient"]
+
+
+@pytest.mark.parametrize("kind", HERE)
 def test_every_variable_says_what_it_is_and_numbers_their_units(results, kind):
     assert kind in results, "a new observable needs a tiny study of its own here"
     for node in results[kind]:
