@@ -155,7 +155,8 @@ def _streams(characters: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
         if total >= characters:
             break
     parts = split_texts(texts, 0.1)
-    tokenizer = train_tokenizer(parts[0], vocab_size)
+    # Whole passages are encoded and crops are cut from them: none is too long for the tokenizer.
+    tokenizer = train_tokenizer(parts[0], vocab_size, max_length=characters)
     found = [
         np.concatenate([tokenizer(text, add_special_tokens=False).input_ids for text in part])
         for part in parts
