@@ -64,7 +64,7 @@ OF_OTHERS = {"joint-concepts", "concept-effects", "word-semantics", "text-statis
 ELSEWHERE = {
     "commutators", "projection", "intrinsic-dimension", "readout-attention", "readout-accuracy",
     "in-context-learning", "sae-probe", "tcav", "cav", "fits", "learning-dynamics", "regimes",
-    "signals",
+    "signals", "learning-coefficient",
 }  # fmt: skip
 
 
