@@ -76,6 +76,7 @@ class LearningCoefficient(Observable):
             symbol="λ̂ = nβ (E[L(w)] − L(w*))",
             rows="local learning coefficient",
             subject="The local learning coefficient",
+            unit="chains",
             caption="Mean of the accepted chains.",
         ),
         Quantity(
