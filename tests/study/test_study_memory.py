@@ -1,13 +1,19 @@
 """A study that cannot fit into memory is refused before anything is computed."""
 
+import errno
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
+import numpy as np
 import pytest
+import torch
+import xarray as xr
 
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
+from ontogeny.capture import buffers
 from ontogeny.errors import ArgumentError, StudyWarning
-from ontogeny.study import Plan, memory
+from ontogeny.scratch import scratch_array
+from ontogeny.study import Plan, memory, plan
 
 
 class Elsewhere(Executor):
@@ -31,6 +37,7 @@ def _study(max_tokens):
 def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_run(
     tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(plan, "scratch_room", lambda: 0)  # else they would lie in files
     study, small = _study(None), _study(10)
     needed = study.plan().certain_bytes
     assert 0 < small.plan().certain_bytes < needed < study.plan().memory_bytes
@@ -41,6 +48,48 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
     assert not list(tmp_path.glob("s/cells/**/*.safetensors"))
     assert small.run(tmp_path / "small").attrs["problems"] == "[]"
     assert study.run(tmp_path / "s", Elsewhere()).attrs["problems"] == "[]"
+
+
+def test_samples_that_memory_has_no_room_for_lie_in_files_and_change_no_number(
+    tmp_path, monkeypatch
+):
+    expected = _study(None).run(tmp_path / "memory")
+    made = []
+
+    def counted(*arguments):
+        made.append(scratch_array(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(buffers, "scratch_array", counted)
+    monkeypatch.setattr(buffers, "free_memory", lambda: 0)
+    study = _study(None)
+    weights = study.plan().model_bytes
+    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: weights)
+    assert study.plan().certain_bytes == weights
+    with pytest.warns(StudyWarning, match="may take about"):
+        found = study.run(tmp_path / "files")
+    assert made and all(isinstance(array.base, np.memmap) for array in made)
+    name = "activation-decay"
+    xr.testing.assert_identical(found[name].to_dataset(), expected[name].to_dataset())
+
+
+def test_the_layers_that_come_first_stay_in_memory(monkeypatch):
+    monkeypatch.setattr(buffers, "free_memory", lambda: 2 * 4 * 30)
+    made = []
+    monkeypatch.setattr(buffers, "scratch_array", lambda *a: made.append(a[0]) or scratch_array(*a))
+    shapes = {"a": (5, 4), "b": (5, 3), "c": (5, 2)}
+    found = buffers.sample_buffers(shapes, torch.device("cpu"))
+    assert made == [(5, 3)] and {k: tuple(v.shape) for k, v in found.items()} == shapes
+
+
+def test_a_disk_without_room_is_said_with_what_to_do(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(buffers, "scratch_array", full)
+    monkeypatch.setattr(buffers, "free_memory", lambda: 0)
+    with pytest.raises(ArgumentError, match=r"sample of 'mlp' .* TMPDIR"):
+        buffers.sample_buffers({"mlp": (10, 4)}, torch.device("cpu"))
 
 
 def test_what_may_be_too_large_by_estimate_is_said_and_tried(tmp_path, monkeypatch):
@@ -110,6 +159,7 @@ def test_what_lies_on_the_device_is_said():
 def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     tmp_path, monkeypatch, kind
 ):
+    monkeypatch.setattr(plan, "scratch_room", lambda: 0)
     study = _study(None)
     needed = study.plan().certain_bytes
     monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 2 * needed - 1)

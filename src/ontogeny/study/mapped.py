@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+
+from ..scratch import scratch_array
 
 LARGE = 64 * 2**20  # bytes of a variable over all cells, from which on it is stacked in a file
 
@@ -43,19 +43,15 @@ def _alike(first: xr.Dataset, other: xr.Dataset, name: str) -> bool:
 def stacked_in_file(rows: Sequence[np.ndarray | None], folder: Path) -> np.ndarray:
     """Return rows of floats as one array that lies in a file of `folder`; None is a row of NaN.
 
-    The file has no name, so that nothing of it is left when the array is gone, or its process.
-
     Examples
     --------
+    >>> import tempfile
     >>> stacked_in_file([np.array([1.0, 2.0]), None], Path(tempfile.gettempdir()))
     array([[ 1.,  2.],
            [nan, nan]])
     """
     first = next(row for row in rows if row is not None)
-    shape = (len(rows), *first.shape)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.truncate(math.prod(shape) * first.dtype.itemsize)
-        stacked = np.memmap(file, first.dtype, "r+", shape=shape)
+    stacked = scratch_array((len(rows), *first.shape), first.dtype, folder)
     for i, row in enumerate(rows):
         stacked[i] = np.nan if row is None else row
-    return np.asarray(stacked)
+    return stacked

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import ArgumentError
 from ..markup import html_block, html_table
+from ..scratch import scratch_room
 from ..store import Cell
 from ..trajectory import Trajectory
 from .cache import DigestCache
@@ -65,6 +66,8 @@ class Plan:
     """Batches of those passes together."""
     activation_bytes: int = 0
     """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
+    fitted_bytes: int = 0
+    """What of it a state is fitted to, which has to lie in memory; samples may lie in files."""
     model_bytes: int = 0
     """The model's weights in memory, 0 where they are only looked at."""
     memory_bytes: int = 0
@@ -107,8 +110,15 @@ class Plan:
 
     @property
     def certain_bytes(self) -> int:
-        """What one worker certainly holds at once: the weights and the activations."""
-        return self.model_bytes + self.activation_bytes
+        """What one worker certainly holds at once: the weights and the activations.
+
+        Activations that the disk has room for lie in files where memory is short.
+        """
+        return self._certain(1)
+
+    def _certain(self, workers: int) -> int:
+        in_files = self.device == "cpu" and self.activation_bytes * workers <= scratch_room()
+        return self.model_bytes + (self.fitted_bytes if in_files else self.activation_bytes)
 
     def memory_warning(self, workers: int = 1) -> str | None:
         """Return why so many workers of this machine may not have enough memory, or None.
@@ -118,7 +128,7 @@ class Plan:
         ArgumentError
             If they certainly have not.
         """
-        if problem := too_large(self.certain_bytes, workers):
+        if problem := too_large(self._certain(workers), workers):
             raise ArgumentError(problem)
         return too_large(self.memory_bytes, workers, about=True)
 
@@ -206,6 +216,7 @@ def sum_of_plans(plans: Sequence[Plan]) -> Plan:
         forwards=sum(plan.forwards for plan in plans),
         batches=sum(plan.batches for plan in plans),
         activation_bytes=max(plan.activation_bytes for plan in plans),
+        fitted_bytes=max(plan.fitted_bytes for plan in plans),
         model_bytes=max(plan.model_bytes for plan in plans),
         memory_bytes=max(plan.memory_bytes for plan in plans),
         shared_bytes=max(plan.shared_bytes for plan in plans),

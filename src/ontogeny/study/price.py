@@ -46,6 +46,7 @@ def price(
         plan.activation_bytes = max(plan.activation_bytes, _held(reading, probe))
     states = [by_name[e.node] for e in entries if isinstance(e.cell, StateCell)]
     to_prepare = max((_to_prepare(o, probe, inputs, len(plan.steps)) for o in states), default=0)
+    plan.fitted_bytes = to_prepare
     prepared = _held(groups.get("prepared", ()), probe) + to_prepare
     plan.activation_bytes = max(plan.activation_bytes, prepared)
     blocks = any(isinstance(entry.cell, BlockCell) for entry in entries)

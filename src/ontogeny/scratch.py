@@ -1,0 +1,51 @@
+"""Arrays in files without a name, for what memory has no room for."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+
+def scratch_room() -> int:
+    """Return the bytes that are free where temporary files go, which ``TMPDIR`` names.
+
+    Examples
+    --------
+    >>> scratch_room() >= 0
+    True
+    """
+    return shutil.disk_usage(tempfile.gettempdir()).free
+
+
+def scratch_array(
+    shape: Sequence[int], dtype: np.dtype | type, folder: Path | None = None
+) -> np.ndarray:
+    """Return an array of zeros that lies in a file of `folder`, or where temporary files go.
+
+    The file has no name, so nothing of it is left when the array is gone, or its process. All of
+    it is reserved at once: a disk that fills up later would end the process without a word.
+
+    Raises
+    ------
+    OSError
+        If the disk has no room for it.
+
+    Examples
+    --------
+    >>> scratch_array((2, 2), np.float32)
+    array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)
+        return np.asarray(np.memmap(file, dtype, "r+", shape=tuple(shape)))
