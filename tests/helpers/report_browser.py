@@ -9,6 +9,7 @@ import pytest
 from ontogeny import report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+LIMIT = 300_000  # milliseconds; only what hangs takes so long, on any machine
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -41,7 +42,7 @@ class Watched:
         self.complaints, self.requests = [], []
         self.context = browser.new_context(viewport={"width": width, "height": height}, **options)
         self.page = page = self.context.new_page()
-        page.set_default_timeout(300_000)  # only what hangs takes so long, on any machine
+        page.set_default_timeout(LIMIT)
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
@@ -89,6 +90,23 @@ def quiet(visit):
 
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """Two frames: after them the page has heard of a new size of its window, and laid itself out."""
+
+
+def until(page, condition, arg=None):
+    """Wait until a function is true in a page.
+
+    Playwright's own wait evaluates text at every try, which the page forbids after the first.
+    """
+    page.evaluate(
+        f"""async (arg) => {{
+          const begin = performance.now();
+          while (!({condition})(arg)) {{
+            if (performance.now() - begin > {LIMIT}) throw new Error("it never became true");
+            await new Promise((next) => setTimeout(next, 20));
+          }}
+        }}""",
+        arg,
+    )
 
 
 def draw_all(page):

@@ -8,7 +8,7 @@ import xarray as xr
 from helpers import report_examples as examples
 from helpers.large_runs import PAGES, large_tree
 from helpers.page_faults import faults
-from helpers.report_browser import browser, draw_all, quiet, visit
+from helpers.report_browser import browser, draw_all, quiet, until, visit
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -108,7 +108,7 @@ def test_scrolling_tables_can_be_scrolled_by_keys(visit):
     assert table.evaluate("(box) => box.scrollWidth > box.clientWidth")
     table.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("(box) => box.scrollLeft > 0", arg=table)
+    until(page, "(box) => box.scrollLeft > 0", table)
 
 
 def test_at_400_percent_the_bar_leaves_two_thirds_and_nothing_overflows(visit):

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
-from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
+from helpers.report_browser import browser, draw_all, hover, quiet, traces, until, visit
 from ontogeny import report
 from ontogeny.report.scales import StepScale
 
@@ -441,11 +441,12 @@ def test_link_restores_place_step_and_layers(visit):
     pressed = page.locator("#layers button[aria-pressed=true]").all_text_contents()
     assert pressed == ["0", "3"]
     assert linked(page) == ["concepts-ica/distance"]
-    page.wait_for_function(  # figures that are drawn meanwhile may move it
+    until(  # figures that are drawn meanwhile may move it
+        page,
         """() => {
           const y = document.getElementById("concepts-ica/distance").getBoundingClientRect().y;
           return 0 <= y && y < 450;
-        }"""
+        }""",
     )
     page.mouse.click(5, 450)
     assert linked(page) == []

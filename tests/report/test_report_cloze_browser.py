@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import concept_trees as made
-from helpers.report_browser import browser, quiet, visit
+from helpers.report_browser import browser, quiet, until, visit
 from ontogeny.report.cloze import COLUMNS
 
 __all__ = ["browser", "quiet", "visit"]
@@ -59,7 +59,7 @@ def test_it_has_a_caption_and_scopes_and_is_a_stop_of_the_tab_key_where_it_scrol
     assert page.locator("#" + region.get_attribute("aria-labelledby")).count() == 1
     assert region.get_attribute("tabindex") == "-1"
     region.evaluate("(e) => (e.style.width = '200px')")
-    page.wait_for_function("document.getElementById('cloze').parentNode.tabIndex === 0")
+    until(page, "() => document.getElementById('cloze').parentNode.tabIndex === 0")
     region.evaluate("(e) => (e.style.width = '')")
 
 

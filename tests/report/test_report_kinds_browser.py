@@ -9,7 +9,7 @@ import pytest
 
 from helpers import report_examples as examples
 from helpers import report_kinds as kinds
-from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
+from helpers.report_browser import browser, draw_all, hover, quiet, traces, until, visit
 from ontogeny import report
 from ontogeny.report.scales import StepScale
 
@@ -67,7 +67,8 @@ def test_points_are_the_results_and_the_current_step_is_ringed(page):
     (ring,) = traces(page, "points/plane", "now")
     np.testing.assert_array_equal(ring["x"], data["a"].values[-1])
     page.keyboard.press("Home")
-    page.wait_for_function(
+    until(
+        page,
         """([id, x]) => document.querySelector(`[id="${id}"] .plot`).data
           .find((t) => t.meta.part === "now").x[0] === x""",
         arg=["points/plane", float(data["a"].values[0, 0])],
@@ -86,7 +87,8 @@ def test_turning_changes_the_side_and_no_distance_grows(page):
 
     before = flat()
     page.locator(f"{figure('points/space')} input[type=range]").fill("100")
-    page.wait_for_function(
+    until(
+        page,
         """([id, x]) => document.querySelector(`[id="${id}"] .plot`).data
           .find((t) => t.meta.part === "points").x[0] !== x""",
         arg=["points/space", float(before[0, 0])],
