@@ -260,7 +260,7 @@ def reproduce(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train, measure and draw one figure or claim of the papers, mean and SD over seeds."""
+    """Train, measure and judge a claim of the papers or a known development, over seeds."""
     from .. import reproduce as recipes
     from .progress import TrainingLines, progress_for
 
