@@ -199,6 +199,8 @@ RULES_OF = {
         "burn_in": number(lambda v: 0 <= v <= 0.75),
         "length": optional(whole(2)),
     },
+    "embedding-frequencies": {"tokens": optional(whole(4)), "draws": whole()},
+    "feature-geometry": {"least": positive, "draws": whole()},
     "text-statistics": {
         "depth": whole(1, 8),
         "loss": optional(node),

@@ -22,6 +22,8 @@ LOGITS = RNG.normal(size=(3, *NESTED.shape))
 LABELS = {"cat": "n", "dog": "n", "go": "v", "see": "v", "run": "v"}
 GROUPS = [["cat", "dog"], ["go", "see", "run"]]
 NEIGHBOURS = semantics.neighbour_vectors(TEXT, SUPPORT.words)
+FEW = {"vocab_size": 20, "n_contexts": 20, "resamples": 4, "draws": 2}
+ORDER = semantics.predicted_order([TEXT, TEXT[30:], TEXT[60:]], 3, **FEW)
 
 CALLS = {
     "cloze_support": {"tokens": TEXT, "vocab_size": 20, "n_contexts": 20},
@@ -30,7 +32,12 @@ CALLS = {
     "coherence": {
         "groups": GROUPS, "labels": LABELS, "neighbours": NEIGHBOURS, "permutations": 2,
     },
+    "compare_order": {
+        "order": ORDER, "steps": [0, 1, 2], "shares": np.ones((3, 3, 3)).cumsum(axis=0) / 3,
+    },
+    "context_weights": {"order": ORDER, "concept": 1, "factor": 1.1},
     "embedding_concepts": {"W": RNG.normal(size=(6, 4)), "k": 3},
+    "factor_limits": {"order": ORDER, "concept": 1},
     "first_crossing": {"steps": [0, 1, 2], "values": [0.0, 1.0, 2.0], "level": 0.5},
     "half_times": {"sigma": [3.0, 2.0], "delta": 2.0},
     "leading_directions": {"M": np.eye(3), "k": 2},
@@ -45,6 +52,7 @@ CALLS = {
         "permutations": 2, "rotations": 2,
     },
     "orthants": {"basis": BASIS, "dims": 2},
+    "predicted_order": {"texts": [TEXT, TEXT[30:], TEXT[60:]], "k": 3, **FEW},
     "refinement_tree": {"basis": BASIS, "depth": 2},
     "ridge_path": {"S_centred": CENTRED, "d": 4, "ridges": [0.1], "max_iterations": 5},
     "save_support": {"support": SUPPORT, "path": "written"},

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from ontogeny import semantics
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.reproduce import tasks, training
-from ontogeny.semantics.coarse_to_fine import _as_frequent, _random_classes, _renamings
+from ontogeny.semantics.coarse_to_fine import _as_frequent, _random_classes
+from ontogeny.semantics.renaming import renamings
 
 WORLD = tasks.organism_world()
 
@@ -200,7 +201,9 @@ def test_a_model_that_learns_frequencies_first_and_no_class_is_not_called_coarse
 def test_words_change_places_only_with_words_as_frequent():
     groups = _as_frequent(np.ones((6, 1)), np.array([1.0, 5.0, 1.1, 4.1, 9.0, 1.2]))
     assert [sorted(group.tolist()) for group in groups] == [[4], [1, 3], [0, 2, 5]]
-    renamed, last = _renamings(groups, 200, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    renamed = renamings(groups, 200, rng)
+    last = rng.random(renamed.shape)
     own, coarse = np.eye(6)[0], np.array([1.0, 1, 1, 0, 0, 0])
     sets = _random_classes(own, coarse, renamed, last, groups)
     assert (sets[0] == 1).all() and (sets[4] == 0).all()

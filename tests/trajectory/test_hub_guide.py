@@ -28,4 +28,4 @@ def test_the_guide_runs(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out.splitlines()
     promised = re.findall(r"^print\(.*\)  # (.*)$", "\n".join(blocks), re.MULTILINE)
     assert len(promised) == 5 and printed == promised
-    assert not list(cache.glob("models--*/snapshots/*/*"))
+    assert not list(cache.glob("models--*/snapshots/*/*.safetensors"))

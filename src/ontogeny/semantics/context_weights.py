@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..arrays import Array, is_array, namespace, to_numpy
-from ..errors import ArgumentError, check_number, check_type, check_whole
+from ..errors import ArgumentError, check_number, check_texts, check_type, check_whole
 from .concepts import ConceptBasis
 from .counting import matched_positions, relabelled
 from .predicted import PredictedOrder
@@ -203,12 +203,13 @@ def context_weights(
     """
     check_type("order", order, PredictedOrder)
     check_number("factor", factor, above=True)
-    concept = concept if isinstance(concept, int | np.integer) else list(concept)
+    if not isinstance(concept, int | np.integer):
+        concept = check_texts("concept", concept, "words")  # also an iterator, read once
+    lowest, highest = factor_limits(order, concept, largest=largest)
     basis = _chosen(order, concept)
     assert basis.V is not None and order.basis.V is not None
     leverage = np.concatenate([basis.V[:, :1].T ** 2, order.basis.V.T**2])
     limits = (1 / largest, float(largest))
-    lowest, highest = factor_limits(order, concept, largest=largest)
     if not lowest < factor < highest:
         raise ArgumentError(
             f"factor must lie between {lowest:.3g} and {highest:.3g}, what weights of "

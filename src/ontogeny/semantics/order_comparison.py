@@ -53,9 +53,10 @@ class OrderComparison:
 
     def __str__(self) -> str:
         (low, high), (lower, upper) = self.interval, self.shuffled_interval
+        seeds = f"{len(self.of_seed)} seed{'s' * (len(self.of_seed) != 1)}"
         return (
             f"rank correlation {self.spearman:.2f} ({low:.2f} to {high:.2f}) over "
-            f"{self.learned_at.shape[1]} concepts and {len(self.of_seed)} seeds; concepts of "
+            f"{self.learned_at.shape[1]} concepts and {seeds}; concepts of "
             f"shuffled corpora {lower:.2f} to {upper:.2f}; random orders p = {self.p_value:.2g}"
         )
 

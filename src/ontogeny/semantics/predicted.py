@@ -298,6 +298,10 @@ def predicted_order(
 def _stream(texts: Tokens, names: Sequence[str] | None) -> WordStream:
     several = isinstance(texts, Sequence) and not isinstance(texts, str) and len(texts) > 0
     if several and any(isinstance(text, str) and len(text.split()) > 1 for text in texts):
+        if names is not None:
+            raise ArgumentError(
+                f"names must be left out where texts are words: they name token ids; got {names!r}."
+            )
         return word_stream(texts)
     return token_stream(texts, names)
 
