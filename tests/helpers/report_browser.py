@@ -88,7 +88,10 @@ def quiet(visit):
     visit.check()
 
 
-FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+FRAMES = """() => new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+  setTimeout(done, 10000);  // a browser may draw nothing of a page that nobody sees
+})"""
 """Two frames: after them the page has heard of a new size of its window, and laid itself out."""
 
 

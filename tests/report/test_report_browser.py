@@ -459,21 +459,29 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
     page.click("#layers button[title='Layer 2']")
     page.click("#scale button[data-scale=linear]")
     page.wait_for_url(lambda url: url.endswith(".html#?step=0&layers=2&axis=linear"))
-    # Where the clipboard is refused the link goes to the address bar, and says so.
+    # Where the clipboard is refused the link goes to the address bar, and says so. Without this
+    # Chromium may ask a person, whom nobody would answer.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = "button[data-link='loss/loss']"
     page.evaluate(
         """(button) => {
-          window.said = new Promise((resolve) => {
-            const node = document.querySelector(button);
-            const watch = new MutationObserver(() => resolve(node.textContent));
-            watch.observe(node, { childList: true });
-          });
+          const node = document.querySelector(button);
+          const watch = new MutationObserver(() => { window.said ??= node.textContent; });
+          watch.observe(node, { childList: true });
         }""",
         button,
     )
     page.click(button)
+    until(page, "() => window.said")
     assert page.evaluate("window.said") in ("Link copied", "Link is in the address bar")
-    copied = page.evaluate("navigator.clipboard.readText().catch(() => location.href)")
+    page.evaluate(
+        """() => {
+          navigator.clipboard.readText().catch(() => location.href)
+            .then((text) => { window.copied = text; });
+        }"""
+    )
+    until(page, "() => window.copied")
+    copied = page.evaluate("window.copied")
     address = shared.url.split("#")[0]
     assert copied in (f"{address}#loss/loss?step=0&layers=2&axis=linear", page.url)
     page.click("a[href='#audit'] >> nth=0")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import concept_trees as made
-from helpers.report_browser import browser, quiet, visit
+from helpers.report_browser import FRAMES, browser, quiet, visit
 
 __all__ = ["browser", "quiet", "visit"]
 
@@ -24,7 +24,8 @@ def page(visit):
 
 
 def settled(page):
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))")
+    page.evaluate(FRAMES)
+    page.wait_for_timeout(60)
 
 
 @pytest.mark.parametrize("scale", ["log", "linear"])
