@@ -248,6 +248,10 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A small run: fewer seeds and steps; it takes minutes.")
     ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many seeds; by default those of the setting."),
+    ] = None,
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
     ] = Path("reproductions"),
@@ -269,7 +273,12 @@ def reproduce(
         return
     shown = progress_for(quiet)
     page = recipes.recipe(name).run(
-        output, quick=quick, text=text, progress=shown, training=TrainingLines(shown, 20)
+        output,
+        quick=quick,
+        seeds=seeds,
+        text=text,
+        progress=shown,
+        training=TrainingLines(shown, 20),
     )
     typer.echo(f"page: {page.resolve()}")
 

@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from .. import report, semantics, tasks
-from ..errors import ArgumentError
+from ..errors import ArgumentError, check_whole
 from ..store import plain, write_json
 from ..study import Progress
 from ..study.layout import settings_path
@@ -147,13 +147,15 @@ class Recipe(abc.ABC):
         folder: str | Path,
         *,
         quick: bool = False,
+        seeds: int | None = None,
         text: str | Path | None = None,
         progress: Progress | None = None,
         training: _Updates | None = None,
     ) -> Path:
         """Measure, judge and draw in `folder`; return the path of the page.
 
-        `text` is the path of a text file, split at blank lines; without it the recipes that read
+        `seeds` is how many seeds to train, 0 and up; without it as many as the setting has. `text`
+        is the path of a text file, split at blank lines; without it the recipes that read
         text use Python's own documentation. `progress` receives what is done, and
         ``training(step, steps, loss)`` the updates of long trainings.
 
@@ -165,12 +167,13 @@ class Recipe(abc.ABC):
         Raises
         ------
         ArgumentError
-            If the folder holds something else, or the text cannot be read or used.
+            If the folder holds something else, `seeds` is below 1 or the recipe has none, or the
+            text cannot be read or used.
         """
         place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
         _check_own(place)
         path, progress = self._checked(text), progress or Silent()
-        size = self.quick if quick else self.full
+        size = self._sized(self.quick if quick else self.full, seeds)
         settings = plain({"size": dataclasses.asdict(size), "text": self._digest(path)})
         fingerprint = {"recipe": self.name, "version": self.version, **settings}
         pieces = Pieces(place / "pieces", fingerprint, progress.note)
@@ -193,6 +196,13 @@ class Recipe(abc.ABC):
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
         return _publish(place, self.name, nodes, attributes)
+
+    def _sized(self, size: Any, seeds: int | None) -> Any:
+        if seeds is None:
+            return size
+        if not hasattr(size, "seeds"):
+            raise ArgumentError(f"{self.name} has no seeds; leave seeds out. Got {seeds}.")
+        return dataclasses.replace(size, seeds=tuple(range(check_whole("seeds", seeds))))
 
     def _checked(self, text: str | Path | None) -> Path | None:
         if text is None:
