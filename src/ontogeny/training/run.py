@@ -140,6 +140,7 @@ def record(
     device: str = "cpu",
     progress: Progress | None = None,
     scrambled: tuple[str, int] | None = None,
+    every: str | Sequence[int] = "log",
 ) -> Path:
     """Record a run, on `texts` or on their tokens ``scrambled`` by a kind and a seed."""
     folder = Path(folder)
@@ -158,7 +159,7 @@ def record(
         tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
     )
     optimizer, schedule = adamw_one_cycle(model, settings.steps, peak=settings.learning_rate)
-    recorder = Recorder(folder, every="log", total=settings.steps, tokenizer=tokenizer)
+    recorder = Recorder(folder, every=every, total=settings.steps, tokenizer=tokenizer)
     log = train(
         model,
         task.sample,
