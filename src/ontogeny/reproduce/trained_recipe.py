@@ -60,7 +60,7 @@ class TrainedRecipe(Recipe):
         """Return where the study of one seed lies."""
         return materials.folder / "studies" / f"{_file_name(label)}-seed-{seed}"
 
-    def control_settings(self, size: Any) -> dict[str, int]:
+    def control_settings(self, size: Any) -> dict[str, Any]:
         """Return how many control runs each study has, and other arguments on them."""
         return {"controls": self.controls}
 

@@ -8,6 +8,6 @@ from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[ConceptRecipe, ...] = (dynamics.ICA,)
+_ALL: tuple[ConceptRecipe, ...] = (*dynamics.RECIPES,)
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,7 @@ class ConceptRecipe(TrainedRecipe):
             name = f"{recorded.parent.name}-{recorded.name}"
         return materials.folder.parent / "studies" / name
 
-    def control_settings(self, size: ConceptSize) -> dict[str, int]:
+    def control_settings(self, size: ConceptSize) -> dict[str, Any]:
         """Return how many control runs each study has, and at how many steps they are read."""
         return {"controls": self.controls, "control_steps": size.control_steps}
 

@@ -16,7 +16,7 @@ def judge(found: Found) -> Sequence[Verdict]:
     return [Verdict("placeholder", None, "nothing", "nothing")]
 
 
-ICA = ConceptRecipe(
+_ICA = ConceptRecipe(
     "concepts-figure-2",
     "ICA concepts on their way to the last checkpoint",
     "distances.",
@@ -24,3 +24,5 @@ ICA = ConceptRecipe(
     *sizes(lambda n, m: (Concepts("ica", n, max_tokens=m),)),
     judge=judge,
 )
+
+RECIPES = (_ICA,)
