@@ -22,7 +22,9 @@ from ontogeny import reproduce
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "papers.md"
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
-_HEAD = "| recipe | claim | verdict | measured | null or control | seeds |\n| --- | --- | --- | --- | --- | --- |\n"
+_ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
+_COLUMNS = ("recipe", "claim", "verdict", "measured", "null or control", "seeds")
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n| {' | '.join('---' for _ in _COLUMNS)} |\n"
 
 
 def found_in(folder: Path) -> dict[str, Any]:
@@ -63,12 +65,16 @@ def stored() -> dict[str, dict[str, Any]]:
 
 def table(family: str, found: dict[str, dict[str, Any]]) -> str:
     """Return the table of the recipes whose names begin with a family, in the order of the list."""
-    return _HEAD + "".join(
+    names = [n for n in reproduce.names() if n.startswith(f"{family}-") and n in found]
+    rows = [
         _row(found[name], verdict, first=index == 0)
-        for name in reproduce.names()
-        if name.startswith(f"{family}-") and name in found
+        for name in names
         for index, verdict in enumerate(found[name]["verdicts"])
-    )
+    ]
+    answers = [verdict["verdict"] for name in names for verdict in found[name]["verdicts"]]
+    counts = {words: answers.count(answer) for answer, words in _ANSWERS.items()}
+    said = ", ".join(f"{count} {words}" for words, count in counts.items())
+    return f"**Of {sum(counts.values())} claims of the paper {said}.**\n\n{_HEAD}{''.join(rows)}"
 
 
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
