@@ -18,7 +18,7 @@ LIMITS = (
     "rate falls to zero; the report has 48 checkpoints of a model a thousand times as large."
 )
 _ALIGNED = "aligned"
-_BESIDE = ("ica", "sparse-pca")
+_BESIDE = {"ica": "ICA", "sparse-pca": "sparse PCA"}
 """What the report compares convex NMF with."""
 
 
@@ -38,10 +38,10 @@ def judge(extractor: str, found: Found) -> Sequence[Verdict]:
 
 def judge_beside(extractor: str, found: Found) -> Sequence[Verdict]:
     """Judge the curves of one extractor, and whether they are smoother than those of others."""
-    one, every = only_runs(found), (extractor, *_BESIDE)
-    nodes = {key: one[f"concepts-{key}"] for key in every}
-    regimes = {key: one[f"concepts-{key}-regimes"] for key in every}
-    return [*judge(extractor, found), approach.smoother(extractor, nodes, regimes)]
+    one, every = only_runs(found), {extractor: "convex NMF", **_BESIDE}
+    nodes = {title: one[f"concepts-{key}"] for key, title in every.items()}
+    regimes = {title: one[f"concepts-{key}-regimes"] for key, title in every.items()}
+    return [*judge(extractor, found), approach.smoother(every[extractor], nodes, regimes)]
 
 
 def observables(extractor: str, n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
