@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..figures import Band, Curves, Figure, NullComparison, Scatter, Section
+from ..figures import Band, Curves, Figure, NullComparison, Scatter, Section, Table
 from ..observables import Observable
 from ..quantities import Quantity
 from ..summary import mean_of_seeds
@@ -60,7 +60,8 @@ def average_node(
     }
     first = next(iter(found.values()))[0]
     quantities = (*observable.quantities, *_SPECIAL.get(observable.kind, ()))
-    special = [*observable.figures(first, {}), *(t.figure(first) for t in observable.tables)]
+    tables = (_of_numbers(table.figure(first), first) for table in observable.tables)
+    special = [*observable.figures(first, {}), *tables]
     if observable.kind == "commutators":
         special.append(_AGAINST_LOSS)
     drawn = [*default_figures(first, quantities), *special]
@@ -86,6 +87,12 @@ def _prepared(observable: Observable, node: xr.Dataset) -> xr.Dataset:
     if observable.kind == "commutators":
         return node.assign(mean_loss=node["loss"].median("pair"))
     return node
+
+
+def _of_numbers(table: Table, data: xr.Dataset) -> Table:
+    """Return a table without its columns of words, which have no mean."""
+    kept = [column for column in table.columns if data[column.value].dtype.kind in "fiub"]
+    return dataclasses.replace(table, columns=kept)
 
 
 def _drawn_names(figures: Sequence[Figure]) -> list[str]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from . import dynamics
+from . import correlations, dynamics, larger, lipschitz, shapes, signals
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[ConceptRecipe, ...] = (*dynamics.RECIPES,)
+_ALL: tuple[ConceptRecipe, ...] = (
+    *dynamics.RECIPES,
+    *signals.RECIPES,
+    *shapes.RECIPES,
+    *correlations.RECIPES,
+    *larger.RECIPES,
+    *lipschitz.RECIPES,
+)
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -1,0 +1,76 @@
+"""Whether two curves of a run go together more than those of two runs that share nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+
+HIGH = 0.8
+"""Correlation that counts as high, as in the report."""
+Correlate = Callable[[np.ndarray, np.ndarray], float]
+
+
+def agreement(
+    first: Sequence[xr.DataArray], second: Sequence[xr.DataArray], correlate: Correlate
+) -> np.ndarray:
+    """Return the mean |r| over layers of each seed's two curves with each other, (seeds,).
+
+    Parameters
+    ----------
+    first, second
+        Curves (step, layer) of each seed; steps that either lacks are left out.
+    correlate
+        From two series to r.
+
+    Examples
+    --------
+    >>> curve = xr.DataArray([[3.0], [2.0], [0.0]], dims=("step", "layer"))
+    >>> agreement([curve], [2 - curve], lambda x, y: np.corrcoef(x, y)[0, 1]).round(3)
+    array([1.])
+    """
+    return np.array([_mean(x, y, correlate) for x, y in zip(first, second, strict=True)])
+
+
+def of_other_seeds(
+    first: Sequence[xr.DataArray], second: Sequence[xr.DataArray], correlate: Correlate
+) -> float:
+    """Return the mean |r| of one seed's curve with another seed's; NaN where there is one seed.
+
+    Both decay and were never in one run: what they share is that they decay.
+    """
+    pairs = [(i, j) for i in range(len(first)) for j in range(len(second)) if i != j]
+    found = [_mean(first[i], second[j], correlate) for i, j in pairs]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
+    x, y = xr.align(x, y, join="inner")
+    found = []
+    for layer in range(x.sizes["layer"]):
+        one, other = (np.asarray(v.isel(layer=layer).values, dtype=np.float64) for v in (x, y))
+        there = np.isfinite(one) & np.isfinite(other)
+        varies = there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0
+        found.append(abs(correlate(one[there], other[there])) if varies else np.nan)
+    return float(np.mean(found))
+
+
+def in_common(own: np.ndarray, other: float) -> tuple[bool | None, str]:
+    """Return whether |r| is high where other seeds' is not, and what is said of the latter.
+
+    Parameters
+    ----------
+    own
+        Of each seed, (seeds,) or (seeds, curves).
+    other
+        Of curves of different seeds.
+    """
+    words = f"one seed's curve with another seed's: {other:.2f}"
+    if not np.isfinite(own).all():
+        return None, words
+    if not np.isfinite(other):
+        return (False if (own < HIGH).all() else None), "one run alone has no other seed beside it"
+    if (own >= HIGH).all():
+        return (None if other >= HIGH else True), words
+    return (False if (own < HIGH).any(axis=tuple(range(1, own.ndim))).all() else None), words

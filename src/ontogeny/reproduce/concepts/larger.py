@@ -1,0 +1,130 @@
+"""Figure 13 of the report: a larger member of the family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from ..evidence import Found, each, joined, more_often, short
+from ..verdicts import Verdict
+from . import approach
+from .concept_recipe import ConceptRecipe
+from .dynamics import observables
+from .signals import roughness
+from .sizes import two_sizes
+
+_NAME = "concepts-ica"
+_FACTOR = 2.0
+
+
+def judge(found: Found) -> Sequence[Verdict]:
+    """Judge whether ICA concepts of two sizes behave alike, and which layers are irregular."""
+    of = found[_NAME]
+    regimes = found[f"{_NAME}-regimes"]
+    alike = [_same_pace(of), _same_answers(found)] if len(of) > 1 else [_NO_SECOND]
+    return [*alike, *(_middle(label, runs) for label, runs in regimes.items())]
+
+
+_NO_SECOND = Verdict(
+    "the larger model behaves like the smaller one",
+    None,
+    "only recorded runs were given, so that there is no second size",
+    "no null",
+)
+
+
+def _same_pace(of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+    """Judge whether half of the change is over at a similar share of training."""
+    pace = {
+        label: each(runs, lambda node: _half(node.half_step, node)) for label, runs in of.items()
+    }
+    turned = {
+        label: each(runs, lambda node: _half(node.control_half_step, node))
+        for label, runs in of.items()
+    }
+    alike, by_control = _alike(pace), _alike(turned)
+    return Verdict(
+        "half of the change is over at a similar share of training",
+        None if alike and by_control is not False else alike,
+        "; ".join(f"{label}: {joined(values)}" for label, values in pace.items())
+        + " of training, one number a seed",
+        "turned runs "
+        + "; ".join(f"{label}: {short(values)}" for label, values in turned.items())
+        + f"; a factor of {_FACTOR:g} counts as different",
+    )
+
+
+def _half(steps: xr.DataArray, node: xr.Dataset) -> float:
+    return float(steps.mean()) / float(node.step.values[-1])
+
+
+def _alike(shares: dict[str, np.ndarray]) -> bool | None:
+    first, second = list(shares.values())[:2]
+    apart = np.abs(np.log(np.asarray(first) / np.asarray(second)))
+    if not np.isfinite(apart).all():
+        return None
+    close = apart < np.log(_FACTOR)
+    return bool(close.all()) if close.all() or not close.any() else None
+
+
+def _same_answers(found: Found) -> Verdict:
+    """Judge whether the claims on Figure 2 get the same answers at both sizes."""
+    answers = {}
+    for label, nodes in found[_NAME].items():
+        regimes, fits = (found[f"{_NAME}-{kind}"][label] for kind in ("regimes", "fits"))
+        answers[label] = [
+            approach.further(nodes),
+            approach.two_regimes(nodes, regimes, "as returned"),
+            approach.exponential(fits),
+        ]
+    pairs = list(zip(*answers.values(), strict=True))
+    known = [pair for pair in pairs if all(verdict.holds is not None for verdict in pair)]
+    same = [pair[0].holds == pair[1].holds for pair in known]
+    return Verdict(
+        "the larger model behaves like the smaller one",
+        all(same) if len(known) == len(pairs) else False if False in same else None,
+        "; ".join(
+            f"{label}: fall further than turned runs: {one.answer}, regimes: {two.answer}, "
+            f"exponential: {three.answer}"
+            for label, (one, two, three) in answers.items()
+        ),
+        "what is not shown at either size is no likeness",
+    )
+
+
+def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether the most irregular layer is neither the first nor the last."""
+    rough = [roughness(node) for node in regimes]
+    places = np.array([np.argmax(one) for one in rough])
+    count, depth = (
+        sum(0 < p < len(one) - 1 for p, one in zip(places, rough, strict=True)),
+        len(rough[0]),
+    )
+    chance = max(depth - 2, 0) / depth
+    more, p = more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
+    known = bool(np.isfinite(np.concatenate(rough)).all())
+    return Verdict(
+        f"{label}: irregular layers are in the middle",
+        None if not known else True if more else False if count == 0 and len(rough) > 4 else None,
+        f"the roughest of {depth} layers is neither the first nor the last in {count} of "
+        f"{len(rough)} seeds (layers {', '.join(str(place) for place in places)}, the first is 0)",
+        f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})",
+    )
+
+
+RECIPES = (
+    ConceptRecipe(
+        "concepts-figure-13",
+        "A larger member of the family",
+        "the ICA concepts of a larger model behave like those of a smaller one, with irregular "
+        "layers near the middle.",
+        "Bernas 2025, Annex F.1, Fig. 13",
+        *two_sizes(partial(observables, "ica")),
+        "models of the report's sizes, 12 and 26 layers deep; and with three layers and two seeds "
+        "where irregular layers are.",
+        judge=judge,
+    ),
+)
