@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from . import dynamics
+from ..recipe import Recipe
+from . import adamw, dynamics
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[ConceptRecipe, ...] = (*dynamics.RECIPES,)
+_ALL: tuple[Recipe, ...] = (*dynamics.RECIPES, *adamw.RECIPES)
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""
