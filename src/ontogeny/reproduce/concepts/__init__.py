@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ..recipe import Recipe
-from . import adamw, dynamics
+from . import adamw, dynamics, encoders, transforms
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[Recipe, ...] = (*dynamics.RECIPES, *adamw.RECIPES)
+_ALL: tuple[Recipe, ...] = (
+    *dynamics.RECIPES,
+    *adamw.RECIPES,
+    *encoders.RECIPES,
+    *transforms.RECIPES,
+)
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

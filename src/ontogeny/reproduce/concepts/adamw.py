@@ -53,7 +53,8 @@ class Moments(NamedTuple):
 
 
 def printed_update(
-    theta: Tensor, gradient: Tensor, moments: Moments, t: int, rate: float, betas: tuple[float, float],
+    theta: Tensor, gradient: Tensor, moments: Moments, t: int, rate: float,
+    betas: tuple[float, float],
     decay: float,
 ) -> Moments:  # fmt: skip
     """Change `theta` in place by one line of Algorithm 1 after the other; return the moments."""
