@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..recipe import Recipe
-from . import adamw, dynamics, encoders, transforms
+from . import adamw, convex, dynamics, encoders, transforms
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
@@ -11,9 +11,10 @@ __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
 _ALL: tuple[Recipe, ...] = (
     *dynamics.RECIPES,
-    *adamw.RECIPES,
     *encoders.RECIPES,
     *transforms.RECIPES,
+    *adamw.RECIPES,
+    *convex.RECIPES,
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -74,10 +74,7 @@ class ConceptRecipe(TrainedRecipe):
 
     def measured(self, size: ConceptSize, materials: Materials) -> Findings:
         """Train and study every seed of every run, or study the runs that were given."""
-        if materials.sources:
-            first = next(iter(size.runs.values()))
-            size = dataclasses.replace(size, runs={GIVEN: first})
-        return super().measured(size, materials)
+        return super().measured(of_sources(size) if materials.sources else size, materials)
 
     def runs_folder(
         self, label: str, run: MaskedRun, size: ConceptSize, materials: Materials
@@ -127,6 +124,11 @@ class ConceptRecipe(TrainedRecipe):
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
         chosen = [texts[i] for i in places]
         return {"texts": Inputs.from_texts(chosen, trajectory.tokenizer(), size.max_length)}
+
+
+def of_sources(size: ConceptSize) -> ConceptSize:
+    """Return a size without a comparison: recorded runs have one label."""
+    return dataclasses.replace(size, runs={GIVEN: next(iter(size.runs.values()))})
 
 
 def texts_of(materials: Materials) -> list[str]:
