@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..recipe import Recipe
-from . import adamw, convex, dynamics, encoders, transforms
+from . import adamw, convex, dynamics, encoders, plane, rotating, transforms
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
@@ -11,7 +11,9 @@ __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
 _ALL: tuple[Recipe, ...] = (
     *dynamics.RECIPES,
+    *rotating.RECIPES,
     *encoders.RECIPES,
+    *plane.RECIPES,
     *transforms.RECIPES,
     *adamw.RECIPES,
     *convex.RECIPES,
