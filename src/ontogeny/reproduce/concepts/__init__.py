@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..recipe import Recipe
-from . import adamw, convex, dynamics, encoders, plane, rotating, transforms
+from . import adamw, convex, dynamics, encoders, plane, rotating, solutions, transforms
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
@@ -15,6 +15,7 @@ _ALL: tuple[Recipe, ...] = (
     *encoders.RECIPES,
     *plane.RECIPES,
     *transforms.RECIPES,
+    *solutions.RECIPES,
     *adamw.RECIPES,
     *convex.RECIPES,
 )
