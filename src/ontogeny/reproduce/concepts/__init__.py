@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from . import correlations, dynamics, larger, lipschitz, shapes, signals
+from ..recipe import Recipe
+from . import (
+    adamw,
+    convex,
+    correlations,
+    dynamics,
+    encoders,
+    larger,
+    lipschitz,
+    plane,
+    rotating,
+    shapes,
+    signals,
+    solutions,
+    transforms,
+)
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[ConceptRecipe, ...] = (
+_ALL: tuple[Recipe, ...] = (
     *dynamics.RECIPES,
     *signals.RECIPES,
-    *shapes.RECIPES,
-    *correlations.RECIPES,
+    *rotating.RECIPES,
+    *encoders.RECIPES,
+    *plane.RECIPES,
+    *transforms.RECIPES,
     *larger.RECIPES,
+    *correlations.RECIPES,
+    *shapes.RECIPES,
     *lipschitz.RECIPES,
+    *solutions.RECIPES,
+    *adamw.RECIPES,
+    *convex.RECIPES,
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

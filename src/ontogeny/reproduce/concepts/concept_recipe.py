@@ -74,10 +74,7 @@ class ConceptRecipe(TrainedRecipe):
 
     def measured(self, size: ConceptSize, materials: Materials) -> Findings:
         """Train and study every seed of every run, or study the runs that were given."""
-        if materials.sources:
-            first = next(iter(size.runs.values()))
-            size = dataclasses.replace(size, runs={GIVEN: first})
-        return super().measured(size, materials)
+        return super().measured(of_sources(size) if materials.sources else size, materials)
 
     def runs_folder(
         self, label: str, run: MaskedRun, size: ConceptSize, materials: Materials
@@ -107,7 +104,7 @@ class ConceptRecipe(TrainedRecipe):
         """Train a run once for each seed; return the runs that were given instead, if any."""
         if materials.sources:
             return [Path(source) for source in materials.sources]
-        return run.record(folder, size.seeds, _texts(materials), materials.training)
+        return run.record(folder, size.seeds, texts_of(materials), materials.training)
 
     def opened(self, run: MaskedRun, folder: Path) -> Trajectory:
         """Return a recorded trajectory, or that of a repository on the Hub."""
@@ -123,11 +120,17 @@ class ConceptRecipe(TrainedRecipe):
         """
         kept = None if trajectory.path is None else recorded_texts(trajectory.path)
         given = materials.text is not None and materials.sources
-        texts = _texts(materials) if given or kept is None else kept
+        texts = texts_of(materials) if given or kept is None else kept
         places = np.linspace(0, len(texts) - 1, min(size.texts, len(texts))).astype(int)
         chosen = [texts[i] for i in places]
         return {"texts": Inputs.from_texts(chosen, trajectory.tokenizer(), size.max_length)}
 
 
-def _texts(materials: Materials) -> list[str]:
+def of_sources(size: ConceptSize) -> ConceptSize:
+    """Return a size without a comparison: recorded runs have one label."""
+    return dataclasses.replace(size, runs={GIVEN: next(iter(size.runs.values()))})
+
+
+def texts_of(materials: Materials) -> list[str]:
+    """Return the texts that are given, or Python's own documentation."""
     return python_documentation() if materials.text is None else text_files(materials.text)

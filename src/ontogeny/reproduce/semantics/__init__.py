@@ -6,11 +6,10 @@ world of organisms, the digits are scikit-learn's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from ..recipe import Findings, Materials, Recipe
+from ..measured_recipe import MeasuredRecipe
+from ..recipe import Findings, Materials
 from .free_embeddings import FreeSize, measure_free_embeddings
 from .imbalance import ImbalanceSize, measure_imbalance
 from .intervention import InterventionSize, measure_intervention
@@ -24,21 +23,10 @@ _PAPER = "Zhao and Thrampoulidis 2025"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemanticsRecipe(Recipe):
-    """The reproduction of one part of the paper on token semantics.
+class SemanticsRecipe(MeasuredRecipe):
+    """The reproduction of one part of the paper on token semantics; most of them read a text."""
 
-    Parameters
-    ----------
-    measure
-        From a size, a dataclass of numbers, and materials to what is found.
-    """
-
-    measure: Callable[[Any, Materials], Findings]
     reads_text: bool = True
-
-    def measured(self, size: Any, materials: Materials) -> Findings:
-        """Call `measure`."""
-        return self.measure(size, materials)
 
 
 _ALL = (
