@@ -221,16 +221,6 @@ def test_the_guide_names_every_recipe():
     assert all(f"`{name}`" in guide.read_text(encoding="utf-8") for name in RECIPES)
 
 
-def test_the_organisms_first_concepts_are_those_of_the_paper():
-    from ontogeny.reproduce.semantics import organisms
-
-    world = reproduce.tasks.organism_world()
-    basis = semantics.svd_concepts(world.S, 6)
-    assert all(v.holds for v in organisms._of_signs(world, basis))
-    turned = semantics.ConceptBasis(np.roll(basis.U, 1, axis=0), basis.sigma, basis.V)
-    assert not any(v.holds for v in organisms._of_signs(world, turned))
-
-
 def test_seeds_that_share_an_arbitrary_order_do_not_count_as_independent():
     rng = np.random.default_rng(0)
     sigma = np.arange(6.0, 0, -1)
