@@ -47,12 +47,13 @@ _ALL = (
         "Concepts, orthants and clusters of a corpus",
         "words with the same signs in a few SVD concepts of the support matrix form groups that "
         "people recognise, single concepts do not, and contexts lead to words of their own signs.",
-        f"{_PAPER}, Def. 1, sec. 5, Figs 4 to 6, 11 and 14",
+        f"{_PAPER}, Def. 1, sec. 5, Figs 4 to 6, 11, 14 and 20 to 25",
         OrthantSize(),
         OrthantSize(500, 5000, 5, 40),
         "small vocabularies hold few words of each class, and scores rise with the size of the "
         "text: compare texts at the full setting only.",
         measure=measure_orthants,
+        version=2,
     ),
     SemanticsRecipe(
         "semantics-free-embeddings",
