@@ -21,6 +21,7 @@ from ontogeny.reproduce.semantics import (
     intervention,
     organisms,
     orthants,
+    pretrained,
     transformer,
 )
 from ontogeny.reproduce.verdicts import verdict_view
@@ -41,6 +42,9 @@ TINY = {
     },
     "semantics-organisms": {
         "epochs": 20, "slow_epochs": 10, "width": 16, "draws": 19, "seeds": (0, 1),
+    },
+    "semantics-pretrained": {
+        "vocab_size": 40, "width": 8, "steps": 4, "dims": (1, 2), "draws": 19, "seeds": (0, 1),
     },
     "semantics-imbalance": {"classes": 4, "per_majority": 20, "steps": 6, "seeds": (0,)},
 }  # fmt: skip
@@ -257,6 +261,7 @@ MEASURED = {
     "semantics-organisms": (organisms, ("_run",)),
     "semantics-imbalance": (imbalance, ("_flow", "_digits")),
     "semantics-intervention": (intervention, ("_Experiment.run",)),
+    "semantics-pretrained": (pretrained, ("_measured",)),
 }
 
 

@@ -16,6 +16,7 @@ from .imbalance import ImbalanceSize, measure_imbalance
 from .intervention import InterventionSize, measure_intervention
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, measure_orthants
+from .pretrained import PretrainedSize, measure_pretrained
 from .transformer import TransformerSize, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
@@ -103,6 +104,19 @@ _ALL = (
         measure=measure_organisms,
         reads_text=False,
         version=3,
+    ),
+    SemanticsRecipe(
+        "semantics-pretrained",
+        "Orthants of a model's own word embeddings",
+        "words with the same signs in the first singular vectors of a pretrained model's word "
+        "embeddings form groups that people recognise.",
+        f"{_PAPER}, sec. 5.2, App. F.2, Figs 7 and 15 to 17",
+        PretrainedSize(),
+        PretrainedSize(400, 64, 400, (4, 5, 6), 40, (0, 1)),
+        "a model of 400 words that was trained for seconds stands for a pretrained one, unless "
+        "recorded runs are given.",
+        measure=measure_pretrained,
+        reads_runs=True,
     ),
     SemanticsRecipe(
         "semantics-imbalance",

@@ -86,10 +86,11 @@ def of_rotation(scores: Sequence[semantics.Score]) -> Verdict:
     return Verdict(
         "the singular axes themselves carry the meaning",
         min(percentiles) > 100 * (1 - LEVEL),
-        "; ".join(
-            f"{s.value:.2f}, percentile {at:.0f} of rotated axes"
+        ", ".join(
+            f"{s.value:.2f} at percentile {at:.0f}"
             for s, at in zip(scores, percentiles, strict=True)
-        ),
+        )
+        + " of rotated axes",
         "random rotations inside the same concepts "
         + ", ".join(spread(s.rotated) for s in scores if s.rotated is not None),
     )
