@@ -32,7 +32,7 @@ def saved(folder, tokenizer, planted, seed=0):
     )  # fmt: skip
     torch.manual_seed(seed)
     model = transformers.GPT2LMHeadModel(config)
-    classes = semantics.word_classes(tokenizer.get_vocab())
+    classes = semantics.word_classes(list(tokenizer.get_vocab()))
     names, rng = sorted(set(classes.values())), np.random.default_rng(seed)
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1.0]])
     with torch.no_grad():

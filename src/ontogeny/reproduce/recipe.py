@@ -85,7 +85,7 @@ class Materials:
         return [self.pieces.kept(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
 
     def description(self) -> str:
-        """Return a sentence on the recorded runs, or on the size and the parts of the text."""
+        """Return a sentence on the recorded runs, or on the length and the parts of the text."""
         if self.sources:
             more = "" if self.text is None else f", read on {self.text.name}"
             return f"Recorded runs, not trained here: {', '.join(self.sources)}{more}."
