@@ -60,7 +60,9 @@ class Materials:
 
     @property
     def title(self) -> str:
-        """What the text is, for people."""
+        """What is measured, for people: recorded runs, or the text."""
+        if self.sources:
+            return ", ".join(names_of(self.sources))
         return "Python's own documentation" if self.text is None else self.text.name
 
     @cached_property
@@ -83,7 +85,10 @@ class Materials:
         return [self.pieces.kept(f"{name}-{seed}", partial(measure, seed)) for seed in seeds]
 
     def description(self) -> str:
-        """Return a sentence on how much text there is, and whether it is in one piece."""
+        """Return a sentence on the recorded runs, or on the length and the parts of the text."""
+        if self.sources:
+            more = "" if self.text is None else f", read on {self.text.name}"
+            return f"Recorded runs, not trained here: {', '.join(self.sources)}{more}."
         there = self.words.ids >= 0
         texts = int(there[0]) + int((there[1:] & ~there[:-1]).sum())
         parts = "one text" if texts == 1 else f"{texts:,} texts"

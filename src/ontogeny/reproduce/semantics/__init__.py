@@ -15,6 +15,7 @@ from .imbalance import ImbalanceSize, measure_imbalance
 from .intervention import InterventionSize, measure_intervention
 from .organisms import OrganismSize, measure_organisms
 from .orthants import OrthantSize, measure_orthants
+from .pretrained import PretrainedSize, measure_pretrained
 from .transformer import TransformerSize, measure_transformer
 
 __all__ = ["RECIPES", "Findings", "Materials", "SemanticsRecipe"]
@@ -35,12 +36,13 @@ _ALL = (
         "Concepts, orthants and clusters of a corpus",
         "words with the same signs in a few SVD concepts of the support matrix form groups that "
         "people recognise, single concepts do not, and contexts lead to words of their own signs.",
-        f"{_PAPER}, Def. 1, sec. 5, Figs 4 to 6, 11 and 14",
+        f"{_PAPER}, Def. 1, sec. 5, Figs 4 to 6, 11, 14 and 20 to 25",
         OrthantSize(),
         OrthantSize(500, 5000, 5, 40),
         "small vocabularies hold few words of each class, and scores rise with the size of the "
         "text: compare texts at the full setting only.",
         measure=measure_orthants,
+        version=2,
     ),
     SemanticsRecipe(
         "semantics-free-embeddings",
@@ -79,16 +81,30 @@ _ALL = (
     ),
     SemanticsRecipe(
         "semantics-organisms",
-        "A world of organisms: coarse before fine",
-        "a transformer learns broad distinctions such as plants against animals before fine ones.",
-        f"{_PAPER}, sec. 4.1 and 4.3, Figs 1 to 3",
+        "A world of organisms: what concepts distinguish, and coarse before fine",
+        "the first concepts separate plants from animals and mammals from other animals, in the "
+        "data and as axes of trained embeddings; broad distinctions are learned before fine ones.",
+        f"{_PAPER}, sec. 4.1 to 4.3, App. B, Figs 1 to 3 and 10",
         OrganismSize(),
         OrganismSize(80, 150, 128, 499, (0, 1)),
         "two seeds say little about how far seeds differ; 150 epochs at the "
         "slow rates are just enough to learn every set.",
         measure=measure_organisms,
         reads_text=False,
-        version=2,
+        version=3,
+    ),
+    SemanticsRecipe(
+        "semantics-pretrained",
+        "Orthants of a model's own word embeddings",
+        "words with the same signs in the first singular vectors of a pretrained model's word "
+        "embeddings form groups that people recognise.",
+        f"{_PAPER}, sec. 5.2, App. F.2, Figs 7 and 15 to 17",
+        PretrainedSize(),
+        PretrainedSize(400, 64, 400, (4, 5, 6), 40, (0, 1)),
+        "a model of 400 words that was trained for seconds stands for a pretrained one, unless "
+        "recorded runs are given.",
+        measure=measure_pretrained,
+        reads_runs=True,
     ),
     SemanticsRecipe(
         "semantics-imbalance",

@@ -51,9 +51,7 @@ class _Experiment:
     @property
     def rows(self) -> np.ndarray:
         """The text as rows of the support, negative for other words."""
-        row = np.full(len(self.words.words) + 1, -1)  # its last place is that of negative ids
-        row[self.order.support.word_ids] = np.arange(self.order.support.shape[0])
-        return row[np.maximum(self.words.ids, -1)]
+        return training.rows_of(self.words.ids, self.order.support.word_ids, len(self.words.words))
 
     def task(self, part: slice, weights: np.ndarray | None = None) -> training.RunningTask:
         """Return the training on a part of the text."""

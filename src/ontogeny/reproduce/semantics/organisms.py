@@ -1,4 +1,4 @@
-"""A world of organisms: are broad classes learned before fine ones? (Figs 1 to 3)."""
+"""A world of organisms: are broad classes learned before fine ones? (Fig. 3)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import permutations
 import numpy as np
 import xarray as xr
 from scipy.stats import rankdata
+from torch import nn
 
 from ... import semantics
 from ...figures import Section
@@ -19,6 +20,8 @@ from .. import tasks, training
 from ..evidence import LEVEL, joined, unanimous
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
+from .organism_embeddings import embeddings_view, judge_embeddings
+from .organism_geometry import Geometry, judge_concepts, p_value
 
 _RUNS = {
     "Adam 1e-3": ("cross_entropy", 1e-3),
@@ -57,16 +60,18 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
             size.seeds,
             partial(_run, world, basis, loss, rate, size),
         )
-    first = found[next(iter(_RUNS))][0]
+    first, geometry = found[next(iter(_RUNS))][0], Geometry(world, basis, size.draws)
     shown = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
     confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *shown])
     nodes = {
         "learning": _view(found),
         "confusion": confusion_view(confusion, care="One seed; the largest sets come for free."),
+        "embeddings": embeddings_view(geometry, first),
         "concepts": concepts_view(named),
         "refinement": tree_view(semantics.refinement_tree(named, 3)),
     }
-    return Findings([*_of_signs(world, basis), *_of_runs(found)], nodes)
+    verdicts = [*judge_concepts(geometry), *judge_embeddings(geometry, found), *_of_runs(found)]
+    return Findings(verdicts, nodes)
 
 
 def _run(
@@ -80,6 +85,7 @@ def _run(
         len(world.words), world.context_ids.shape[1], width=size.width, random_state=seed
     )
     epochs = size.epochs if rate == 1e-3 else size.slow_epochs
+    untrained = _embeddings(model, task)
     data = training.record_logits(
         model, task, epochs, at=range(epochs + 1), learning_rate=rate, random_state=seed
     )
@@ -92,6 +98,8 @@ def _run(
     last = np.where(along[:, -1] > 0, along[:, -1], np.nan)
     learned = semantics.first_crossing(data.step, along, last / 2, lasting=True)
     found = found.assign(learned=("concept", learned), sigma=("concept", basis.sigma))
+    embedded = xr.concat([untrained, _embeddings(model, task)], dim="state")
+    found = found.merge(embedded.assign_coords(state=["untrained", "trained"]))
     if loss == "cross_entropy":
         test = semantics.coarse_before_fine(
             data.step.values, logits, world.S, draws=size.draws
@@ -100,29 +108,12 @@ def _run(
     return found
 
 
-def _of_signs(world: tasks.OrganismWorld, basis: semantics.ConceptBasis) -> list[Verdict]:
-    plants = _of(world, "grows roots")
-    animals, mammals = ~plants, _of(world, "feeds milk to its young")
-    one, two = basis.U[:, 0] > 0, basis.U[:, 1] > 0
-    return [
-        Verdict(
-            "concept 1 separates plants from animals",
-            bool((one == plants).all() or (one == animals).all()),
-            f"{max((one == plants).sum(), (one == animals).sum())} of {len(one)} signs",
-            f"random signs: all right with probability {2.0 ** (1 - len(one)):.1g}",
-        ),
-        Verdict(
-            "concept 2 separates mammals from other animals",
-            bool((two == mammals)[animals].all() or (two != mammals)[animals].all()),
-            f"{max((two == mammals)[animals].sum(), (two != mammals)[animals].sum())} of "
-            f"{animals.sum()} signs",
-            f"random signs: all right with probability {2.0 ** (1 - int(animals.sum())):.1g}",
-        ),
-    ]
-
-
-def _of(world: tasks.OrganismWorld, attribute: str) -> np.ndarray:
-    return world.S[:, world.attributes.index(attribute)] > 0
+def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
+    """Return the rows W of the vocabulary map that are subjects, and the contexts' states H."""
+    W = model.lm_head.weight.detach().numpy()[: len(task.targets)]  # type: ignore[union-attr]
+    return xr.Dataset(
+        {"W": (("subject", "width"), W.copy()), "H": (("width", "attribute"), task.states(model))}
+    )
 
 
 def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
@@ -130,7 +121,7 @@ def _of_runs(found: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     both = {"1e-3": fast, "1e-4": slow}
     advantage = {rate: np.array([float(r.advantage) for r in runs]) for rate, runs in both.items()}
     null = {rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()}
-    p_values = {rate: _share(null[rate], float(a.mean())) for rate, a in advantage.items()}
+    p_values = {rate: p_value(null[rate], float(a.mean())) for rate, a in advantage.items()}
     ends = [float(r.exact[-1]) for r in (*fast, *slow)]
     starts = [float(r.exact[0]) for r in (*fast, *slow)]
     return [
@@ -197,10 +188,6 @@ def _order(sigma: np.ndarray, learned: np.ndarray) -> tuple[np.ndarray, float]:
     mean = (early / np.where(norms > 0, norms, 1.0)[:, None]).mean(axis=0)
     draws = large[np.array(list(permutations(range(len(sigma)))))] @ mean
     return correlations, float((draws >= large @ mean - 1e-12).mean())
-
-
-def _share(draws: np.ndarray, observed: float) -> float:
-    return float((1 + np.sum(draws >= observed)) / (1 + len(draws)))
 
 
 def _epochs(runs: list[xr.Dataset], name: str) -> str:

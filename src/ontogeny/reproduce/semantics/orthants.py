@@ -9,24 +9,40 @@ import numpy as np
 import xarray as xr
 
 from ... import semantics
-from ...errors import ArgumentError
-from ...figures import Band, NullComparison, Section, attach
 from ...observables import semantics_page
+from ...observables.semantics import clusters_view, orthants_view
 from ..evidence import LEVEL
 from ..recipe import Findings, Materials
 from ..verdicts import Verdict
+from .groupings import (
+    as_dataset,
+    groupings_view,
+    known_classes,
+    of_groups,
+    of_rotation,
+    orthant_scores,
+    score_of,
+    spread,
+)
 
-_OTHERS = ("k-means, log₂ k concepts", "k-means, rows of norm 1", "best single concept")
+_KMEANS = "k-means on {} concepts"
+_UNIT = "k-means on {} concepts, rows of norm 1"
+_SINGLE = "best single concept"
 
 
 @dataclass(frozen=True)
 class OrthantSize:
-    """Words, contexts, concepts of the orthants, and draws of each null."""
+    """Words, contexts, concepts of the orthants (one more and one less too), draws of each null."""
 
     vocab_size: int = 1000
     n_contexts: int = 10_000
     dims: int = 5
     draws: int = 100
+
+    @property
+    def depths(self) -> tuple[int, int, int]:
+        """Numbers of concepts: one less than `dims`, `dims`, and one more."""
+        return self.dims - 1, self.dims, self.dims + 1
 
 
 def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
@@ -39,13 +55,8 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     """
     support = materials.support(size.vocab_size, size.n_contexts)
     basis = semantics.svd_concepts(support, k=max(2 * size.dims, 8))
-    labels = semantics.word_classes(support.words)
+    labels = known_classes(support.words, materials.title)
     materials.progress.note(f"{support.shape[0]} words, {support.shape[1]} contexts: scoring")
-    if len(set(labels.values())) < 2:
-        raise ArgumentError(
-            f"text must hold English words of two word classes to score groups of words; "
-            f"{materials.title} has {len(labels)} words of such a class."
-        )
     pieces = materials.pieces
     scores = pieces.kept("groupings", lambda: _scores(basis, labels, size))
     lift = pieces.kept("lift", lambda: _lift(support, basis, size))
@@ -54,38 +65,52 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
         tree = semantics_page(basis, support, dims=size.dims, draws=size.draws)
         return {str(name): child.to_dataset() for name, child in tree.children.items()}
 
-    nodes = {"groupings": _view(scores, size), **pieces.kept_nodes("page", page)}
+    care = "The best of several single concepts is chosen with the labels in sight."
+    text = (
+        "Orthants beside k-means with as many clusters as orthants, and the poles of one concept."
+    )
+    nodes = {"groupings": groupings_view(scores, text, care), **pieces.kept_nodes("page", page)}
+    nodes |= _others(basis, support, size)
     verdicts = [*_verdicts(scores, size), _of_lift(lift), _of_frequency(support, basis)]
     return Findings(verdicts, nodes)
 
 
+def _others(
+    basis: semantics.ConceptBasis, support: semantics.Support, size: OrthantSize
+) -> dict[str, xr.Dataset]:
+    """Return the orthants of one concept less and more, and the clusters of unscaled rows."""
+    fewer, dims, more = size.depths
+    nodes = {
+        f"orthants-{p}": orthants_view(
+            semantics.orthants(basis, p), support=support, title=f"Orthants of {p} concepts"
+        )
+        for p in (fewer, more)
+    }
+    return nodes | {
+        f"clusters-{p}": clusters_view(_clusters(basis, p), title=f"Clusters on {p} concepts")
+        for p in (dims, more)
+    }
+
+
+def _clusters(
+    basis: semantics.ConceptBasis, p: int, normalised: bool = False
+) -> list[semantics.Cluster]:
+    """Return 2^p clusters on p concepts, fewer where fewer words differ."""
+    k = min(2**p, semantics.most_clusters(basis, p, normalised=normalised))
+    return semantics.spectral_clusters(basis, k, dims=p, normalised=normalised)
+
+
 def _scores(basis: semantics.ConceptBasis, labels: dict[str, str], size: OrthantSize) -> xr.Dataset:
     """Return the agreement of each grouping with word classes, beside its nulls."""
-    draws: dict[str, Any] = {"permutations": size.draws}
-    orthants = semantics.orthant_coherence(
-        basis, labels, size.dims, rotations=size.draws, **draws
-    ).ami
-    clusters = [
-        semantics.coherence(
-            semantics.spectral_clusters(basis, 2**size.dims, normalised=normalised), labels, **draws
-        ).ami
-        for normalised in (False, True)
-    ]
-    poles = [
-        semantics.orthant_coherence(basis, labels, [d], rotations=0, **draws).ami
-        for d in range(size.dims)
-    ]
-    scores = [orthants, *clusters, max(poles, key=lambda score: score.value)]
-    names = [f"orthants of {size.dims} concepts", *_OTHERS]
-    title = {"long_name": "adjusted mutual information with word classes", "units": "1"}
-    return xr.Dataset(
-        {
-            "ami": ("grouping", [score.value for score in scores], title),
-            "permuted": (("grouping", "draw"), [score.permuted for score in scores]),
-            "rotated": ("turn", np.asarray(orthants.rotated)),
-        },
-        coords={"grouping": names},
-    )
+    found = orthant_scores(basis, labels, size.depths, size.draws)
+    for p in size.depths[1:]:
+        for name, normalised in ((_KMEANS, False), (_UNIT, True)):
+            clusters = _clusters(basis, p, normalised)
+            score = semantics.coherence(clusters, labels, permutations=size.draws).ami
+            found[name.format(p)] = score
+    draws: dict[str, Any] = {"permutations": size.draws, "rotations": 0}
+    poles = [semantics.orthant_coherence(basis, labels, [d], **draws).ami for d in range(size.dims)]
+    return as_dataset({**found, _SINGLE: max(poles, key=lambda score: score.value)})
 
 
 def _lift(
@@ -103,55 +128,29 @@ def _lift(
     )
 
 
-def _view(scores: xr.Dataset, size: OrthantSize) -> xr.Dataset:
-    low, high = scores.permuted.quantile([0.025, 0.975], "draw").drop_vars("quantile")
-    data = scores[["ami"]].assign(random_low=low, random_high=high)
-    figure = NullComparison(
-        "groupings",
-        "How well groups of words agree with word classes",
-        value="ami",
-        rows="grouping",
-        bands=[Band("random_low", "random_high", "random groups of the same sizes, 95 %")],
-    )
-    section = Section(
-        "Ways to group words",
-        f"Orthants of {size.dims} concepts beside k-means and the poles of one concept.",
-        null="Random groups of the same sizes: 0.",
-        care="The best of several single concepts is chosen with the labels in sight.",
-    )
-    return attach(data, section, [figure])
-
-
 def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
-    rotated = scores.rotated.values
-    orthants, kmeans, unit_rows, single = (
-        semantics.Score(float(each.ami), each.permuted.values, rotated)
-        for each in (scores.isel(grouping=i) for i in range(scores.sizes["grouping"]))
-    )
+    by_depth = {p: score_of(scores, f"orthants of {p} concepts") for p in size.depths}
+    orthants, single = by_depth[size.dims], score_of(scores, _SINGLE)
     return [
-        Verdict(
-            f"orthants of {size.dims} concepts are groups that people recognise",
-            orthants.p_value <= LEVEL and orthants.value > 0,
-            f"adjusted mutual information with word classes {orthants.value:.2f}",
-            f"random groups of the same sizes {_spread(orthants.permuted)}",
+        *(
+            of_groups(f"orthants of {p} concepts are groups that people recognise", score)
+            for p, score in by_depth.items()
         ),
-        Verdict(
-            "the singular axes themselves carry the meaning",
-            orthants.rotated_percentile > 100 * (1 - LEVEL),
-            f"{orthants.value:.2f}, percentile {orthants.rotated_percentile:.0f} of rotated axes",
-            f"random rotations inside the same concepts {_spread(rotated)}",
-        ),
+        of_rotation([orthants]),
         Verdict(
             "a single concept says less than several together",
             orthants.value > single.value,
             f"best single concept {single.value:.2f}, orthants {orthants.value:.2f}",
-            f"random groups {_spread(single.permuted)} and {_spread(orthants.permuted)}",
+            f"random groups {spread(single.permuted)} and {spread(orthants.permuted)}",
         ),
-        Verdict(
-            "k-means on log₂ k concepts gives semantics too",
-            kmeans.p_value <= LEVEL and kmeans.value > 0,
-            f"k = {2**size.dims}: {kmeans.value:.2f}, rows of norm 1 {unit_rows.value:.2f}",
-            f"random groups {_spread(kmeans.permuted)}; orthants {orthants.value:.2f}",
+        *(
+            of_groups(
+                f"k-means on {p} concepts, up to {2**p} clusters, gives semantics too",
+                score_of(scores, _KMEANS.format(p)),
+                f", rows of norm 1 {float(scores.ami.sel(grouping=_UNIT.format(p))):.2f}",
+                f"; orthants {by_depth[p].value:.2f}",
+            )
+            for p in size.depths[1:]
         ),
     ]
 
@@ -178,7 +177,3 @@ def _of_frequency(support: semantics.Support, basis: semantics.ConceptBasis) -> 
         f"|correlation| of u₁ with how many contexts allow a word {found:.2f}",
         "0.5 or less would say so",
     )
-
-
-def _spread(draws: np.ndarray) -> str:
-    return f"{round(float(np.mean(draws)), 2) + 0.0:.2f} ± {np.std(draws):.2f}"

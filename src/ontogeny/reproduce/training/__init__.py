@@ -13,7 +13,7 @@ from __future__ import annotations
 from .contexts import ContextTask, context_model, record_logits
 from .digits import DigitTask, digit_network
 from .marker_run import MarkerRun, readout_loss, record_marker_runs
-from .running import RunningTask
+from .running import RunningTask, rows_of
 from .seeds import train_seeds
 from .stacked import OptimizerSettings, StackedModels
 
@@ -29,5 +29,6 @@ __all__ = [
     "readout_loss",
     "record_logits",
     "record_marker_runs",
+    "rows_of",
     "train_seeds",
 ]

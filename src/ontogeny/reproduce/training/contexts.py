@@ -106,16 +106,25 @@ class ContextTask:
 
     def logits(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
         """Return the logits after every context, (V, m) float32, in evaluation mode."""
-        V, device = len(self.targets), device_of(model)
-        found = np.empty((V, len(self.ids)), dtype=np.float32)
+        V = len(self.targets)
+        return self._of_contexts(lambda *of: _last_logits(model, *of)[:, :V], model, batch_size)
+
+    def states(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
+        """Return what the vocabulary map is given after every context, (width, m) float32."""
+        return self._of_contexts(lambda *of: _last_states(model, *of), model, batch_size)
+
+    def _of_contexts(
+        self, read: Callable[[Tensor, Tensor], Tensor], model: nn.Module, batch_size: int
+    ) -> np.ndarray:
+        """Return what `read` gives of ids and last positions, one column a context."""
+        device, chosen, columns = device_of(model), [], []
         with quiet(model):
             for alike in self._of_length.values():
                 for start in range(0, len(alike), batch_size):
-                    chosen = alike[start : start + batch_size]
-                    ids, last, _ = self.batch(chosen)
-                    values = _last_logits(model, ids.to(device), last.to(device))[:, :V]
-                    found[:, chosen] = values.float().cpu().numpy().T
-        return found
+                    chosen.append(alike[start : start + batch_size])
+                    ids, last, _ = self.batch(chosen[-1])
+                    columns.append(read(ids.to(device), last.to(device)).float().cpu().numpy())
+        return np.concatenate(columns)[np.argsort(np.concatenate(chosen))].T
 
 
 def context_model(
@@ -259,7 +268,10 @@ def _as_logits(logits: np.ndarray) -> xr.Dataset:
 
 
 def _last_logits(model: nn.Module, ids: Tensor, last: Tensor) -> Tensor:
-    """Return the logits after each context's last word; a causal model sees no padding before."""
+    return model.lm_head(_last_states(model, ids, last))  # type: ignore[operator]
+
+
+def _last_states(model: nn.Module, ids: Tensor, last: Tensor) -> Tensor:
+    """Return the states after each context's last word; a causal model sees no padding before."""
     hidden = model.transformer(ids, use_cache=False).last_hidden_state  # type: ignore[operator]
-    chosen = hidden[torch.arange(len(ids), device=ids.device), last]
-    return model.lm_head(chosen)  # type: ignore[operator]
+    return hidden[torch.arange(len(ids), device=ids.device), last]

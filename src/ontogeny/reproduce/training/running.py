@@ -107,3 +107,16 @@ class RunningTask:
         """Return the logits of the V words after every context, (V, m) float32."""
         targets = np.full((self.words, len(self.contexts)), 1 / self.words)
         return ContextTask(self.contexts, targets).logits(model)
+
+
+def rows_of(ids: np.ndarray, chosen: np.ndarray, words: int) -> np.ndarray:
+    """Return a text of `words` words (n,) as places in `chosen`, -1 for other and negative ids.
+
+    Examples
+    --------
+    >>> rows_of(np.array([2, 0, -1, 1]), np.array([2, 1]), 3)
+    array([ 0, -1, -1,  1])
+    """
+    row = np.full(words + 1, -1)  # its last place is that of negative ids
+    row[chosen] = np.arange(len(chosen))
+    return row[np.maximum(ids, -1)]

@@ -27,6 +27,7 @@ def orthants_view(
     top: int = TOP,
     *,
     support: semantics.Support | None = None,
+    title: str = "Orthants",
 ) -> xr.Dataset:
     """Return clouds of the words of each orthant, and of its contexts, sized by typicality.
 
@@ -39,6 +40,8 @@ def orthants_view(
     support
         What the concepts were made from: words then show on hover the contexts that they follow
         most often, and contexts the words that follow them.
+    title
+        Heading of the section, where a page holds several.
 
     Raises
     ------
@@ -60,6 +63,7 @@ def orthants_view(
         check_type("each of groups", group, semantics.Orthant)
     check_whole("top", top)
     check_type("support", support, semantics.Support, type(None))
+    check_type("title", title, str)
     kept = [o for o in groups if o.words]
     if not kept:
         raise ArgumentError("groups must hold an orthant with words; none has any.")
@@ -102,7 +106,7 @@ def orthants_view(
             )
         )
     section = Section(
-        "Orthants",
+        title,
         f"Words and contexts by the signs of their entries in {len(kept[0].dims)} concepts.",
         symbol="sign(u₁[z]), …, sign(uₚ[z])",
         care=_AXES,
@@ -152,7 +156,9 @@ def _readable(name: Any) -> str:
     return " ".join(show_token(part) for part in parts)
 
 
-def clusters_view(clusters: Sequence[semantics.Cluster], top: int = TOP) -> xr.Dataset:
+def clusters_view(
+    clusters: Sequence[semantics.Cluster], top: int = TOP, *, title: str = "Clusters"
+) -> xr.Dataset:
     """Return clouds of the words of each k-means cluster, sized by how near they are to its centre.
 
     Parameters
@@ -161,6 +167,8 @@ def clusters_view(clusters: Sequence[semantics.Cluster], top: int = TOP) -> xr.D
         Of :func:`ontogeny.semantics.spectral_clusters`.
     top
         Words kept for each.
+    title
+        Heading of the section, where a page holds several.
 
     Raises
     ------
@@ -181,6 +189,7 @@ def clusters_view(clusters: Sequence[semantics.Cluster], top: int = TOP) -> xr.D
     for cluster in clusters:
         check_type("each of clusters", cluster, semantics.Cluster)
     check_whole("top", top)
+    check_type("title", title, str)
     if not clusters:
         raise ArgumentError("clusters must hold at least one Cluster.")
     data = xr.Dataset(coords={"cluster": np.arange(1, len(clusters) + 1)})
@@ -203,7 +212,7 @@ def clusters_view(clusters: Sequence[semantics.Cluster], top: int = TOP) -> xr.D
         caption="Largest clusters first. The words nearest to the centre are the largest.",
     )
     section = Section(
-        "Clusters",
+        title,
         f"k-means with {len(clusters)} clusters on the words' vectors in "
         f"{len(clusters[0].centre)} concepts.",
         care="k-means finds groups in anything, and needs no axes. Whether groups are coherent is "
