@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from torch import nn
 
 from ... import semantics
+from ...capture import word_embeddings
 from ...figures import Section
 from ...observables.semantics import concepts_view, confusion_view, tree_view
 from ...quantities import Quantity
@@ -110,9 +111,9 @@ def _run(
 
 def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
     """Return the rows W of the vocabulary map that are subjects, and the contexts' states H."""
-    W = model.lm_head.weight.detach().numpy()[: len(task.targets)]  # type: ignore[union-attr]
+    W = word_embeddings(model).W[: len(task.targets)].copy()
     return xr.Dataset(
-        {"W": (("subject", "width"), W.copy()), "H": (("width", "attribute"), task.states(model))}
+        {"W": (("subject", "width"), W), "H": (("width", "attribute"), task.states(model))}
     )
 
 

@@ -95,7 +95,8 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
 
 def _measured(name: str, read: Callable[[], Embedded], size: PretrainedSize) -> dict[str, Any]:
     """Return the scores of one model's orthants, and the words of each orthant."""
-    found, nodes = {}, {}
+    found: dict[str, semantics.Score] = {}
+    nodes = {}
     for state, (W, words) in read().items():
         basis = semantics.embedding_concepts(W, k=max(size.dims), words=words)
         labels = known_classes(words, name)
@@ -163,7 +164,7 @@ def recorded_embeddings(source: str) -> Embedded:
         raise ArgumentError(
             f"source {source!r} has no tokenizer, so the words of its embeddings are not known."
         )
-    model = trajectory.checkpoints[-1].model()
+    model: Any = trajectory.checkpoints[-1].model()
     of = "input" if model.get_output_embeddings() is None else "decoder"
     keep = _words_of(tokenizer)
     both = {"untrained": untrained_like(model), "trained": model}
