@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -226,7 +226,7 @@ def _share_again(first: xr.DataArray, second: xr.DataArray) -> float:
 # ---- recipes ------------------------------------------------------------------------------------
 
 
-def _fits(keys: Sequence[str], n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
+def _fits(keys: Iterable[str], n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     return tuple(concepts(key, n_concepts, max_tokens) for key in keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ _NO_SECOND = Verdict(
 )
 
 
-def _same_pace(of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether half of the change is over at a similar share of training."""
     pace = {
         label: each(runs, lambda node: _half(node.half_step, node)) for label, runs in of.items()
