@@ -188,7 +188,7 @@ def sparse_autoencoder(found: Found) -> Sequence[Verdict]:
             f"a share of {short(again)} with |cosine| of {_FOUND_AGAIN:g} or more; mean |cosine| "
             f"{_null(sae, 'optimal', 'refit')}",
             f"ICA {short(others)}; mean |cosine| by chance {chance}; a fifth more in every seed "
-            "counts",
+            "counts; about the solver, in runs that learn nothing as well",
         ),
         Verdict(
             "few latents of half-way through training are found in the last checkpoint",
