@@ -259,7 +259,7 @@ def tiny(tmp_path_factory):
         seeds=(0,),
         observables=(small, *observables[1:]),
         texts=4,
-        control_steps=2,
+        control_steps=3,
     )
     recipe = dataclasses.replace(recipe, quick=size, controls=1)
     page = recipe.run(folder / "out", quick=True, text=folder / "text.txt")

@@ -119,13 +119,15 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
 
 
 def short(values: np.ndarray) -> str:
-    """Return a mean and SD over seeds with two digits, of numbers of any size.
+    """Return a mean and SD over seeds with two digits, of numbers of any size, or "unknown".
 
     Examples
     --------
     >>> short(np.array([2e-5, 3e-5])), short(np.array([0.25]))
     ('2.5e-05 ± 7e-06', '0.25')
     """
+    if not np.isfinite(values).all():
+        return "unknown"
     mean = f"{np.mean(values):.2g}"
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1):.1g}"
 

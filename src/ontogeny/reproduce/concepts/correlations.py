@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -188,7 +188,7 @@ def sparse_autoencoder(found: Found) -> Sequence[Verdict]:
             f"a share of {short(again)} with |cosine| of {_FOUND_AGAIN:g} or more; mean |cosine| "
             f"{_null(sae, 'optimal', 'refit')}",
             f"ICA {short(others)}; mean |cosine| by chance {chance}; a fifth more in every seed "
-            "counts",
+            "counts; about the solver, in runs that learn nothing as well",
         ),
         Verdict(
             "few latents of half-way through training are found in the last checkpoint",
@@ -226,7 +226,7 @@ def _share_again(first: xr.DataArray, second: xr.DataArray) -> float:
 # ---- recipes ------------------------------------------------------------------------------------
 
 
-def _fits(keys: Sequence[str], n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
+def _fits(keys: Iterable[str], n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     return tuple(concepts(key, n_concepts, max_tokens) for key in keys)
 
 

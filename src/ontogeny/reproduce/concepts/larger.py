@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ _NO_SECOND = Verdict(
 )
 
 
-def _same_pace(of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
     """Judge whether half of the change is over at a similar share of training."""
     pace = {
         label: each(runs, lambda node: _half(node.half_step, node)) for label, runs in of.items()
@@ -111,7 +111,9 @@ def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
         None if not known else True if more else False if count == 0 and len(rough) > 4 else None,
         f"the roughest of {depth} layers is neither the first nor the last in {count} of "
         f"{len(rough)} seeds (layers {', '.join(str(place) for place in places)}, the first is 0)",
-        f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})",
+        f"by chance in a share of {chance:.2g} (as many or more p = {p:.2g})"
+        if chance
+        else "a model of fewer than three layers has no middle",
     )
 
 

@@ -109,7 +109,7 @@ def _size_alone(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
         f"the run's differences from the last checkpoint move the concepts {short(times)} times as "
         "far as the same differences permuted over tokens",
         f"0.8 to 1.25 times counts as alike; rank correlation of the two distances {short(rho)}, "
-        "as two decays have it",
+        "as two decays have it; about the maps, in runs that learn nothing as well",
     )
 
 
