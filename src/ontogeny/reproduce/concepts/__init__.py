@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from ..recipe import Recipe
-from . import adamw, convex, dynamics, encoders, plane, rotating, solutions, transforms
+from . import (
+    adamw,
+    convex,
+    dimension,
+    dynamics,
+    encoders,
+    labelled,
+    plane,
+    rotating,
+    solutions,
+    transforms,
+)
 from .concept_recipe import ConceptRecipe, ConceptSize
 from .masked_run import MaskedRun
 
@@ -16,6 +27,8 @@ _ALL: tuple[Recipe, ...] = (
     *plane.RECIPES,
     *transforms.RECIPES,
     *solutions.RECIPES,
+    *labelled.RECIPES,
+    *dimension.RECIPES,
     *adamw.RECIPES,
     *convex.RECIPES,
 )
