@@ -46,6 +46,22 @@ def test_compare_agrees_with_every_function_of_its_own():
     assert "internal" not in distances.compare(W[:, :1], V[:, :1])
 
 
+def test_compare_gives_the_measures_that_are_asked_for_and_factorises_once(monkeypatch):
+    count = []
+    svd = np.linalg.svd
+    monkeypatch.setattr(np.linalg, "svd", lambda *a, **k: count.append(1) or svd(*a, **k))
+    wanted = ("weighted", "bures", "grassmann", "matrix-log")
+    values = distances.compare(W, V, U, measures=wanted)
+    assert tuple(values) == wanted
+    assert values["bures"] == pytest.approx(distances.bures(W, V), rel=1e-12)
+    separate = len(count)
+    assert separate < 6, "two for each of the three distances"
+    with pytest.raises(ArgumentError, match="measures: 'weighted' needs the codes U of W"):
+        distances.compare(W, V, measures=["weighted"])
+    with pytest.raises(ArgumentError, match="a name in measures must be .*'bures'"):
+        distances.compare(W, V, measures=["buers"])
+
+
 def test_zero_matrices_and_zero_columns_give_numbers():
     zero = np.zeros_like(W)
     assert set(distances.compare(zero, zero).values()) == {0.0}
