@@ -1,18 +1,21 @@
 """Processor time of the report's study: 48 checkpoints, 11 layers, 10 extractors.
 
     OMP_NUM_THREADS=1 python benchmarks/whole_study.py sample [EXTRACTOR ...]
-    OMP_NUM_THREADS=1 python benchmarks/whole_study.py full svd pca
+    OMP_NUM_THREADS=1 python benchmarks/whole_study.py full svd kmeans
+    OMP_NUM_THREADS=1 python benchmarks/whole_study.py noise svd kmeans
     OMP_NUM_THREADS=1 python benchmarks/whole_study.py peers
 
 5,000 tokens, 768 features, 100 concepts, all nine distances and four correlations to the reference
-step. The checkpoints are synthetic: a run of `Checkpoints` whose layers give activations with a
-mean, a spectrum that decays as a power of the rank, and heavy-tailed sources, which turn and grow
+step. The checkpoints are synthetic: a `StandIn` whose layers give activations with a mean, a
+spectrum that decays as a power of the rank, and heavy-tailed sources, and which training turns
 into those of the last step. Every fit but the reference step's starts from the reference's
 dictionary (``init="reference"``), and all of it goes through `ontogeny.Study`.
 
-`sample` studies a few checkpoints and two layers, with and without noise floors, and gives seconds
-a cell for each extractor; `full` studies all 528 cells of the extractors named, one at a time;
-`peers` fits scikit-learn's estimators to one cell.
+`full` studies all 528 cells of the extractors named. `sample` studies one layer of three of the
+checkpoints and says what all cells would take. `noise` adds noise floors to one of them. All three
+count processor seconds by part: in fits, in comparisons, in the rotation of the features, which all
+extractors share, and elsewhere (forward passes, files, the summary). `peers` fits scikit-learn's
+estimators to one cell, beside ours without a start.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ import argparse
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,12 +38,13 @@ from torch import Tensor, nn
 
 import ontogeny as og
 from ontogeny import concepts, distances
+from ontogeny.observables import rotations
 
 STEPS = range(10_000, 480_001, 10_000)
 LAYERS, TOKENS, FEATURES, SOURCES, R = 11, 5000, 768, 256, 100
 TEXT = 50  # tokens
 OPTIONS = {"nmf": {"nonnegative": "relu"}}
-SAMPLED = (10_000, 160_000, 320_000, 480_000)  # the first, two between, and the reference
+SAMPLED = [50_000, 250_000, 480_000]  # two, and the reference
 
 
 class Mixed(nn.Linear):
@@ -70,7 +76,7 @@ class StandIn(nn.Module):
 def weights(step: int) -> dict[str, Tensor]:
     """Return the state of a step: each layer's last mixture and, early, another one.
 
-    Sources have the weights ``k^-0.5``, and a fifth of the squared norm is in the mean, as in the
+    Sources have the weights ``k^-0.5``, and a quarter of the squared norm is in the mean, as in the
     activations of a sentence encoder; entries have about unit mean square.
     """
     learned = 1 - np.exp(-step / 100_000)
@@ -104,15 +110,53 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.process_time() - begin
 
 
-def study(
-    extractors: list[str], steps: list[int], layers: list[int], noise: int = 0
-) -> tuple[float, dict[str, tuple[float, float]]]:
-    """Return the processor seconds of a study, and mean error and iterations of each extractor."""
+class Clock:
+    """Processor seconds spent in some methods, by extractor and part; inner parts are left out."""
+
+    def __init__(self) -> None:
+        self.spent: Counter[tuple[str, str]] = Counter()
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self._inner = [0.0]
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function, whose time counts as that part of its first argument's extractor."""
+
+        def call(*given: Any, **named: Any) -> Any:
+            key = (getattr(given[0], "extractor", "all"), part)
+            self._inner.append(0.0)
+            begin = time.process_time()
+            try:
+                return function(*given, **named)
+            finally:
+                taken = time.process_time() - begin
+                self.spent[key] += taken - self._inner.pop()
+                self.calls[key] += 1
+                self._inner[-1] += taken
+
+        return call
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Time the parts of every study that runs meanwhile."""
+        own, shared = og.observables.Concepts, rotations
+        kept = own._fit, own._compared, own.observe, shared.feature_rotation
+        own._fit = self.timed("fit", own._fit)
+        own._compared = self.timed("comparison", own._compared)
+        own.observe = self.timed("rest", own.observe)
+        shared.feature_rotation = self.timed("rotation", shared.feature_rotation)
+        try:
+            yield
+        finally:
+            own._fit, own._compared, own.observe, shared.feature_rotation = kept
+
+
+def study(extractors: list[str], steps: list[int], layers: int, noise: int = 0) -> Clock:
+    """Run a study, print its errors, and return the time of its parts."""
     nodes = [
         og.observables.Concepts(
             name,
             n_concepts=R,
-            layers=tuple(f"layers.{layer}" for layer in layers),
+            layers=tuple(f"layers.{layer}" for layer in range(layers)),
             distances=distances.names(),
             correlations=("columnwise", "optimal", "internal", "weighted"),
             init="reference",
@@ -120,48 +164,56 @@ def study(
         )
         for name in extractors
     ]
-    ids = np.arange(TOKENS).reshape(-1, TEXT)
-    inputs = og.Inputs.from_tokens(ids)
+    inputs = og.Inputs.from_tokens(np.arange(TOKENS).reshape(-1, TEXT))
     whole = og.Study(run(steps), inputs, nodes, noise=noise, device="cpu", threads=1)
-    with tempfile.TemporaryDirectory() as folder:
-        begin = time.process_time()
-        result = whole.run(f"{folder}/study", progress=False)
-        taken = time.process_time() - begin
-    found = {}
-    for name, node in zip(extractors, nodes, strict=True):
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder, clock.running():
+        result = clock.timed("elsewhere", whole.run)(f"{folder}/study", progress=False)
+    for node in nodes:
         data = result[node.name]
         assert (data.status == "done").all(), result.problems()
-        found[name] = (float(data.reconstruction_error.mean()), float(data.iterations.mean()))
-    return taken, found
+        error, iterations = float(data.reconstruction_error.mean()), data.iterations
+        at, others = iterations.isel(step=-1), iterations.isel(step=slice(-1))
+        print(f"{node.extractor}: mean error {error:.4f}, mean iterations at the reference step "
+              f"{float(at.mean()):.0f}, at the others {float(others.mean()):.0f}")  # fmt: skip
+    return clock
 
 
-def sample(extractors: list[str]) -> None:
-    """Print seconds a cell of a few steps and two layers, alone and with noise floors.
-
-    What a study costs without an extractor (models, activations, the page's data, the rotation of
-    the features) is that of a study of PCA less its fits and comparisons, and is in every row.
-    """
-    steps, layers = list(SAMPLED), [0, 5]
-    study(["svd"], steps[-2:], [0])  # loads libraries
-    print("| extractor | s a cell | hours for 528 cells | refits: s a cell with noise |"
-          " error | iterations |\n| --- |" + " --- |" * 5)  # fmt: skip
-    for name in extractors:
-        taken, found = study([name], steps, layers)
-        cell = taken / (len(steps) * len(layers))
-        noisy = study([name], steps[:2], layers[:1], noise=2)[0]
-        quiet = study([name], steps[:2], layers[:1])[0]
-        error, iterations = found[name]
-        print(f"| {name} | {cell:.2f} | {cell * 528 / 3600:.2f} | {(noisy - quiet) / 2:.1f} |"
-              f" {error:.3f} | {iterations:.0f} |", flush=True)  # fmt: skip
+def report(clock: Clock) -> None:
+    """Print seconds and calls of each part."""
+    for (extractor, part), spent in sorted(clock.spent.items()):
+        calls = clock.calls[extractor, part]
+        print(f"| {extractor} | {part} | {spent:.1f} | {calls} | {spent / calls:.3f} |")
+    print(f"together {sum(clock.spent.values()):.1f} s", flush=True)
 
 
 def full(extractors: list[str]) -> None:
-    """Print the processor minutes of all 528 cells of each extractor in one study."""
-    taken, found = study(extractors, list(STEPS), list(range(LAYERS)))
-    print(f"{', '.join(extractors)}: 528 cells each, {taken / 60:.1f} processor minutes; {found}")
+    """Print what all 528 cells take."""
+    report(study(extractors, list(STEPS), LAYERS))
 
 
-def activations(step: int = SAMPLED[1], layer: int = 5) -> np.ndarray:
+def sample(extractors: list[str]) -> None:
+    """Print what three checkpoints and one layer take, and 48 and 11 would by their rates."""
+    clock = study(extractors, SAMPLED, 1)
+    report(clock)
+    reference = study(extractors, SAMPLED[-1:], 1)
+    report(reference)
+    clock.spent.subtract(reference.spent)
+    cells, warm = LAYERS * (len(STEPS) - 1), len(SAMPLED) - 1
+    total: Counter[str] = Counter()
+    for (extractor, part), spent in clock.spent.items():
+        total[extractor] += cells * spent / warm + LAYERS * reference.spent[extractor, part]
+    for extractor, spent in total.items():
+        print(f"| {extractor} | {spent / 3600:.3f} h |")
+    print(f"| together | {sum(total.values()) / 3600:.3f} h |")
+
+
+def noise(extractors: list[str]) -> None:
+    """Print what noise floors at one checkpoint and one layer take."""
+    report(study(extractors, SAMPLED[-1:], 1, noise=1))
+
+
+def activations(step: int = SAMPLED[1], layer: int = 0) -> np.ndarray:
     """Return one cell's activations."""
     model = StandIn()
     model.load_state_dict(weights(step))
@@ -194,13 +246,14 @@ def peers(chosen: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("sample", "full", "peers"))
+    parts = {"sample": sample, "full": full, "noise": noise, "peers": peers}
+    parser.add_argument("part", choices=parts)
     parser.add_argument("extractors", nargs="*", default=list(concepts.names()))
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        {"sample": sample, "full": full, "peers": peers}[chosen.part](chosen.extractors)
+        parts[chosen.part](chosen.extractors)
 
 
 if __name__ == "__main__":
