@@ -11,7 +11,7 @@ from ontogeny.concepts.alternating import descend
 from ontogeny.concepts.ica import decorrelate
 from ontogeny.concepts.iteration import READ_EVERY
 from ontogeny.concepts.kmeans import _drawn
-from ontogeny.concepts.linalg import largest_eigenvalue, polar
+from ontogeny.concepts.linalg import polar
 from ontogeny.concepts.rows import Factor, next_worst
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -154,17 +154,6 @@ def test_directions_that_vanish_have_no_part_in_the_polar_factor():
     expected = torch.tensor([[0.6, 0.0], [0.0, 0.0], [0.8, 0.0]])
     torch.testing.assert_close(polar(X), expected)
     assert bool((polar(torch.zeros(3, 2)) == 0).all())
-
-
-@pytest.mark.parametrize("r", [1, 3, 30])
-def test_the_bound_of_the_largest_eigenvalue_is_above_it_by_little(r):
-    X = torch.randn(r, 40, generator=GENERATOR).double()
-    G = X @ X.mT
-    exact = largest_eigenvalue(G)
-    with FakeDevice() as device:
-        bound = largest_eigenvalue(placed(G))
-    assert device.count == 0
-    assert 1 - 1e-12 <= float(bound.host / exact) <= r ** (1 / 128) + 1e-12
 
 
 def test_draws_have_the_odds_of_their_weights():

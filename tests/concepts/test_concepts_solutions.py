@@ -10,6 +10,7 @@ import sklearn.decomposition as sk
 import torch
 
 from ontogeny import concepts
+from ontogeny.concepts import convex
 from ontogeny.concepts.alternating import descend
 from ontogeny.concepts.convex import ConvexNMF
 from ontogeny.concepts.nonnegative import nonnegative_codes
@@ -159,14 +160,60 @@ def test_semi_nmf_can_put_the_sign_on_the_dictionary():
     assert semi.reconstruction_error_ <= rank_error(A, 4) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("variant", ["accelerated", "multiplicative"])
-def test_convex_nmf_never_raises_its_objective(variant):
+def few_tips(seed, mean=3.0):
+    """Samples between five of themselves, far from 0."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(5, 0.5), size=300)
+    shares[:5] = np.eye(5)
+    return mean * rng.normal(size=20) + shares @ rng.normal(size=(5, 20))
+
+
+@pytest.mark.parametrize(
+    ("variant", "options"),
+    [
+        ("accelerated", {}),
+        ("accelerated", {"landmarks": 70}),
+        ("accelerated", {"strict_convex": False}),
+        ("multiplicative", {}),
+    ],
+)
+@pytest.mark.parametrize("data", [A, few_tips(1), np.vstack([A, np.zeros((3, 20))])])
+def test_convex_nmf_never_raises_its_objective(variant, options, data):
     errors = [
-        ConvexNMF(5, variant=variant, max_iter=i, random_state=0).fit(A).objective_
+        ConvexNMF(5, variant=variant, max_iter=i, random_state=0, **options).fit(data).objective_
         for i in (1, 2, 3, 5, 10, 20, 40, 80)
     ]
     assert all(b <= a * (1 + 1e-12) for a, b in pairwise(errors))
     assert errors[-1] < errors[0]
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_few_iterations_leave_less_than_many_multiplicative_ones(mean, seed):
+    """Gradient steps over all samples at once left more, and with a mean hardly moved."""
+    M = few_tips(seed, mean)
+    left = {
+        variant: ConvexNMF(5, variant=variant, max_iter=count, random_state=0)
+        .fit(M)
+        .reconstruction_error_
+        for variant, count in (("accelerated", 50), ("multiplicative", 300))
+    }
+    assert left["accelerated"] < 0.8 * left["multiplicative"]
+
+
+def test_a_pass_over_the_concepts_changes_few_coefficients_of_each_and_never_rises():
+    generator = torch.Generator().manual_seed(0)
+    Z = torch.randn(400, 20, generator=generator, dtype=torch.float64) + 2
+    H = torch.rand(6, 400, generator=generator, dtype=torch.float64)
+    U = torch.rand(6, 400, generator=generator, dtype=torch.float64)
+    U[2] = 0  # a concept of no use: nothing can be said of its coefficients
+    G, C = U @ U.mT, U @ Z
+    new, W = convex._pass_over_concepts(H, H @ Z, G, C, Z)
+    changed = (new != H).sum(1)
+    assert 0 < int(changed.max()) <= convex.CHOSEN and int(changed[2]) == 0
+    assert bool((new >= 0).all())
+    torch.testing.assert_close(W, new @ Z)
+    assert convex._quadratic(G, C, new @ Z) < convex._quadratic(G, C, H @ Z)
 
 
 def test_the_printed_rule_of_convex_nmf_raises_its_objective():
@@ -198,11 +245,9 @@ def test_multiplicative_concepts_come_in_the_order_of_their_exact_codes():
 def test_the_multiplicative_rule_is_the_published_one():
     """Against Ding, Li and Jordan's updates written down with the n x n matrices."""
     est = ConvexNMF(3, variant="multiplicative", max_iter=1, random_state=0)
-    from ontogeny.concepts.convex import _multiplicative
-
     X = torch.tensor(A[:30])
     H0 = torch.rand(3, 30, dtype=torch.float64)
-    U, H, _ = next(_multiplicative(X, X, H0.clone(), est))
+    U, H, _ = next(convex._multiplicative(X, X, H0.clone(), est))
     M = (X @ X.T).numpy()
     plus, minus = np.maximum(M, 0), np.maximum(-M, 0)
     h = H0.numpy() + 0.1 / 30

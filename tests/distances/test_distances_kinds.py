@@ -46,6 +46,27 @@ def test_compare_agrees_with_every_function_of_its_own():
     assert "internal" not in distances.compare(W[:, :1], V[:, :1])
 
 
+def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisations(monkeypatch):
+    shapes, svd = [], np.linalg.svd
+
+    def counted(stack, **options):
+        shapes.append(stack.shape[1:])
+        return svd(stack, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", counted)
+    wanted = ("weighted", "bures", "grassmann", "matrix-log")
+    values = distances.compare(W, V, U, measures=wanted)
+    assert shapes.count(W.shape) == 2, "one of each dictionary"
+    assert tuple(values) == wanted
+    for name in wanted[1:]:
+        assert values[name] == pytest.approx(distances.distance(name, W, V), rel=1e-12)
+    assert shapes.count(W.shape) == 2 + 3 * 2
+    with pytest.raises(ArgumentError, match="measures: 'weighted' needs the codes U of W"):
+        distances.compare(W, V, measures=["weighted"])
+    with pytest.raises(ArgumentError, match="a name in measures must be .*'bures'"):
+        distances.compare(W, V, measures=["buers"])
+
+
 def test_zero_matrices_and_zero_columns_give_numbers():
     zero = np.zeros_like(W)
     assert set(distances.compare(zero, zero).values()) == {0.0}

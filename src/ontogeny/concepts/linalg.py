@@ -129,22 +129,6 @@ def identity(X: Tensor) -> Tensor:
     return torch.eye(X.shape[-1], dtype=X.dtype, device=X.device)
 
 
-def largest_eigenvalue(G: Tensor) -> Tensor:
-    """Return the largest eigenvalue of ``G >= 0`` (r, r), on a device a little more than that.
-
-    There it is bounded by the norm of a power of G, at most ``r^(1/2^7)`` times as large (4 % at
-    r = 100), for which the host does not wait.
-    """
-    if on_cpu(G):
-        return torch.linalg.eigvalsh(G)[-1]
-    power, bound, root = G, 1.0, 1.0
-    for _ in range(6):
-        size = torch.linalg.vector_norm(power).clamp(min=torch.finfo(power.dtype).tiny)
-        bound, power, root = bound * size**root, power / size, root / 2
-        power = power @ power
-    return bound * torch.linalg.vector_norm(power) ** root
-
-
 def product(X: Tensor, Y: Tensor) -> Tensor:
     """Return ``X @ Y``, computed as a batch of one.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..arrays import Array
-from ..errors import check_choice
+from ..errors import ArgumentError, check_choice
 from .correlations import column_weights, columnwise_of, internal_of, optimal_of, weighted_of
 from .pair import Pair, give, pair_of
 from .registry import MEASURES, measure_with
@@ -15,9 +16,14 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def compare(
-    W: Array, V: Array, U: Array | None = None, *, options: Options | None = None
+    W: Array,
+    V: Array,
+    U: Array | None = None,
+    *,
+    measures: Sequence[str] | None = None,
+    options: Options | None = None,
 ) -> dict[str, Any]:
-    """Compare two dictionaries by all nine distances and the four correlations.
+    """Compare two dictionaries by the nine distances and the four correlations.
 
     Parameters
     ----------
@@ -25,6 +31,8 @@ def compare(
         Dictionaries of shape (..., m, r), NumPy or PyTorch.
     U
         Codes that belong to W, (..., n, r); without them ``"weighted"`` is left out.
+    measures
+        Names of the distances and correlations that are wanted; None for all that there are.
     options
         Options of single distances, such as ``{"schatten": {"p": 3}, "bures": {"eps": 1e-4}}``.
 
@@ -37,12 +45,13 @@ def compare(
     Raises
     ------
     ArgumentError
-        If a shape or an option is wrong. ``NonFiniteError`` if an entry is NaN or infinite.
+        If a shape, a name or an option is wrong. ``NonFiniteError`` if an entry is NaN or infinite.
 
     Notes
     -----
     The thin SVDs of W and V, their overlap and the spectrum of W - V serve all of them: together
-    they cost about five thin SVDs of one dictionary. With one column there is no ``"internal"``.
+    all thirteen cost about five thin SVDs of one dictionary. With one column there is no
+    ``"internal"``.
 
     Examples
     --------
@@ -50,14 +59,17 @@ def compare(
     >>> round(values["frobenius"], 4), round(values["procrustes"], 4), values["optimal"]
     (7.0711, 0.0, 1.0)
     """
-    measures = bound_measures(options)
+    bound = bound_measures(options)
     pair, argument = pair_of(W, V)
     weights = None if U is None else column_weights(U, argument)
-    for factors in (pair.first, pair.second):
-        factors.prepare(svd=True)
-    values = {name: measure(pair) for name, measure in measures.items()}
-    values |= _correlations(pair, weights)
-    return {name: give(value, argument) for name, value in values.items()}
+    known = {name: partial(measure, pair) for name, measure in bound.items()}
+    known |= _correlations(pair, weights)
+    wanted = tuple(known) if measures is None else measures
+    for name in wanted:
+        if name == "weighted" and U is None:
+            raise ArgumentError("measures: 'weighted' needs the codes U of W.")
+        check_choice("a name in measures", name, known)
+    return {name: give(known[name](), argument) for name in wanted}
 
 
 def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
@@ -68,10 +80,10 @@ def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
     return {name: measure_with(name, options.get(name, {})) for name in MEASURES}
 
 
-def _correlations(pair: Pair, weights: Array | None) -> dict[str, Array]:
-    values = {"columnwise": columnwise_of(pair), "optimal": optimal_of(pair)}
-    if pair.matched.shape[-1] > 1:
-        values["internal"] = internal_of(pair.first)
+def _correlations(pair: Pair, weights: Array | None) -> dict[str, Callable[[], Array]]:
+    values = {"columnwise": partial(columnwise_of, pair), "optimal": partial(optimal_of, pair)}
+    if pair.first.stack.shape[-1] > 1:
+        values["internal"] = partial(internal_of, pair.first)
     if weights is not None:
-        values["weighted"] = weighted_of(pair, weights)
+        values["weighted"] = partial(weighted_of, pair, weights)
     return values

@@ -341,28 +341,29 @@ class Concepts(FromExtractor):
 
     def _compared(self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None) -> xr.Dataset:
         """Return distances of W to the other dictionary, also relative, and correlations."""
-        V, U = other.dictionary, other.codes
+        V = other.dictionary
         aligned = {
             "as returned": W,
             "matched": matched(V, W),
             ROTATION_REMOVED: matched(V, W if turn is None else turn.of_columns(W)),
         }
 
-        def table(dim: str, names: Sequence[str], measure: Any) -> xr.DataArray:
-            values = [[measure(name, X) for X in aligned.values()] for name in names]
-            coords = {dim: list(names), "alignment": list(aligned)}
-            return xr.DataArray(np.array(values), dims=(dim, "alignment"), coords=coords)
+        pairs = [name for name in self.correlations if name != "internal"]
+        codes = other.codes if "weighted" in pairs else None
+        measures = (*self.distances, *pairs)
+        # All measures of one alignment at once: they share its factorisations.
+        values = [distances.compare(V, X, codes, measures=measures) for X in aligned.values()]
 
-        def correlation(name: str, X: torch.Tensor) -> float:
-            weights = {"U": U} if name == "weighted" else {}
-            return float(distances.correlation(name, V, X, **weights))
+        def table(dim: str, names: Sequence[str]) -> xr.DataArray:
+            rows = [[value[name] for value in values] for name in names]
+            coords = {dim: list(names), "alignment": list(aligned)}
+            return xr.DataArray(np.array(rows), dims=(dim, "alignment"), coords=coords)
 
         norm = float((W.square().sum() + V.square().sum()).sqrt())
-        apart = table("distance", self.distances, lambda name, X: distances.distance(name, V, X))
+        apart = table("distance", self.distances)
         found = {"distance_to_reference": apart, "relative_distance": apart / norm}
-        pairs = [name for name in self.correlations if name != "internal"]
         if pairs:
-            found["correlation_to_reference"] = table("correlation", pairs, correlation)
+            found["correlation_to_reference"] = table("correlation", pairs)
         if "internal" in self.correlations:
             found["internal_correlation"] = xr.DataArray(distances.correlation("internal", W))
         return xr.Dataset(found)
