@@ -105,7 +105,7 @@ def test_a_classifier_without_numbered_labels_is_refused(monkeypatch, labels):
     texts = og.Inputs.from_tokens([[0, 1], [2, 2]], vocab_size=6, labels=labels)
     observable = LearningCoefficient(draws=40, batch_size=2)
     reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
-    with pytest.raises(ArgumentError, match="labels must be the numbers|have no labels"):
+    with pytest.raises(ArgumentError, match=r"labels must be the numbers|have no labels"):
         observable.observe(reading, None)
 
 

@@ -46,7 +46,7 @@ def rows(labels, steps, last):
 def dictionary(waves=True, numbers=29):
     """Return a joint dictionary whose codes are cut waves of frequencies 2 and 5, or noise."""
     angle = 2 * np.pi * np.outer(np.arange(numbers), [2, 2, 5, 5]) / numbers
-    codes = np.maximum(np.cos(angle + [0, 1, 0, 1]), 0)
+    codes = np.maximum(np.cos(angle + np.array([0, 1, 0, 1])), 0)
     if not waves:
         codes = np.random.default_rng(0).permutation(codes)
     codes = np.vstack([codes, np.ones(4)])  # the last token is no number
@@ -156,7 +156,8 @@ def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
     accuracy, frequencies, concepts, rank, commutators = grokking._observables(5, 6)
     rank = dataclasses.replace(rank, blocks=("q",), draws=4)
     commutators = dataclasses.replace(commutators, batch_size=4, dtype="float32")
-    size = KnownSize({"weight decay": run}, (0,), 1, (accuracy, frequencies, concepts, rank, commutators))
+    observables = (accuracy, frequencies, concepts, rank, commutators)
+    size = KnownSize({"weight decay": run}, (0,), 1, observables)
 
     def judge(found):
         return grokking.judge(

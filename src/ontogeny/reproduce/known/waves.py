@@ -1,4 +1,4 @@
-"""Whether the concepts of an embedding are waves over numbers in their order: one frequency each."""
+"""Whether latents of an embedding are waves over numbers in their order: one frequency each."""
 
 from __future__ import annotations
 
