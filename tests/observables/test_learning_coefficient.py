@@ -38,6 +38,7 @@ def standing_in(monkeypatch, trace, initial=3.0):
 
     def llc(model, dataset, observables, *, lr, n_beta, param_masks=None, loss_fn=None, **more):
         seen.update(more, lr=lr, n_beta=n_beta, texts=len(dataset), ids=dataset["input_ids"][0])
+        seen["loss"] = None if loss_fn is None else loss_fn(model, dataset["input_ids"][:])
         for seed in (random.seed, np.random.seed, torch.manual_seed):
             seed(more["init_seed"])
         sys.stderr.write("Chain 0: 100%")
@@ -74,6 +75,38 @@ def test_the_coefficient_is_that_of_the_accepted_chains(monkeypatch):
     assert found.initial_loss == 3.0 and found.trace.shape == (4, 40)
     assert seen["num_chains"] == 4 and seen["init_seed"] == 7 and seen["texts"] == 4
     assert len(seen["ids"]) == 7
+
+
+class Classifier(torch.nn.Module):
+    """Three classes, whose logits are the counts of the tokens 0 to 2."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.eye(6)[:, :3])
+
+    def forward(self, input_ids):
+        return self.table[input_ids].sum(1)
+
+
+def test_of_a_classifier_the_loss_is_that_of_the_labels(monkeypatch):
+    seen = standing_in(monkeypatch, 3.5 + NOISE)
+    texts = og.Inputs.from_tokens([[0, 1], [2, 2], [1, 1, 1]], vocab_size=6, labels=[0, 2, 1])
+    observable = LearningCoefficient(draws=40, batch_size=2)
+    reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
+    assert observable.observe(reading, None).accepted == 1.0
+    expected = torch.tensor([np.log(2 + np.exp(-1.0)), np.log1p(2 * np.exp(-2.0))])
+    assert seen["loss"].shape == (2, 2)  # devinterp asks for one loss less than columns
+    torch.testing.assert_close(seen["loss"].mean(1), expected.float())
+
+
+@pytest.mark.parametrize("labels", [None, ["a", "b"]])
+def test_a_classifier_without_numbered_labels_is_refused(monkeypatch, labels):
+    standing_in(monkeypatch, 3.5 + NOISE)
+    texts = og.Inputs.from_tokens([[0, 1], [2, 2]], vocab_size=6, labels=labels)
+    observable = LearningCoefficient(draws=40, batch_size=2)
+    reading = dict(zip(observable.needs(), (Classifier(), texts), strict=True))
+    with pytest.raises(ArgumentError, match=r"labels must be the numbers|have no labels"):
+        observable.observe(reading, None)
 
 
 def test_in_a_study_every_variable_has_a_name_and_numbers_have_units(monkeypatch, tmp_path):

@@ -292,6 +292,7 @@ RULES_OF = {
         "start": among("auto", "subtracted", "kept"),
         "max_tokens": optional(whole(4)),
         "nulls": whole(0),
+        "keep_codes": flag,
     },
 }
 RULES_OF["concept-effects"] = {

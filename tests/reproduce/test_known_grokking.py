@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from ontogeny.concepts import JointDictionary
 from ontogeny.errors import ArgumentError
 from ontogeny.reproduce.known import KnownSize, grokking
 from ontogeny.reproduce.known.modular_run import ModularRun
+from ontogeny.reproduce.known.waves import Waves, wave_shares
 
 STEPS = np.array([0, 100, 200, 1000, 2000])
 
@@ -41,7 +43,23 @@ def rows(labels, steps, last):
     }, {"row": labels, "step": STEPS}
 
 
-def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3):
+def dictionary(waves=True, numbers=29):
+    """Return a joint dictionary whose codes are cut waves of frequencies 2 and 5, or noise."""
+    angle = 2 * np.pi * np.outer(np.arange(numbers), [2, 2, 5, 5]) / numbers
+    codes = np.maximum(np.cos(angle + np.array([0, 1, 0, 1])), 0)
+    if not waves:
+        codes = np.random.default_rng(0).permutation(codes)
+    codes = np.vstack([codes, np.ones(4)])  # the last token is no number
+    return xr.Dataset(
+        {
+            "codes": (("block", "token", "concept"), codes[None]),
+            "readability": (("block", "step", "concept"), [np.tri(5, 4, -1)]),
+        },
+        {"token": np.arange(numbers + 1), "step": STEPS},
+    )
+
+
+def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3, waves=True):
     labels = ["trained · accuracy", "held out · accuracy"]
     accuracy, coords = rows(labels, [50, held_out_at], [1.0, 1.0])
     course = [0.0, 0.05, 0.08, 0.5, 1.0]
@@ -57,6 +75,7 @@ def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3
         | {
             "frequencies": (("layer", "step"), counts),
             "frequencies_permuted_low": (("layer", "step"), np.full((1, 5), 13.0)),
+            "power": (("layer", "step", "frequency"), np.full((1, 5, 14), 1 / 14)),
         },
         coords,
     )
@@ -71,6 +90,7 @@ def planted(held_out_at=1000, frequencies_at=1000, kept=3.0, without=0.1, peak=3
     return {
         "readout-accuracy": {"weight decay": [right] * 2, "no weight decay": [plain] * 2},
         "embedding-frequencies": {"weight decay": [frequencies] * 2},
+        "vocabulary-concepts": {"weight decay": [dictionary(waves)] * 2},
         "weight-rank": {"weight decay": [rank] * 2, "no weight decay": [rank] * 2},
         "commutators": {"weight decay": [commutators] * 2},
     }
@@ -81,12 +101,46 @@ def answers(**how):
 
 
 def test_the_judge_finds_what_is_planted_and_misses_what_is_not():
-    assert answers() == ["reproduces"] * 5 + ["does not hold", "holds"]
+    assert answers() == ["reproduces"] * 5 + ["holds", "does not hold", "holds"]
     assert answers(held_out_at=100)[0] == "does not reproduce"
     assert answers(without=0.9)[1] == "does not reproduce"
     assert answers(kept=9.0)[2] == "does not reproduce"
     assert answers(frequencies_at=100)[3] == "does not reproduce"
     assert answers(peak=4)[-1] == "does not hold"
+    assert answers(waves=False)[5] == "does not hold"
+
+
+def test_concepts_that_are_waves_are_told_from_the_same_rows_in_another_order():
+    power = np.zeros(14)
+    power[[1, 4]] = 0.5  # frequencies 2 and 5
+    found = Waves.of(dictionary(), power, 29)
+    assert found.beyond_chance and found.share == pytest.approx(0.84, abs=0.01)
+    assert sorted(found.frequencies) == [2, 2, 5, 5] and found.readable_from == 200
+    assert found.permuted < np.median(found.random) < found.share
+    assert not Waves.of(dictionary(waves=False), power, 29).beyond_chance
+
+
+def test_an_embedding_without_concepts_has_no_waves():
+    node = dictionary()
+    found = Waves.of(node.assign(readability=0 * node.readability), np.ones(14) / 14, 29)
+    assert not found.beyond_chance and np.isnan(found.share) and np.isnan(found.readable_from)
+
+
+def test_a_joint_dictionary_finds_waves_planted_in_113_rows():
+    rows, rng = 113, np.random.default_rng(2)
+    start, end = rng.normal(size=(rows, 64)), np.zeros((rows, 64))
+    for k in (5, 7, 8, 11, 14):
+        angle = 2 * np.pi * k * np.arange(rows)[:, None] / rows
+        end += np.cos(angle) * rng.normal(size=64) + np.sin(angle) * rng.normal(size=64)
+    shares = np.r_[np.zeros(3), np.linspace(0, 1, 14), np.ones(5)]
+    latents = grokking._LATENTS
+    fitted = JointDictionary(latents, n_active=latents, max_tokens=None, n_draws=0)
+    fitted.fit([(1 - s) * start + s * end / 5**0.5 for s in shares])
+    found, frequencies = wave_shares(fitted.codes_[:, fitted.is_concept_])
+    assert np.median(found) > 0.7  # random directions: .34
+    assert set(frequencies) == {5, 7, 8, 11, 14}
+    shuffled = rng.permutation(fitted.codes_[:, fitted.is_concept_])
+    assert np.median(wave_shares(shuffled)[0]) < 0.2
 
 
 def test_what_begins_before_is_a_share_of_the_change():
@@ -98,11 +152,12 @@ def test_what_begins_before_is_a_share_of_the_change():
 
 
 def test_a_tiny_run_is_trained_studied_and_judged(tmp_path):
-    run = ModularRun(modulus=5, width=8, heads=2, steps=2)
-    accuracy, frequencies, rank, commutators = grokking._observables(5, 6)
+    run = ModularRun(modulus=5, width=8, heads=2, steps=4)
+    accuracy, frequencies, concepts, rank, commutators = grokking._observables(5, 6)
     rank = dataclasses.replace(rank, blocks=("q",), draws=4)
     commutators = dataclasses.replace(commutators, batch_size=4, dtype="float32")
-    size = KnownSize({"weight decay": run}, (0,), 1, (accuracy, frequencies, rank, commutators))
+    observables = (accuracy, frequencies, concepts, rank, commutators)
+    size = KnownSize({"weight decay": run}, (0,), 1, observables)
 
     def judge(found):
         return grokking.judge(

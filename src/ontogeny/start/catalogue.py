@@ -120,7 +120,7 @@ CATALOGUE: dict[str, Line] = {
     ),
     "learning-coefficient": Line(
         "How degenerate is the loss around each checkpoint?",
-        "a causal model, the extra llc (devinterp)",
+        "a causal model or a classifier, the extra llc (devinterp)",
         "some hundred gradients at each step",
     ),
     "embedding-frequencies": Line(

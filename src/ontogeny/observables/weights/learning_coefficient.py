@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
+from torch import nn
 
 from ...capture.loss import resolve_objective
 from ...errors import ArgumentError, check_number, check_whole
@@ -22,11 +23,12 @@ from .sampled_losses import sampled_chains
 
 @dataclass(frozen=True)
 class LearningCoefficient(Observable):
-    """Local learning coefficient of a causal model at every checkpoint, sampled by devinterp.
+    """Local learning coefficient at every checkpoint, sampled by devinterp.
 
     Weights are drawn around those of the checkpoint by stochastic gradient Langevin dynamics. The
     coefficient is nβ (mean loss of the draws − loss of the checkpoint): half the number of weights
-    where the loss is a regular quadratic, and less where it is degenerate. Needs the extra ``llc``.
+    where the loss is a regular quadratic, and less where it is degenerate. The loss is that of the
+    next token in causal models, and that of the label in classifiers. Needs the extra ``llc``.
 
     Parameters
     ----------
@@ -39,9 +41,9 @@ class LearningCoefficient(Observable):
         Share of the draws that does not count, below 1.
     batch_size, length
         Texts in a batch, and tokens of each; by default as many tokens as half of the texts have.
-        Shorter texts are left out.
+        Shorter texts are left out, and longer ones are cut; of a classifier they are left out too.
     on
-        Input set; the first by default.
+        Input set; the first by default. A classifier's labels are the numbers of its classes.
     random_state
         Seed of the chains.
 
@@ -88,8 +90,8 @@ class LearningCoefficient(Observable):
         Quantity("rhat", "agreement of the chains (R-hat)", symbol="R̂", caption="1: they agree."),
     )
     variables: ClassVar[Names] = {
-        "trace": ("loss at each draw", "nats per token"),
-        "initial_loss": ("loss of the checkpoint", "nats per token"),
+        "trace": ("loss at each draw", "nats per answer"),
+        "initial_loss": ("loss of the checkpoint", "nats per answer"),
         "drift": ("difference of the coefficient between both halves of the draws", "1"),
         "of_chain": ("local learning coefficient of each chain", "1"),
     }
@@ -125,11 +127,11 @@ class LearningCoefficient(Observable):
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the coefficient with the traces that it rests on."""
         model, inputs = (reading[need] for need in self.needs())
-        if resolve_objective(model, "auto") != "causal":
-            raise ArgumentError("the local learning coefficient is sampled for causal models only.")
+        classifier = _is_classifier(model, inputs)
         found = sampled_chains(
             model,
-            windows(inputs, self.length, self.batch_size),
+            windows(inputs, self.length, self.batch_size, classifier),
+            classifier=classifier,
             lr=self.lr,
             n_beta=self.n_beta,
             localization=self.localization,
@@ -163,27 +165,56 @@ class LearningCoefficient(Observable):
         )
 
 
-def windows(inputs: Inputs, length: int | None, batch_size: int) -> np.ndarray:
+def _is_classifier(model: nn.Module, inputs: Inputs) -> bool:
+    """Return whether the loss is that of labels; refuse what is neither that nor a causal model."""
+    try:
+        objective = resolve_objective(model, "auto")
+    except ArgumentError:  # no language model by its name
+        objective = "none"
+    if objective == "causal":
+        return False
+    if objective == "masked" or inputs.labels is None:
+        raise ArgumentError(
+            "the local learning coefficient is sampled for causal models, and for classifiers with "
+            f"labelled texts; {type(model).__name__} is none of them, or its texts have no labels."
+        )
+    return True
+
+
+def windows(
+    inputs: Inputs, length: int | None, batch_size: int, labelled: bool = False
+) -> np.ndarray:
     """Return the first `length` tokens of every text that has as many, (texts, length).
+
+    Where `labelled`, texts are not cut: those of exactly that length are returned, with their label
+    as one more column.
 
     Raises
     ------
     ArgumentError
-        If there are fewer such texts than a batch takes.
+        If there are fewer such texts than a batch takes, or labels are no whole numbers.
 
     Examples
     --------
     >>> windows(Inputs.from_tokens([[1, 2, 3], [4, 5], [6, 7, 8, 9]]), None, 2)
     array([[1, 2, 3],
            [6, 7, 8]])
+    >>> windows(Inputs.from_tokens([[1, 2], [4, 5], [6, 7, 8]], labels=[0, 1, 1]), None, 2, True)
+    array([[1, 2, 0],
+           [4, 5, 1]])
     """
     sizes = inputs.mask.sum(axis=1)
     chosen = int(np.median(sizes)) if length is None else length
-    rows = [ids[there][:chosen] for ids, there in zip(inputs.ids, inputs.mask, strict=True)]
-    found = [row for row in rows if len(row) == chosen]
-    if len(found) < batch_size:
+    kept = np.flatnonzero(sizes == chosen if labelled else sizes >= chosen)
+    if len(kept) < batch_size:
         raise ArgumentError(
             f"batch_size={batch_size} needs as many texts of {chosen} tokens; there are "
-            f"{len(found)}. Give a smaller batch_size or length."
+            f"{len(kept)}. Give a smaller batch_size or length."
         )
-    return np.stack(found)
+    found = np.stack([inputs.ids[i][inputs.mask[i]][:chosen] for i in kept])
+    if not labelled:
+        return found
+    labels = np.asarray(inputs.labels)[kept]
+    if labels.dtype.kind not in "iu":
+        raise ArgumentError(f"labels must be the numbers of classes; got {labels[0]!r}.")
+    return np.concatenate([found, labels[:, None].astype(found.dtype)], axis=1)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from ...capture.forward import device_of
 from ...errors import MissingExtraError
@@ -87,6 +88,7 @@ def sampled_chains(
     model: nn.Module,
     windows: np.ndarray,
     *,
+    classifier: bool,
     lr: float,
     n_beta: float,
     localization: float,
@@ -96,16 +98,18 @@ def sampled_chains(
     batch_size: int,
     random_state: int,
 ) -> Chains:
-    """Draw weights around those of a causal model by SGLD and return the losses there.
+    """Draw weights around those of a model by SGLD and return the losses there.
 
     The model and all global random states are left as they were.
 
     Parameters
     ----------
     model
-        A causal model whose logits follow from token ids alone.
+        A model whose logits follow from token ids alone.
     windows
-        Token ids (texts, length), without padding.
+        Token ids (texts, length), without padding; of a classifier with the label as last column.
+    classifier
+        Whether the loss is that of the labels; else it is that of the next tokens.
     lr, n_beta, localization, chains, draws, batch_size, random_state
         As ``devinterp.slt.llc.llc`` has them: step size, inverse temperature, pull towards the
         checkpoint, numbers of chains and of draws, texts in a batch, and seed.
@@ -139,9 +143,20 @@ def sampled_chains(
             batch_size=batch_size,
             init_seed=random_state,
             device=str(device_of(model)),
+            loss_fn=_label_loss if classifier else None,
         )
     trace = np.asarray(found["loss_trace"].transpose("chain", "step").values, dtype=np.float64)
     return Chains(trace, float(found["init_loss"]), n_beta, burn_in)
+
+
+def _label_loss(model: nn.Module, rows: Tensor) -> Tensor:
+    """Return the loss of each row's label in the shape of a loss of next tokens, (texts, tokens).
+
+    All tokens of a text have the same loss, so that means are those over texts.
+    """
+    output = model(rows[:, :-1])
+    logits = output if isinstance(output, Tensor) else output.logits
+    return cross_entropy(logits, rows[:, -1], reduction="none")[:, None].expand(rows[:, 1:].shape)
 
 
 @contextlib.contextmanager

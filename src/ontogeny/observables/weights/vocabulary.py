@@ -67,6 +67,9 @@ class VocabularyConcepts(Observable):
         the order of their ids. Special tokens and rows of no token are left out. None reads all.
     nulls
         How often the dictionary is fitted to each of two nulls, see the notes; 0 leaves them out.
+    keep_codes
+        Whether the codes of all rows are stored too, as ``codes``: 2 MB for 100 latents of 5,000
+        tokens.
     on
         Name of the input set that tokens are counted in; None means the study's first.
     random_state
@@ -94,6 +97,7 @@ class VocabularyConcepts(Observable):
     start: str = "auto"
     max_tokens: int | None = 5000
     nulls: int = 1
+    keep_codes: bool = False
     on: str | None = None
     random_state: int = 0
 
@@ -101,6 +105,7 @@ class VocabularyConcepts(Observable):
     kept: ClassVar[tuple[str, ...]] = ("piece_text",)
     variables: ClassVar[Names] = {
         **JointConcepts.variables,
+        "codes": ("code of every row that was read", "standard deviations"),
         "frequency": ("correlation of a code with the log of the token's count", "1"),
         "null_concepts": ("latents that pass for concepts in a null", "concepts"),
         "null_born": ("latents that pass for born in a null", "concepts"),
@@ -192,7 +197,7 @@ class VocabularyConcepts(Observable):
         energy = np.take_along_axis(codes.T, largest, axis=1) ** 2
         counts = np.pad(state["count"].values, (0, reading.shape[0]))[rows.ids]
         there = self._there(found)
-        return xr.Dataset(
+        data = xr.Dataset(
             {
                 "strength": (("step", "concept"), presence.strength),
                 "readability": (("step", "concept"), presence.readable),
@@ -217,6 +222,9 @@ class VocabularyConcepts(Observable):
             },
             coords={"step": reading.steps, "null": list(NULLS)},
         )
+        if not self.keep_codes:
+            return data
+        return data.assign(codes=(("token", "concept"), codes)).assign_coords(token=rows.ids)
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Add the lives, leave out what is the same matrix twice, and keep the pieces shown."""

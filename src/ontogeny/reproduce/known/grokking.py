@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from ...observables import Commutators, EmbeddingFrequencies, ReadoutAccuracy, WeightRank
+from ...observables import (
+    Commutators,
+    EmbeddingFrequencies,
+    Observable,
+    ReadoutAccuracy,
+    VocabularyConcepts,
+    WeightRank,
+)
 from ..evidence import Found, each, joined, last_of, listed, short, spread, unanimous
 from ..ranks import below_random_order, span, whole_ranks
 from ..training import OptimizerSettings
@@ -16,6 +23,7 @@ from ..verdicts import Verdict
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .modular_run import ModularRun
+from .waves import Waves, all_frequencies
 
 _DECAY, _NONE = "weight decay", "no weight decay"
 _LATER = 5.0
@@ -23,6 +31,9 @@ _LATER = 5.0
 _LEARNED, _UNLEARNED = 0.9, 0.5
 _BEFORE = 0.1
 """Share of the change in frequencies that counts as begun, and accuracy that counts as none."""
+
+_LATENTS = 10
+"""Of the joint dictionary: two for each of five frequencies, as in the paper's models."""
 
 
 def judge(found: Found) -> Sequence[Verdict]:
@@ -74,6 +85,7 @@ def judge(found: Found) -> Sequence[Verdict]:
             f"{joined(begun)}",
             f"more than {_BEFORE:g} counts; turned runs have no such change (above)",
         ),
+        _of_concepts(found, held_out),
         *_of_updates(found, trained, held_out),
     ]
 
@@ -87,6 +99,31 @@ def _begun(accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]) ->
         last = low[-1] if len(low) else 0
         shares.append((count[last] - count[0]) / (count[-1] - count[0]))
     return np.array(shares)
+
+
+def _of_concepts(found: Found, held_out: Formation) -> Verdict:
+    """Return whether the joint dictionary of the embedding finds its frequencies one by one."""
+    frequencies = found["embedding-frequencies"][_DECAY]
+    numbers = 2 * frequencies[0].sizes["frequency"] + 1
+    waves = [
+        Waves.of(node, other.power.isel(layer=0, step=-1).values, numbers)
+        for node, other in zip(found["vocabulary-concepts"][_DECAY], frequencies, strict=True)
+    ]
+    shares = np.array([one.share for one in waves])
+    beyond = np.array([one.beyond_chance for one in waves])
+    counts = np.array([len(one.shares) for one in waves])
+    random = np.array([np.median(one.random) for one in waves])
+    permuted = np.array([one.permuted for one in waves])
+    return Verdict(
+        "(not claimed) latents of the embedding's joint dictionary are one frequency each",
+        unanimous(beyond),
+        f"median share of a latent at one frequency {joined(shares)}, of "
+        f"{joined(counts, 0)} readable latents; frequencies {all_frequencies(waves)}; half "
+        f"of them readable from step {listed([one.readable_from for one in waves])}",
+        f"random directions of the embedding {short(random)}, numbers in random order "
+        f"{short(permuted)}, a wave cut at zero .84; "
+        f"held-out pairs half learned at {held_out.steps}",
+    )
 
 
 def _of_updates(found: Found, trained: Formation, held_out: Formation) -> list[Verdict]:
@@ -123,12 +160,14 @@ def _runs(run: ModularRun) -> dict[str, ModularRun]:
     return {_DECAY: run, _NONE: plain}
 
 
-def _observables(
-    modulus: int, pairs: int
-) -> tuple[ReadoutAccuracy | EmbeddingFrequencies | WeightRank | Commutators, ...]:
+def _observables(modulus: int, pairs: int) -> tuple[Observable, ...]:
     return (
         ReadoutAccuracy(("trained", "held out")),
         EmbeddingFrequencies(tokens=modulus),
+        # Waves are no sparse codes, so all are kept; weight decay forgets the start by itself.
+        VocabularyConcepts(
+            n_concepts=_LATENTS, n_active=_LATENTS, start="kept", max_tokens=None, keep_codes=True
+        ),
         WeightRank(("q", "k", "v", "o", "mlp"), draws=40),
         Commutators("classification", pairs=pairs, batch_size=64, on="trained"),
     )
