@@ -262,6 +262,14 @@ def reproduce(
             help="A text file, split at blank lines; by default Python's own documentation.",
         ),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="A folder of checkpoints, or OWNER/NAME on the Hub, to study in place of trained "
+            "seeds; can be given several times.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train, measure and judge a claim of the papers or a known development, over seeds."""
@@ -277,6 +285,7 @@ def reproduce(
         quick=quick,
         seeds=seeds,
         text=text,
+        sources=source or (),
         progress=shown,
         training=TrainingLines(shown, 20),
     )

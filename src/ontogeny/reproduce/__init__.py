@@ -6,14 +6,15 @@ Examples
 --------
 >>> from ontogeny import reproduce
 >>> reproduce.names()[0]
-'execution-figure-1'
+'concepts-figure-2'
 >>> reproduce.recipe("execution-figure-1").source
 'Xu 2026, sec. 4.1, Fig. 1'
 """
 
 from __future__ import annotations
 
-from . import execution, known, semantics
+from . import concepts, execution, known, semantics
+from .concepts import ConceptRecipe
 from .known import KnownRecipe
 from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Recipe
@@ -21,6 +22,7 @@ from .semantics import SemanticsRecipe
 from .verdicts import Verdict
 
 __all__ = [
+    "ConceptRecipe",
     "KnownRecipe",
     "MarkerRecipe",
     "Recipe",
@@ -40,7 +42,7 @@ def names() -> tuple[str, ...]:
     >>> len(names()) >= 6
     True
     """
-    return (*execution.RECIPES, *semantics.RECIPES, *known.RECIPES)
+    return tuple(_every())
 
 
 def recipe(name: str) -> Recipe:
@@ -58,5 +60,9 @@ def recipe(name: str) -> Recipe:
     """
     from ..errors import check_choice
 
-    every: dict[str, Recipe] = {**execution.RECIPES, **semantics.RECIPES, **known.RECIPES}
+    every = _every()
     return every[check_choice("NAME", name, every)]
+
+
+def _every() -> dict[str, Recipe]:
+    return {**concepts.RECIPES, **execution.RECIPES, **semantics.RECIPES, **known.RECIPES}

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..inputs import Inputs
 from ..observables import Observable
+from ..trajectory import Trajectory
 from .recipe import Materials
 from .trained_recipe import TrainedRecipe
 from .training import MarkerRun, record_marker_runs
@@ -56,7 +57,9 @@ class MarkerRecipe(TrainedRecipe):
             folder, run, seeds=size.seeds, every=size.every, progress=materials.training
         )
 
-    def inputs(self, run: MarkerRun, size: Scale, materials: Materials) -> dict[str, Inputs]:
+    def inputs(
+        self, run: MarkerRun, trajectory: Trajectory, size: Scale, materials: Materials
+    ) -> dict[str, Inputs]:
         """Return one set for each number m that is tested, and one of all that are trained."""
         task = run.task
         sets = {f"m={m}": task.inputs(size.texts, m, markers=m) for m in _tested(run, size)}

@@ -18,6 +18,7 @@ import xarray as xr
 
 from .. import report, semantics, tasks
 from ..errors import ArgumentError, check_whole
+from ..start.source import check_source, names_of
 from ..store import plain, write_json
 from ..study import Progress
 from ..study.layout import settings_path
@@ -46,6 +47,8 @@ class Materials:
         Folder of the recipe; trained runs lie beside it.
     training
         Called after each update as ``training(step, steps, loss)``.
+    sources
+        Recorded runs that are studied in place of trained ones.
     """
 
     text: Path | None = None
@@ -53,6 +56,7 @@ class Materials:
     pieces: Pieces = dataclasses.field(default_factory=Pieces)
     folder: Path = Path()
     training: _Updates | None = None
+    sources: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -118,6 +122,8 @@ class Recipe(abc.ABC):
         What the quick setting cannot show.
     reads_text
         Whether a text of the user's own can be given.
+    reads_runs
+        Whether recorded runs can be given in place of those that it trains.
     version
         Raised where the measurement changes, so that what was measured before is not used.
 
@@ -136,6 +142,7 @@ class Recipe(abc.ABC):
     quick: Any
     limits: str = ""
     reads_text: bool = False
+    reads_runs: bool = False
     version: int = 1
 
     @abc.abstractmethod
@@ -149,14 +156,16 @@ class Recipe(abc.ABC):
         quick: bool = False,
         seeds: int | None = None,
         text: str | Path | None = None,
+        sources: Sequence[str] = (),
         progress: Progress | None = None,
         training: _Updates | None = None,
     ) -> Path:
         """Measure, judge and draw in `folder`; return the path of the page.
 
         `seeds` is how many seeds to train, 0 and up; without it as many as the setting has. `text`
-        is the path of a text file, split at blank lines; without it the recipes that read
-        text use Python's own documentation. `progress` receives what is done, and
+        is the path of a text file, split at blank lines; without it the recipes that read text use
+        Python's own documentation. `sources` names recorded runs (folders, or OWNER/NAME on the
+        Hub) to study in place of trained seeds. `progress` receives what is done, and
         ``training(step, steps, loss)`` the updates of long trainings.
 
         ``folder/NAME`` (``NAME-quick``) holds ``result.zarr``, ``report.html`` and what is
@@ -167,17 +176,19 @@ class Recipe(abc.ABC):
         Raises
         ------
         ArgumentError
-            If the folder holds something else, `seeds` is below 1 or the recipe has none, or the
-            text cannot be read or used.
+            If the folder holds something else, `seeds` is below 1 or the recipe has none, the text
+            cannot be read or used, or a source is none or not for this recipe.
         """
         place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
         _check_own(place)
         path, progress = self._checked(text), progress or Silent()
-        size = self._sized(self.quick if quick else self.full, seeds)
-        settings = plain({"size": dataclasses.asdict(size), "text": self._digest(path)})
+        size = self._sized(self.quick if quick else self.full, seeds, sources)
+        settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
+        if sources:
+            settings["sources"] = list(sources)
         fingerprint = {"recipe": self.name, "version": self.version, **settings}
         pieces = Pieces(place / "pieces", fingerprint, progress.note)
-        materials = Materials(path, progress, pieces, place, training)
+        materials = Materials(path, progress, pieces, place, training, tuple(sources))
         found = self.measured(size, materials)
         attributes = {
             "steps": json.dumps(_steps(found.nodes.values())),
@@ -197,7 +208,16 @@ class Recipe(abc.ABC):
             nodes = {"verdict": verdict, **nodes}
         return _publish(place, self.name, nodes, attributes)
 
-    def _sized(self, size: Any, seeds: int | None) -> Any:
+    def _sized(self, size: Any, seeds: int | None, sources: Sequence[str]) -> Any:
+        if sources:
+            if not self.reads_runs:
+                raise ArgumentError(f"{self.name} trains its own runs; leave sources out.")
+            if seeds is not None:
+                raise ArgumentError("give seeds or sources: recorded runs are not trained again.")
+            names_of(sources)
+            for source in sources:
+                check_source(source)
+            seeds = len(sources)
         if seeds is None:
             return size
         if not hasattr(size, "seeds"):
@@ -214,7 +234,7 @@ class Recipe(abc.ABC):
             raise ArgumentError(f"text must be the path of a text file; {path} is none.")
         return path
 
-    def _digest(self, text: Path | None) -> str:
+    def digest(self, text: Path | None) -> str:
         """Return what a text differs in from others: a digest, or whose documentation it is."""
         if not self.reads_text:
             return "none"

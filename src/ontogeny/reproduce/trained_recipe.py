@@ -47,8 +47,22 @@ class TrainedRecipe(Recipe):
         """Train a run once for each seed; return the folders of their trajectories."""
 
     @abc.abstractmethod
-    def inputs(self, run: Any, size: Any, materials: Materials) -> dict[str, Inputs]:
+    def inputs(
+        self, run: Any, trajectory: Trajectory, size: Any, materials: Materials
+    ) -> dict[str, Inputs]:
         """Return the input sets of a run's study."""
+
+    def runs_folder(self, label: str, run: Any, size: Any, materials: Materials) -> Path:
+        """Return where the seeds of a run are recorded, for all recipes of one output folder."""
+        return materials.folder.parent / "runs" / folder_name(label, [asdict(run), size.every])
+
+    def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
+        """Return where the study of one seed lies."""
+        return materials.folder / "studies" / f"{_file_name(label)}-seed-{seed}"
+
+    def control_settings(self, size: Any) -> dict[str, Any]:
+        """Return how many control runs each study has, and other arguments on them."""
+        return {"controls": self.controls}
 
     def opened(self, run: Any, folder: Path) -> Trajectory:
         """Return a recorded trajectory."""
@@ -64,7 +78,7 @@ class TrainedRecipe(Recipe):
         attributes: Mapping[Any, Any] = {}
         for label, run in size.runs.items():
             materials.progress.note(f"training {label}: {len(size.seeds)} seeds")
-            folder = materials.folder.parent / "runs" / _folder_name(label, run, size)
+            folder = self.runs_folder(label, run, size, materials)
             folders = self.record(run, folder, size, materials)
             for seed, recorded in zip(size.seeds, folders, strict=True):
                 tree = self._study(label, seed, recorded, size, materials)
@@ -96,13 +110,13 @@ class TrainedRecipe(Recipe):
             trajectory = trajectory.select(count=size.checkpoints, spacing="linear")
         study = Study(
             trajectory,
-            self.inputs(run, size, materials),
+            self.inputs(run, trajectory, size, materials),
             [self.adapted(observable, run, size) for observable in size.observables],
             title=f"{self.title}: {label}, seed {seed}",
             batch_size=64,
-            controls=self.controls,
+            **self.control_settings(size),
         )
-        place = materials.folder / "studies" / f"{_file_name(label)}-seed-{seed}"
+        place = self.study_folder(label, seed, folder, materials)
         tree = study.run(place, None, materials.progress)
         if problems := json.loads(tree.attrs["problems"]):
             raise ArgumentError(
@@ -111,10 +125,10 @@ class TrainedRecipe(Recipe):
         return tree
 
 
-def _folder_name(label: str, run: Any, size: Any) -> str:
+def folder_name(label: str, settings: Any) -> str:
     """Return the name of a run's folder, the same for recipes that train the same."""
-    settings = json.dumps([asdict(run), size.every], sort_keys=True)
-    return f"{_file_name(label)}-{hashlib.blake2b(settings.encode(), digest_size=4).hexdigest()}"
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=4)
+    return f"{_file_name(label)}-{digest.hexdigest()}"
 
 
 def _file_name(label: str) -> str:

@@ -154,6 +154,7 @@ def record(
     device: str = "cpu",
     progress: Progress | None = None,
     scrambled: tuple[str, int] | None = None,
+    every: Sequence[int] | None = None,
 ) -> Path:
     """Record a run, on `texts` or on their tokens ``scrambled`` by a kind and a seed."""
     folder = Path(folder)
@@ -173,7 +174,8 @@ def record(
         tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
     )
     optimizer, schedule = adamw_one_cycle(model, settings.steps, peak=settings.learning_rate)
-    every = log_steps(settings.steps, settings.checkpoints)
+    if every is None:
+        every = log_steps(settings.steps, settings.checkpoints)
     recorder = Recorder(folder, every=every, total=settings.steps, tokenizer=tokenizer)
     log = train(
         model,

@@ -86,6 +86,8 @@ class KnownRecipe(TrainedRecipe):
         """Return a recorded trajectory."""
         return run.opened(folder)
 
-    def inputs(self, run: KnownRun, size: KnownSize, materials: Materials) -> dict[str, Inputs]:
+    def inputs(
+        self, run: KnownRun, trajectory: Trajectory, size: KnownSize, materials: Materials
+    ) -> dict[str, Inputs]:
         """Return the input sets of the run."""
         return run.inputs()

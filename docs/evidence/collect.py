@@ -1,0 +1,110 @@
+"""Store what recipes found beside the documentation, and write the tables of the papers page.
+
+    python docs/evidence/collect.py reproductions [more folders of recipes]
+
+Each folder is an ``--output`` of ``ontogeny reproduce``. What a recipe found becomes
+``docs/evidence/NAME.json`` (``NAME-quick.json``), and ``docs/papers.md`` gets its tables from all
+of them: of a recipe that was run at its full size, that run, else the quick one. Without a folder
+the tables alone are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import ontogeny as og
+from ontogeny import reproduce
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "papers.md"
+_TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
+_ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
+_COLUMNS = ("recipe", "claim", "verdict", "measured", "null or control", "seeds")
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n| {' | '.join('---' for _ in _COLUMNS)} |\n"
+
+
+def found_in(folder: Path) -> dict[str, Any]:
+    """Return what a recipe found, from the folder of its page."""
+    result = og.open_study(folder).result
+    name = folder.name.removesuffix("-quick")
+    settings = json.loads(result.attrs["settings"])
+    verdict = result["verdict"].to_dataset()
+    rows = zip(
+        *(verdict[each].values.tolist() for each in ("claim", "answer", "measured", "beside")),
+        strict=True,
+    )
+    return {
+        "recipe": name,
+        "source": reproduce.recipe(name).source,
+        "title": result.attrs["title"],
+        "setting": "quick" if folder.name.endswith("-quick") else "full",
+        "seeds": _seeds(settings),
+        "runs": [Path(run).name for run in settings.get("sources", [])],
+        "ontogeny": og.__version__,
+        "verdicts": [
+            dict(zip(("claim", "verdict", "measured", "beside"), row, strict=True)) for row in rows
+        ],
+    }
+
+
+def _seeds(settings: dict[str, Any]) -> int:
+    """Return how many seeds were trained or recorded; 1 where nothing was trained."""
+    return len(settings.get("sources") or settings["size"].get("seeds") or (0,))
+
+
+def stored() -> dict[str, dict[str, Any]]:
+    """Return the best stored finding of every recipe: at full size, else the quick one."""
+    found = {path.stem: json.loads(path.read_text("utf-8")) for path in HERE.glob("*-*.json")}
+    best = {each["recipe"]: each for each in found.values() if each["setting"] == "quick"}
+    return best | {each["recipe"]: each for each in found.values() if each["setting"] == "full"}
+
+
+def table(family: str, found: dict[str, dict[str, Any]]) -> str:
+    """Return the table of the recipes whose names begin with a family, in the order of the list."""
+    names = [n for n in reproduce.names() if n.startswith(f"{family}-") and n in found]
+    rows = [
+        _row(found[name], verdict, first=index == 0)
+        for name in names
+        for index, verdict in enumerate(found[name]["verdicts"])
+    ]
+    answers = [verdict["verdict"] for name in names for verdict in found[name]["verdicts"]]
+    counts = {words: answers.count(answer) for answer, words in _ANSWERS.items()}
+    said = ", ".join(f"{count} {words}" for words, count in counts.items())
+    return f"**Of {sum(counts.values())} claims of the paper {said}.**\n\n{_HEAD}{''.join(rows)}"
+
+
+def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
+    quick = one["setting"] == "quick"
+    file = f"{one['recipe']}{'-quick' if quick else ''}.json"
+    cells = [
+        f"[{one['recipe'].partition('-')[2]}](evidence/{file})" if first else "",
+        *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict", "measured", "beside")),
+        f"{one['seeds']}{', quick' if quick else ''}",
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def with_tables(page: str, found: dict[str, dict[str, Any]]) -> str:
+    """Return the page with its tables written anew."""
+    return _TABLE.sub(lambda match: match[1] + table(match[2], found) + match[3], page)
+
+
+def main() -> None:
+    """Store the findings of the folders and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path, help="outputs of ontogeny reproduce")
+    names = set(reproduce.names())
+    for output in parser.parse_args().folders:
+        for folder in sorted(output.iterdir()):
+            if folder.name.removesuffix("-quick") in names and (folder / "report.html").exists():
+                text = json.dumps(found_in(folder), indent=1, ensure_ascii=False)
+                (HERE / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), stored()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
