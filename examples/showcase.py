@@ -4,11 +4,13 @@
     python examples/showcase.py FOLDER                  # Python's documentation
     python examples/showcase.py FOLDER TEXT --quick     # tiny models, to see that everything runs
 
-FOLDER then holds ``runs`` (checkpoints), ``studies``, a page for each model and one that compares
-three seeds. What is there already is not done again. About half an hour on two free cores.
+FOLDER then holds ``runs`` (checkpoints), ``studies``, a page for each model, one that compares
+three seeds, and ``showcase.json`` with what the guide cites. What is there already is not done
+again. About half an hour on two free cores.
 """
 
 import argparse
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +46,12 @@ TITLES = {
     "masked": "A small EuroBERT learns to fill gaps",
     "causal": "A small GPT-NeoX learns to predict the next token",
 }
+STUDIED = {
+    "masked": ("everything", "all", 3, 6),
+    "causal": ("everything", "0,22,66,110,154,198,242,308,374,440,528,616,726,858,1000", 3, 4),
+}
+"""Preset, which checkpoints, how many control runs, and at how many steps each is read."""
+OF_SEEDS = ("standard", "0,22,66,99,143,187,220,264,308,352,396,440,500", 2, 4)
 MARKS = {"<unk>": "<|unk|>", " @-@ ": "-", " @,@ ": ",", " @.@ ": "."}
 """WikiText's marks: of a rare word, which is no text, and of signs that were set apart."""
 
@@ -90,12 +98,12 @@ def recorded(folder: Path, name: str, texts: list[str], quick: bool) -> Path:
 def study(folder: Path, name: str, quick: bool) -> Path:
     """Study a recorded run on texts that it was not trained on; return the study's folder."""
     run, out = folder / "runs" / name, folder / "studies" / name
-    main = name in TITLES
+    preset, steps, controls, control_steps = STUDIED.get(name, OF_SEEDS)
     heldout = str(run / "heldout.jsonl")
-    sizes = ["inputs.max_texts=100", "controls.steps=6", "controls.count=3", "options.noise=4"]
-    wishes = Wishes(
-        str(run), "everything" if main else "standard", texts=[heldout], steps="all", sets=sizes
-    )
+    sizes = ["inputs.max_texts=100", "options.noise=4"]
+    sizes += [f"controls.count={controls}", f"controls.steps={control_steps}"]
+    steps = "all" if quick else steps
+    wishes = Wishes(str(run), preset, texts=[heldout], steps=steps, sets=sizes)
     content = dict(propose(wishes, folder).content)
     content["inputs"] = {
         "heldout": content["inputs"],
@@ -106,12 +114,49 @@ def study(folder: Path, name: str, quick: bool) -> Path:
         for table in content["observables"]
         if table["kind"] not in LEFT_OUT
     ]
-    if main:
+    if name in TITLES:
         content["title"] = TITLES[name]
         content["observables"] += MORE
     with ThreadPoolExecutor(1) as executor:
         make_study(content, folder).run(out, executor)
     return out
+
+
+def facts(folder: Path, name: str) -> dict[str, Any]:
+    """Return what a study says of a run: its size, its sentences, and its named concepts."""
+    result = og.open_study(folder / "studies" / name)
+    log = json.loads((folder / "runs" / name / "training_log.json").read_text(encoding="utf-8"))
+    loss = result["loss"]
+    lines = [each for each in ("uniform", "unigram", "bigram") if f"loss_{each}" in loss]
+    size = log["settings"]
+    return {
+        "run": {
+            "architecture": size["architecture"],
+            "parameters": json.loads(result.attrs["model"])["parameters"],
+            "layers": size["layers"],
+            "width": size["width"],
+            "steps": size["steps"],
+            "tokens": size["steps"] * size["tokens_per_step"],
+            "recorded": len(og.Trajectory.from_folder(folder / "runs" / name)),
+            "studied": len(json.loads(result.attrs["steps"])),
+            "training_loss": round(sum(log["loss"][-50:]) / 50, 3),
+            "training_unigrams": round(log["unigram_entropy"], 3),
+        },
+        "loss": {
+            "first": round(float(loss.loss[0]), 3),
+            "last": round(float(loss.loss[-1]), 3),
+            **{each: round(float(loss[f"loss_{each}"]), 3) for each in lines},
+        },
+        "findings": json.loads(result.attrs["findings"]),
+        "sentences": {
+            node: json.loads(result[node].attrs.get("statements", "[]")) for node in result
+        },
+        "named": [
+            {key: row[key] for key in ("name", "layer", "kind", "born")}
+            for row in result.concept.table()
+            if row["name"]
+        ],
+    }
 
 
 def main() -> None:
@@ -132,6 +177,9 @@ def main() -> None:
     seeds = {name: place for name, place in studies.items() if name not in TITLES}
     compared = og.compare(seeds, title="Three seeds of the small EuroBERT")
     print(og.report.write(compared, folder / "seeds.html"))
+    said = {name: facts(folder, name) for name in SIZES}
+    written = json.dumps(said, indent=1, ensure_ascii=False)
+    (folder / "showcase.json").write_text(f"{written}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
