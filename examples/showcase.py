@@ -51,7 +51,7 @@ STUDIED = {
     "causal": ("everything", "0,22,66,110,154,198,242,308,374,440,528,616,726,858,1000", 3, 4),
 }
 """Preset, which checkpoints, how many control runs, and at how many steps each is read."""
-OF_SEEDS = ("standard", "0,22,66,99,143,187,220,264,308,352,396,440,500", 2, 4)
+OF_SEEDS = ("standard", "0,44,99,154,209,264,319,396,500", 2, 3)
 MARKS = {"<unk>": "<|unk|>", " @-@ ": "-", " @,@ ": ",", " @.@ ": "."}
 """WikiText's marks: of a rare word, which is no text, and of signs that were set apart."""
 

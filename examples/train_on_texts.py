@@ -1,6 +1,6 @@
 """Train a small masked or causal language model on a folder of texts, with checkpoints to study.
 
-    python examples/train_on_texts.py TEXTS RUN [--unit line] [--steps 1000] [--architecture gpt-neox]
+    python examples/train_on_texts.py TEXTS RUN [--unit line] [--architecture gpt-neox]
 
 TEXTS is a file, a folder or a glob; RUN a new folder. Then study it with ``local_texts.toml``.
 """

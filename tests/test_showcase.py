@@ -21,7 +21,7 @@ def script():
 
 def numbers(text):
     plain = re.sub(r"(?<=\d),(?=\d{3})", "", text.replace("−", "-"))
-    return {number for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\d)", plain)}
+    return set(re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\d)", plain))
 
 
 def prose():
