@@ -6,7 +6,8 @@ What the papers train is in `ontogeny.reproduce.training`.
 
     train                       an optimiser's steps on batches, with callbacks (any model or loss)
     masked_language_modelling   random crops of a text, and the loss at their masked positions
-    demo_model                  a small EuroBERT
+    causal_language_modelling   random crops of a text, and the loss of their next tokens
+    demo_model, causal_model    a small EuroBERT, a small GPT-NeoX
     record_training_run         all of it on texts, with checkpoints: a folder to study
     scrambled                   the same run on tokens in random order, or random tokens: a control
     scrambled_tokens            such tokens, for a loop of your own
@@ -17,19 +18,24 @@ from __future__ import annotations
 from typing import Any
 
 from ..deprecation import moved_name
+from .causal import CausalBatch, CausalLanguageModelling, causal_language_modelling
 from .control_run import scrambled
 from .loop import TrainingLog, adamw_one_cycle, train
 from .masked import MaskedBatch, MaskedLanguageModelling, masked_language_modelling
-from .models import demo_model
+from .models import causal_model, demo_model
 from .run import RunSettings, record_training_run
 from .scrambling import scrambled_tokens
 
 __all__ = [
+    "CausalBatch",
+    "CausalLanguageModelling",
     "MaskedBatch",
     "MaskedLanguageModelling",
     "RunSettings",
     "TrainingLog",
     "adamw_one_cycle",
+    "causal_language_modelling",
+    "causal_model",
     "demo_model",
     "masked_language_modelling",
     "record_training_run",

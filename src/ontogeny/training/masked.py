@@ -97,9 +97,7 @@ class MaskedLanguageModelling:
         The loss of a model that knows how frequent every token is and sees no context: what a
         trained model has to beat.
         """
-        counts = torch.bincount(self.stream[self.maskable]).double().numpy()
-        p = counts[counts > 0] / counts.sum()
-        return float(-(p * np.log(p)).sum())
+        return entropy_of(self.stream[self.maskable])
 
     def scrambled(
         self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase
@@ -205,6 +203,13 @@ def masked_language_modelling(
     return MaskedLanguageModelling(
         stream, maskable, tokenizer.mask_token_id, length, tokens_per_step // length, mask_fraction
     )
+
+
+def entropy_of(tokens: Tensor) -> float:
+    """Return the entropy of the frequencies of `tokens`, in nats."""
+    counts = torch.bincount(tokens).double().numpy()
+    p = counts[counts > 0] / counts.sum()
+    return float(-(p * np.log(p)).sum())
 
 
 def packed(

@@ -1,4 +1,4 @@
-"""The small transformer of the demo."""
+"""Small transformers: that of the demo, and a causal one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import torch
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
-    from transformers import EuroBertForMaskedLM, PreTrainedTokenizerBase
+    from transformers import (
+        EuroBertForMaskedLM,
+        GPTNeoXForCausalLM,
+        PreTrainedTokenizerBase,
+    )
 
 
 def demo_model(
@@ -60,14 +64,7 @@ def demo_model(
     ('EuroBertForMaskedLM', 2)
     """
     sizes = {"layers": layers, "width": width, "heads": heads, "key_value_heads": key_value_heads}
-    for name, size in sizes.items():
-        if size < 1:
-            raise ArgumentError(f"{name} must be at least 1; got {size}.")
-    if width % heads or (width // heads) % 2:
-        raise ArgumentError(
-            f"width must be an even multiple of heads (rotary positions turn pairs); "
-            f"got width={width}, heads={heads}."
-        )
+    _check_sizes(sizes)
     if heads % key_value_heads:
         raise ArgumentError(
             f"heads must be a multiple of key_value_heads; got {heads} and {key_value_heads}."
@@ -92,6 +89,79 @@ def demo_model(
         model = EuroBertForMaskedLM(config)
         torch.nn.init.normal_(model.lm_head.weight, std=0.02)
     return model
+
+
+def causal_model(
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    layers: int = 6,
+    width: int = 128,
+    heads: int = 4,
+    max_length: int = 512,
+    random_state: int = 0,
+) -> GPTNeoXForCausalLM:
+    """Return a small, untrained GPT-NeoX for next-token prediction (Black et al. 2022).
+
+    transformers' own class, the architecture of the Pythia suite: causal attention, rotary
+    positions on a quarter of each head, parallel attention and feed-forward, LayerNorm, separate
+    input and output embeddings. There is no dropout.
+
+    Parameters
+    ----------
+    tokenizer
+        Gives the size of the vocabulary and the ids of begin and end.
+    layers, width, heads
+        Number of blocks, of hidden units, of heads; the feed-forward has four times the width.
+    max_length
+        Longest text in tokens.
+    random_state
+        Seed of the weights; PyTorch's own random state is left as it was.
+
+    Raises
+    ------
+    ArgumentError
+        If the sizes do not fit each other, or the tokenizer lacks one of the special tokens.
+
+    Examples
+    --------
+    >>> from ontogeny.tasks import train_tokenizer
+    >>> tokenizer = train_tokenizer(["a text"], vocab_size=261)
+    >>> type(causal_model(tokenizer, layers=2, width=32)).__name__
+    'GPTNeoXForCausalLM'
+    """
+    _check_sizes({"layers": layers, "width": width, "heads": heads})
+    # Imported here: transformers takes seconds to load.
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    ids = _special_ids(tokenizer)
+    config = GPTNeoXConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=4 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        max_position_embeddings=max_length,
+        attention_dropout=0.0,
+        hidden_dropout=0.0,
+        tie_word_embeddings=False,
+        bos_token_id=ids["bos_token_id"],
+        eos_token_id=ids["eos_token_id"],
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(random_state)
+        return GPTNeoXForCausalLM(config)
+
+
+def _check_sizes(sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ArgumentError(f"{name} must be at least 1; got {size}.")
+    width, heads = sizes["width"], sizes["heads"]
+    if width % heads or (width // heads) % 2:
+        raise ArgumentError(
+            f"width must be an even multiple of heads (rotary positions turn pairs); "
+            f"got width={width}, heads={heads}."
+        )
 
 
 def _special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:

@@ -9,12 +9,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, suggestion
+from ..errors import ArgumentError, check_choice, check_whole, suggestion
 from ..tasks import python_documentation, split_texts, train_tokenizer
 from ..trajectory import Recorder
+from ..trajectory.recorder import log_steps
+from .causal import CausalLanguageModelling, causal_language_modelling
 from .loop import Progress, TrainingLog, adamw_one_cycle, train
 from .masked import MaskedLanguageModelling, masked_language_modelling
-from .models import demo_model
+from .models import causal_model, demo_model
+
+_ARCHITECTURES = {
+    "eurobert": (masked_language_modelling, demo_model),
+    "gpt-neox": (causal_language_modelling, causal_model),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class RunSettings:
     workers
         Threads that share a batch. The weights depend on it in their last digits, and not on how
         many threads the machine has.
+    architecture
+        ``"eurobert"`` learns to fill masked gaps (`demo_model`), ``"gpt-neox"`` to predict the
+        next token (`causal_model`).
+    checkpoints
+        At most so many are recorded, at least 4.
     """
 
     steps: int = 1000
@@ -49,6 +61,8 @@ class RunSettings:
     learning_rate: float = 2e-3
     heldout: float = 0.05
     workers: int = 2
+    architecture: str = "eurobert"
+    checkpoints: int = 32
 
     @classmethod
     def quick(cls) -> RunSettings:
@@ -74,7 +88,7 @@ def record_training_run(
     progress: Progress | None = None,
     **changes: Any,
 ) -> Path:
-    """Train a tokenizer and a small EuroBERT on `texts` and record checkpoints of the run.
+    """Train a tokenizer and a small EuroBERT or GPT-NeoX and record checkpoints of the run.
 
     The folder then holds what a study needs: checkpoints from step 0 to the last (about 32, dense
     early, evenly spaced late) with the tokenizer, ``heldout.jsonl`` (texts that were never trained
@@ -140,7 +154,7 @@ def record(
     device: str = "cpu",
     progress: Progress | None = None,
     scrambled: tuple[str, int] | None = None,
-    every: str | Sequence[int] = "log",
+    every: Sequence[int] | None = None,
 ) -> Path:
     """Record a run, on `texts` or on their tokens ``scrambled`` by a kind and a seed."""
     folder = Path(folder)
@@ -150,15 +164,18 @@ def record(
         python_documentation() if texts is None else texts, settings.heldout
     )
     tokenizer = train_tokenizer(kept, settings.vocab_size)
-    task = masked_language_modelling(
+    make_task, make_model = _ARCHITECTURES[settings.architecture]
+    task = make_task(
         kept, tokenizer, length=settings.length, tokens_per_step=settings.tokens_per_step
     )
     if scrambled is not None:
         task = task.scrambled(*scrambled, tokenizer)
-    model = demo_model(
+    model = make_model(
         tokenizer, layers=settings.layers, width=settings.width, random_state=random_state
     )
     optimizer, schedule = adamw_one_cycle(model, settings.steps, peak=settings.learning_rate)
+    if every is None:
+        every = log_steps(settings.steps, settings.checkpoints)
     recorder = Recorder(folder, every=every, total=settings.steps, tokenizer=tokenizer)
     log = train(
         model,
@@ -188,14 +205,17 @@ def _settings(quick: bool, changes: dict[str, Any]) -> RunSettings:
             raise ArgumentError(
                 f"unknown setting {name!r}; there are {', '.join(known)}.{suggestion(name, known)}"
             )
-    return replace(RunSettings.quick() if quick else RunSettings(), **changes)
+    settings = replace(RunSettings.quick() if quick else RunSettings(), **changes)
+    check_choice("architecture", settings.architecture, _ARCHITECTURES)
+    check_whole("checkpoints", settings.checkpoints, 4)
+    return settings
 
 
 def _write(
     folder: Path,
     heldout: Sequence[str],
     log: TrainingLog,
-    task: MaskedLanguageModelling,
+    task: MaskedLanguageModelling | CausalLanguageModelling,
     settings: RunSettings,
     more: dict[str, Any],
 ) -> None:

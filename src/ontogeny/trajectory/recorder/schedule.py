@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, check_whole
 from ..selection import check_step
 
 Every: TypeAlias = str | int | Iterable[int] | Callable[[int], bool]
@@ -90,7 +90,7 @@ class Schedule:
             return [(0,), self.every]
         if self.total is None:
             return [(0,), _powers(_LAST_POWER), range(_EVEN, last + 1, _EVEN)]
-        spacing = _spacing(self.total)
+        spacing = _spacing(self.total, _COUNT)
         return [_powers(spacing - 1), range(0, last + 1, spacing), (self.total,)]
 
     def to_record(self) -> dict[str, Any]:
@@ -107,16 +107,41 @@ class Schedule:
         return cls.coerce(every, record["total"])
 
 
+def log_steps(total: int, count: int = _COUNT) -> tuple[int, ...]:
+    """Return the steps of ``"log"`` for a run of `total` steps, with another most `count`.
+
+    Parameters
+    ----------
+    total
+        Number of steps of the run, at least 1.
+    count
+        At most so many checkpoints, at least 4.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> log_steps(100, 12)
+    (0, 1, 2, 4, 8, 16, 32, 64, 96, 100)
+    """
+    check_whole("total", total)
+    spacing = _spacing(total, check_whole("count", count, 4))
+    return tuple(sorted({*_powers(spacing - 1), *range(0, total + 1, spacing), total}))
+
+
 def _powers(last: int) -> list[int]:
     """Return the powers of two up to `last`."""
     return [1 << k for k in range(last.bit_length())]
 
 
 @functools.lru_cache(maxsize=64)
-def _spacing(total: int) -> int:
+def _spacing(total: int, count: int) -> int:
     """Return the smallest spacing with which 0, powers of two and even steps are few enough."""
-    for spacing in itertools.count(max(1, total // _COUNT)):
+    for spacing in itertools.count(max(1, total // count)):
         early = len(_powers(spacing - 1))
-        if 1 + early + math.ceil(total / spacing) <= _COUNT or total < _COUNT:
+        if 1 + early + math.ceil(total / spacing) <= count or total < count:
             break
     return spacing
