@@ -1,6 +1,6 @@
 """Train the cases of the guide "What is known to develop" and draw their pictures.
 
-    python examples/known_developments.py FOLDER docs/images/known --quick
+    python examples/known_developments.py FOLDER docs/images/known --quick --seeds 5
 
 One PNG file for each case. A case that FOLDER holds is not trained again. Thick lines are means
 over seeds, thin ones single seeds, grey ones the turned control runs.
@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("pictures", type=Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, help="by default those of the setting")
     given = parser.parse_args()
     matplotlib.use("agg")
     matplotlib.rcParams.update(
@@ -140,7 +141,7 @@ def main() -> None:
     )
     given.pictures.mkdir(parents=True, exist_ok=True)
     for name, draw in CASES.items():
-        page = reproduce.recipe(name).run(given.folder, quick=given.quick)
+        page = reproduce.recipe(name).run(given.folder, quick=given.quick, seeds=given.seeds)
         figure = Figure(figsize=(6.8, 2.3), layout="constrained")
         draw(page.parent, figure)
         figure.savefig(given.pictures / f"{name.removeprefix('known-')}.png", dpi=110)
