@@ -280,12 +280,14 @@ def _steps_of_row(h: Tensor, K: Tensor, slope: Tensor) -> Tensor:
     By accelerated projected gradient. It is 0 where rounding lets the objective rise.
     """
     largest = K.abs().sum(1).amax().clamp(min=torch.finfo(h.dtype).tiny)  # or more
+    # A step is one product, because there are many: x goes to this matrix times x, plus `along`.
+    step, along, lowest = identity(K) - K / largest, slope / largest, -h
     x = ahead = torch.zeros_like(h)
     theta = 1.0
     for _ in range(STEPS):
-        new = torch.maximum(ahead + (slope - K @ ahead) / largest, -h)
+        new = torch.maximum(torch.addmv(along, step, ahead), lowest)
         next_theta = (1 + (1 + 4 * theta**2) ** 0.5) / 2
-        ahead = new + ((theta - 1) / next_theta) * (new - x)
+        ahead = torch.add(new, new - x, alpha=(theta - 1) / next_theta)
         x, theta = new, next_theta
     return x * (slope @ x > (x @ K @ x) / 2)
 

@@ -62,6 +62,7 @@ def compare(
     bound = bound_measures(options)
     pair, argument = pair_of(W, V)
     weights = None if U is None else column_weights(U, argument)
+    known: dict[str, Callable[[], Array]]
     known = {name: partial(measure, pair) for name, measure in bound.items()}
     known |= _correlations(pair, weights)
     wanted = tuple(known) if measures is None else measures
@@ -81,6 +82,7 @@ def bound_measures(options: Options | None) -> dict[str, Callable[..., Array]]:
 
 
 def _correlations(pair: Pair, weights: Array | None) -> dict[str, Callable[[], Array]]:
+    values: dict[str, Callable[[], Array]]
     values = {"columnwise": partial(columnwise_of, pair), "optimal": partial(optimal_of, pair)}
     if pair.first.stack.shape[-1] > 1:
         values["internal"] = partial(internal_of, pair.first)
