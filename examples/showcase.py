@@ -159,7 +159,7 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
         },
         "named": [
             {key: row[key] for key in ("name", "layer", "kind", "born")}
-            for row in result.concept.table()
+            for row in result.concept.table("joint-concepts")
             if row["name"]
         ],
     }

@@ -20,12 +20,12 @@ _VALUES_ONLY = rf"{_ONE_LAYOUT}|Line:|Shade:|.*\bgrey\b"
 def captions(drawable: Drawable, runs: Runs) -> dict[str, str]:
     """Return the caption of a figure in each of its views."""
     own = str(drawable.figure.caption)
-    first = _overlay(drawable, runs)
     found = {
         SIDE: [_without(_ONE_LAYOUT, own), _side(drawable, runs)],
         DIFFERENCE: [_without(_VALUES_ONLY, own), _difference(drawable, runs)],
     }
-    rest = [own] if runs.controls else [_without(_ONE_LAYOUT, own), first]
+    # Control runs are shown beside heat maps too, which have nothing that is laid over.
+    rest = [own] if runs.controls else [_without(_ONE_LAYOUT, own), _overlay(drawable, runs)]
     return {name: " ".join(filter(None, found.get(name, rest))) for name in runs.views}
 
 
