@@ -65,7 +65,9 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
         holds = False
     falling = int((late < early).sum())
     claimed = "(not claimed) " if title == "k-means" else ""  # where the report has a rise
-    steps = np.nanmean([run.step_dimension.median("layer").values[[0, -1]] for run in runs], axis=0)
+    steps = np.mean(
+        [run.step_dimension.median("layer", skipna=False).values[[0, -1]] for run in runs], axis=0
+    )
     own = (
         f"checkpoint by checkpoint {short(early)} and {short(late)}, from {steps[0]:.0f} at the "
         f"first to {steps[1]:.0f} at the last step; lower in {lower} of {int(known.sum())} layers "

@@ -79,7 +79,7 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
 
 
 def _ends(curve: xr.DataArray) -> tuple[float, float]:
-    median = curve.median("layer").dropna("step")
+    median = curve.dropna("step").median("layer")
     return (float(median[0]), float(median[-1])) if median.size else (np.nan, np.nan)
 
 

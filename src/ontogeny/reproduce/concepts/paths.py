@@ -37,7 +37,9 @@ def path_lengths(curves: Sequence[xr.DataArray], since: float = 0.0) -> np.ndarr
 
 
 def _path_length(curve: xr.DataArray, since: float) -> float:
-    late = curve.sel(step=curve.step >= since * float(curve.step[-1])).dropna("step", how="all")
+    late = curve.sel(step=curve.step >= since * float(curve.step[-1])).dropna("step")
+    if late.sizes["step"] < 2:
+        return float("nan")
     table = late.transpose("step", ...).values.reshape(late.sizes["step"], -1)
     net = np.abs(table[-1] - table[0])
     total = np.abs(np.diff(table, axis=0)).sum(axis=0)
@@ -56,11 +58,15 @@ def done_by(curves: Sequence[xr.DataArray], share: float) -> np.ndarray:
     >>> done_by([curve], 0.25)
     array([0.25])
     """
-    return np.array([_done(curve.dropna("step", how="all"), share) for curve in curves])
+    return np.array([_done(curve.dropna("step"), share) for curve in curves])
 
 
 def _done(curve: xr.DataArray, share: float) -> float:
+    if curve.sizes["step"] < 2:
+        return float("nan")
     at = curve.interp(step=share * float(curve.step[-1]))
     first, last = curve.isel(step=0), curve.isel(step=-1)
     moved = first != last
+    if not moved.any():
+        return float("nan")
     return float(((first - at) / (first - last).where(moved)).median())
