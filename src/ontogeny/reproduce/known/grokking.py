@@ -189,7 +189,7 @@ RECIPE = KnownRecipe(
     "Nanda et al. 2023, Progress measures for grokking via mechanistic interpretability",
     KnownSize(_runs(_FULL), (0, 1, 2, 3, 4), 400, _observables(59, 9)),
     KnownSize(_runs(_QUICK), (0, 1), 100, _observables(29, 6)),
-    "a prime of 29 in place of 113, whose 29 rows are too few for a joint dictionary to find waves; "
+    "a prime of 29 in place of 113: its 29 rows are too few for a joint dictionary to find waves; "
     "the paper's own progress measures (restricted and excluded loss) are not taken.",
     judge=judge,
 )
