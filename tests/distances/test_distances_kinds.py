@@ -63,7 +63,7 @@ def test_compare_gives_the_measures_that_are_asked_for_from_shared_factorisation
     assert shapes.count(W.shape) == 2 + 3 * 2
     with pytest.raises(ArgumentError, match="measures: 'weighted' needs the codes U of W"):
         distances.compare(W, V, measures=["weighted"])
-    with pytest.raises(ArgumentError, match="a name in measures must be .*'bures'"):
+    with pytest.raises(ArgumentError, match=r"a name in measures must be .*'bures'"):
         distances.compare(W, V, measures=["buers"])
 
 
