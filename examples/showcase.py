@@ -77,6 +77,16 @@ MORE: list[dict[str, Any]] = [
 ]
 
 
+PICTURES = {
+    "loss": ("masked", "loss/loss", None),
+    "born": ("masked", "joint-concepts/newborn", 1),
+    "heads": ("masked", "attention-heads/previous-token", None),
+    "regimes": ("masked", "concepts-ica-regimes/curves", None),
+    "causal-loss": ("causal", "loss/loss", None),
+}
+"""By name: the study, its figure, and which of its layers."""
+
+
 def texts_of(source: str | None) -> list[str]:
     """Return the texts of a file, folder or glob, without WikiText's marks."""
     if source is None:
@@ -128,6 +138,14 @@ def study(folder: Path, name: str, quick: bool) -> Path:
     return out
 
 
+def pictures(folder: Path, out: Path) -> None:
+    """Write the figures that the guide shows as PNG."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, (run, figure, layers) in PICTURES.items():
+        result = og.open_study(folder / "studies" / run)
+        result.figure(figure, layers=layers).save(out / f"{name}.png")
+
+
 def facts(folder: Path, name: str) -> dict[str, Any]:
     """Return what a study says of a run: its size, its sentences, and its named concepts."""
     result = og.open_study(folder / "studies" / name)
@@ -171,6 +189,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where runs, studies and pages are kept")
     parser.add_argument("text", nargs="?", help="file, folder or glob; Python's documentation")
     parser.add_argument("--quick", action="store_true", help="tiny models, in a minute or two")
+    parser.add_argument("--pictures", type=Path, help="folder for the figures of the guide")
     options = parser.parse_args()
     folder, quick = options.folder, options.quick
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,6 +202,8 @@ def main() -> None:
     seeds = {name: place for name, place in studies.items() if name not in TITLES}
     compared = og.compare(seeds, title="Three seeds of the small EuroBERT")
     print(og.report.write(compared, folder / "seeds.html"))
+    if options.pictures:
+        pictures(folder, options.pictures)
     said = {name: facts(folder, name) for name in SIZES}
     written = json.dumps(said, indent=1, ensure_ascii=False)
     (folder / "showcase.json").write_text(f"{written}\n", encoding="utf-8")

@@ -18,6 +18,7 @@ from ontogeny.quantities import Quantity
 from ontogeny.report.content import read_content
 from ontogeny.report.readers import read_drawables
 from ontogeny.report.run_differences import difference_of
+from ontogeny.report.run_words import captions
 from ontogeny.report.thinning import thinned
 from ontogeny.summary import summarise
 from ontogeny.summary.controls import with_controls
@@ -188,6 +189,8 @@ def test_every_figure_of_a_value_with_controls_has_their_band():
         [],
         ["run", "side by side", "difference"],
     ]
+    said = captions(drawn[3], drawn[3].runs)  # nothing is laid over a heat map
+    assert said["run"] == "" and said["difference"].startswith("Colour: the run minus")
 
 
 def test_files_hold_the_difference_with_its_terms(tmp_path):
