@@ -236,7 +236,7 @@ def test_printed_sums_are_those_of_the_cells_up_to_rounding():
 
 TEXTS = [
     f"The {'river' if i % 2 else 'mountain'} number {i} is long and wide. "
-    f"People walk by the {'river' if i % 2 else 'stone'} on every warm day of the year."
+    f"People walk by the {'river' if i % 2 else 'stone'} on warm day {i} of the year."
     for i in range(30)
 ]
 

@@ -89,13 +89,14 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     control = done_by(_controls(encoders, "correlation"), _FIRST)
     holds = unanimous(done > 0.5, done)
     half = np.concatenate([_half_steps(run) for run in encoders])
+    known = half[np.isfinite(half)]
     last = float(encoders[0].step[-1])
+    when = f"at step {np.median(known):,.0f} of {last:,.0f}" if len(known) else "never"
     return Verdict(
         "the structure of the concepts has converged in the first regime",
         None if holds and control.max() > 0.5 else holds,
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
-        f"change; KL is half-way at step {np.nanmedian(half):,.0f} of {last:,.0f} (median of seeds "
-        "and layers)",
+        f"change; KL is half-way {when} (median of seeds and layers)",
         f"turned runs {short(control)} by then; half counts as converged",
     )
 
