@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from .loop import Progress, TrainingLog, adamw_one_cycle, train
 from .masked import MaskedLanguageModelling, masked_language_modelling
 from .models import causal_model, demo_model
 
-_ARCHITECTURES = {
+_ARCHITECTURES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "eurobert": (masked_language_modelling, demo_model),
     "gpt-neox": (causal_language_modelling, causal_model),
 }

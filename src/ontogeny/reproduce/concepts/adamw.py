@@ -231,7 +231,7 @@ def _objective(
     model: nn.Module, task: MaskedLanguageModelling, batch: MaskedBatch
 ) -> dict[str, float]:
     """Return how far the loss of the loop is from −log q of what was masked, and how much is."""
-    logits = model(batch.ids).logits.flatten(0, 1)  # type: ignore[operator]
+    logits = model(batch.ids).logits.flatten(0, 1)
     q = torch.softmax(logits, -1)
     masked = batch.ids.flatten() == task.mask_id
     by_hand = -q[masked].gather(1, batch.targets[:, None]).log().mean()

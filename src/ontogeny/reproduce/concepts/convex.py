@@ -108,7 +108,7 @@ class ConvexRecipe(ConceptRecipe):
 def _planted(seed: int) -> dict[str, np.ndarray]:
     """Return signed and non-negative data with and without concepts."""
     rng = np.random.default_rng(seed)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for n, m, r in _PLANTED:
         noise = rng.standard_normal((n, m))
         concepts = rng.laplace(size=(n, r)) @ rng.standard_normal((r, m)) + 0.1 * noise
@@ -130,11 +130,9 @@ def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:
         for strict in (0, 1):
             for k, rule in enumerate(_RULES):
                 with np.errstate(all="ignore"):  # overflow is what is looked for
+                    single, codes, weights = (x.astype(np.float32) for x in (A, *start))
                     found[i, strict, k] = objectives(
-                        *(each.astype(np.float32) for each in (A, *start)),
-                        rule,
-                        bool(strict),
-                        _ITERATIONS,
+                        single, codes, weights, rule, bool(strict), _ITERATIONS
                     )
     found[~np.isfinite(found)] = np.nan
     return xr.Dataset(

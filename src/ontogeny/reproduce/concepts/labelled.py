@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -74,9 +75,9 @@ class LabelledRecipe(ConceptRecipe):
         place = super().study_folder(label, seed, recorded, materials)
         return place.with_name(f"{place.name}-labelled")
 
-    def inputs(
+    def inputs(  # type: ignore[override]
         self, run: MaskedRun, trajectory: Trajectory, size: LabelledSize, materials: Materials
-    ) -> dict[str, Inputs]:  # type: ignore[override]
+    ) -> dict[str, Inputs]:
         """Return both sets; sentences of one text count as one document."""
         kept = None if trajectory.path is None else recorded_texts(trajectory.path)
         given = materials.text is not None and materials.sources
@@ -305,7 +306,7 @@ def _sized(size: ConceptSize, sentences: int, checkpoints: int | None) -> Labell
 
 def _observables(n: int, m: int) -> tuple[ConceptDirections, TCAV]:
     draws, refits = (20, 4) if n <= 8 else (100, 20)
-    how = {"on": _CONCEPTS, "n_random": draws, "n_refits": refits}
+    how: dict[str, Any] = {"on": _CONCEPTS, "n_random": draws, "n_refits": refits}
     return (
         ConceptDirections("mlp", **how),
         TCAV("mlp", target="masked", **how),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -42,9 +43,7 @@ class RotatingSize:
 def measure_rotating(size: RotatingSize, materials: Materials) -> Findings:
     """Return distances of dictionaries and errors of encoders in three planted runs."""
     found = {
-        label: materials.of_seeds(
-            kind, label, size.seeds, lambda seed, kind=kind: _measured(kind, size, seed)
-        )
+        label: materials.of_seeds(kind, label, size.seeds, partial(_measured, kind, size))
         for kind, label in _RUNS.items()
     }
     return Findings(judge(found), {"planted": _view(found)})
