@@ -146,6 +146,15 @@ def pictures(folder: Path, out: Path) -> None:
         result.figure(figure, layers=layers).save(out / f"{name}.png")
 
 
+def _births(concepts: Any) -> dict[str, Any]:
+    """Return how many concepts there are, were born and got a name, in a run and its controls."""
+    found: dict[str, Any] = {}
+    for name in ("n_concepts", "n_born", "named"):
+        control = concepts[f"{name}_control"].sum("layer").values
+        found[name] = {"run": int(concepts[name].sum()), "controls": control.astype(int).tolist()}
+    return found
+
+
 def facts(folder: Path, name: str) -> dict[str, Any]:
     """Return what a study says of a run: its size, its sentences, and its named concepts."""
     result = og.open_study(folder / "studies" / name)
@@ -171,6 +180,7 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
             "last": round(float(loss.loss[-1]), 3),
             **{each: round(float(loss[f"loss_{each}"]), 3) for each in lines},
         },
+        "births": _births(result["joint-concepts"]),
         "findings": json.loads(result.attrs["findings"]),
         "sentences": {
             node: json.loads(result[node].attrs.get("statements", "[]")) for node in result
