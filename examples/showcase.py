@@ -77,14 +77,8 @@ MORE: list[dict[str, Any]] = [
 ]
 
 
-PICTURES = {
-    "loss": ("masked", "loss/loss", None),
-    "born": ("masked", "joint-concepts/newborn", 1),
-    "heads": ("masked", "attention-heads/previous-token", None),
-    "regimes": ("masked", "concepts-ica-regimes/curves", None),
-    "causal-loss": ("causal", "loss/loss", None),
-}
-"""By name: the study, its figure, and which of its layers."""
+PICTURES = {"heads": "attention-heads/previous-token", "regimes": "concepts-ica-regimes/curves"}
+"""Figures of the masked model that the guide shows, beside the tops of the pages."""
 
 
 def texts_of(source: str | None) -> list[str]:
@@ -139,11 +133,13 @@ def study(folder: Path, name: str, quick: bool) -> Path:
 
 
 def pictures(folder: Path, out: Path) -> None:
-    """Write the figures that the guide shows as PNG."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name, (run, figure, layers) in PICTURES.items():
-        result = og.open_study(folder / "studies" / run)
-        result.figure(figure, layers=layers).save(out / f"{name}.png")
+    """Write what the guide shows as PNG: the tops of the pages, and figures."""
+    from gallery import pictures as tops_of_pages  # beside this script, where it is run
+
+    tops_of_pages({name: folder / f"{name}.html" for name in (*TITLES, "seeds")}, out)
+    result = og.open_study(folder / "studies" / "masked")
+    for name, figure in PICTURES.items():
+        result.figure(figure).save(out / f"{name}.png")
 
 
 def _births(concepts: Any) -> dict[str, Any]:
