@@ -12,7 +12,7 @@ from ontogeny.figures import Curves, Heatmap, NullComparison, Scatter, Section, 
 from ontogeny.figures.tables import Column
 from ontogeny.observables import AttentionEntropy, Loss
 from ontogeny.quantities import Quantity
-from ontogeny.summary import along_runs, mean_of_seeds
+from ontogeny.summary import along_runs, mean_of_seeds, stack_runs
 from ontogeny.summary.figures import figure_of_runs
 
 
@@ -109,3 +109,13 @@ def test_means_of_seeds_are_drawn_as_quantities_are_with_the_spread_over_seeds_a
         assert (curves["series"] == drawn["rows"] == "run") == (len(runs) > 1)
         care = json.loads(data.attrs["section"])["care"]
         assert care == "Careful. Shade: mean ± SD over 2 seeds."
+
+
+@pytest.mark.parametrize("dtype", [object, np.dtypes.StringDType()])
+def test_a_text_that_a_run_lacks_is_an_empty_one(dtype):
+    def run(steps):
+        texts = np.array([f"at {step}" for step in steps], dtype=dtype)
+        return xr.Dataset({"said": ("step", texts)}, {"step": steps})
+
+    said = stack_runs({"a": run([0, 2]), "b": run([0, 1])}).said
+    assert said.values.tolist() == [["at 0", "", "at 2"], ["at 0", "at 1", ""]]
