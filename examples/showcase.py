@@ -77,14 +77,8 @@ MORE: list[dict[str, Any]] = [
 ]
 
 
-PICTURES = {
-    "loss": ("masked", "loss/loss", None),
-    "born": ("masked", "joint-concepts/newborn", 1),
-    "heads": ("masked", "attention-heads/previous-token", None),
-    "regimes": ("masked", "concepts-ica-regimes/curves", None),
-    "causal-loss": ("causal", "loss/loss", None),
-}
-"""By name: the study, its figure, and which of its layers."""
+PICTURES = {"heads": "attention-heads/previous-token", "regimes": "concepts-ica-regimes/curves"}
+"""Figures of the masked model that the guide shows, beside the tops of the pages."""
 
 
 def texts_of(source: str | None) -> list[str]:
@@ -139,11 +133,22 @@ def study(folder: Path, name: str, quick: bool) -> Path:
 
 
 def pictures(folder: Path, out: Path) -> None:
-    """Write the figures that the guide shows as PNG."""
-    out.mkdir(parents=True, exist_ok=True)
-    for name, (run, figure, layers) in PICTURES.items():
-        result = og.open_study(folder / "studies" / run)
-        result.figure(figure, layers=layers).save(out / f"{name}.png")
+    """Write what the guide shows as PNG: the tops of the pages, and figures."""
+    from gallery import pictures as tops_of_pages  # beside this script, where it is run
+
+    tops_of_pages({name: folder / f"{name}.html" for name in (*TITLES, "seeds")}, out)
+    result = og.open_study(folder / "studies" / "masked")
+    for name, figure in PICTURES.items():
+        result.figure(figure).save(out / f"{name}.png")
+
+
+def _births(concepts: Any) -> dict[str, Any]:
+    """Return how many concepts there are, were born and got a name, in a run and its controls."""
+    found: dict[str, Any] = {}
+    for name in ("n_concepts", "n_born", "named"):
+        control = concepts[f"{name}_control"].sum("layer").values
+        found[name] = {"run": int(concepts[name].sum()), "controls": control.astype(int).tolist()}
+    return found
 
 
 def facts(folder: Path, name: str) -> dict[str, Any]:
@@ -171,6 +176,7 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
             "last": round(float(loss.loss[-1]), 3),
             **{each: round(float(loss[f"loss_{each}"]), 3) for each in lines},
         },
+        "births": _births(result["joint-concepts"]),
         "findings": json.loads(result.attrs["findings"]),
         "sentences": {
             node: json.loads(result[node].attrs.get("statements", "[]")) for node in result

@@ -118,7 +118,7 @@ def _of(node: xr.Dataset, dim: str) -> list[Any]:
 def _fills(pieces: Sequence[xr.Dataset]) -> dict[Any, Any]:
     """Return what stands where a run has nothing: NaN would turn texts and truths into objects."""
     kinds = {name: values.dtype.kind for p in pieces for name, values in p.data_vars.items()}
-    fills = {"b": False, "O": "", "U": "", "S": b""}
+    fills = {"b": False, "O": "", "U": "", "T": "", "S": b""}
     return {name: fills.get(kind, np.nan) for name, kind in kinds.items()}
 
 
