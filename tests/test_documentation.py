@@ -108,13 +108,3 @@ def test_study_files_and_code_can_be_read(text):
     for block in blocks_of(text, "python"):
         if ">>> " not in block:  # which the tests of the guides run
             compile(block, "page", "exec")
-
-
-def test_the_counts_of_claims_are_those_of_their_table():
-    table = (ROOT / "docs/execution-claims.md").read_text().split("| recipe, *quick*")[1]
-    rows = [line.split("|")[2:5] for line in table.split("\n\n")[0].splitlines()[2:]]
-    columns = zip(*rows, strict=True)
-    counts = [sum(len(cell.split(";")) for cell in column if cell.strip()) for column in columns]
-    yes, no, open_ = counts
-    said = f"{sum(counts)} claims: {yes} reproduce, {no} do not, {open_} are not shown"
-    assert said in (ROOT / "docs/papers.md").read_text()

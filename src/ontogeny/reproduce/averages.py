@@ -17,7 +17,7 @@ from ..summary import mean_of_seeds
 from ..summary.figures import default_figures
 from .ranks import below_random_order, by_kind
 
-_MOST = 8  # values in a sentence
+_MOST = 8  # values in a sentence; more are left to the figure
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {
     "commutators": (
         Quantity("mean_loss", "training loss, median of the pairs", "nats", y_scale="log"),
@@ -128,11 +128,15 @@ def _sentences(data: xr.Dataset, figures: Sequence[Figure]) -> Iterator[str]:
         return
     for label in data.run.values if "run" in data.dims else [None]:
         one, start = (data, "") if label is None else (data.sel(run=label), f"{label}: ")
-        yield f"{start}{figure.title}{_values(one, figure)}."
+        if values := _values(one, figure):
+            yield f"{start}{figure.title}{values}."
 
 
 def _values(data: xr.Dataset, figure: Any) -> str:
-    """Return ``" at steps 0 and 9: m=1 0.12 and 0.98 ± 0.01 (most frequent label 0.13)"``."""
+    """Return ``" at steps 0 and 9: m=1 0.12 and 0.98 ± 0.01 (most frequent label 0.13)"``.
+
+    Empty where there are more numbers than a sentence can hold.
+    """
     value, where = data[figure.value], ""
     dims = [str(dim) for dim in value.dims if dim != "step"]
     if "step" in value.dims:
@@ -143,6 +147,8 @@ def _values(data: xr.Dataset, figure: Any) -> str:
         where += f", {data[figure.facet].values}"
         dims.remove(figure.facet)
     labels = list(itertools.product(*(data[dim].values for dim in dims)))
+    if len(labels) > _MOST:  # the figure shows them
+        return ""
     parts = [data.sel(dict(zip(dims, at, strict=True))) for at in labels]
     nulls = [_nulls(part, figure.bands[:2]) for part in parts]  # the figure shows all
     alike = len(set(nulls)) == 1
