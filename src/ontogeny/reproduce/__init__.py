@@ -6,7 +6,7 @@ Examples
 --------
 >>> from ontogeny import reproduce
 >>> reproduce.names()[0]
-'concepts-figure-2'
+'concepts-figure-1'
 >>> reproduce.recipe("execution-figure-1").source
 'Xu 2026, sec. 4.1, Fig. 1'
 """

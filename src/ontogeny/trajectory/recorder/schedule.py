@@ -108,7 +108,7 @@ class Schedule:
 
 
 def log_steps(total: int, count: int = _COUNT) -> tuple[int, ...]:
-    """Return the steps of ``"log"`` for a run of `total` steps, with another most `count`.
+    """Return the steps of ``"log"`` for a run of `total` steps: at most `count` of them.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def log_steps(total: int, count: int = _COUNT) -> tuple[int, ...]:
     Examples
     --------
     >>> log_steps(100, 12)
-    (0, 1, 2, 4, 8, 16, 32, 64, 96, 100)
+    (0, 1, 2, 4, 8, 15, 30, 45, 60, 75, 90, 100)
     """
     check_whole("total", total)
     spacing = _spacing(total, check_whole("count", count, 4))
