@@ -103,6 +103,9 @@ def test_encoders_converge_early_and_smoothly_only_where_controls_do_not():
     assert judged_9(line, frobenius=line)[2:4] == ["does not reproduce"] * 2
     assert judged_9(line, test_fitted=0.5)[4] == "does not hold"
     assert "reproduces" not in judged_9(np.full(11, np.nan))
+    unknown = np.full(11, np.nan)
+    assert judged_9(early, control=unknown)[:2] == ["not shown"] * 2  # no number beside the claim
+    assert judged_9(line, procrustes=unknown)[2:4] == ["not shown"] * 2
 
 
 # ---- figure 12 ----------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ def test_transforms_carry_codes_and_stand_still_late_where_that_is_planted():
         "does not reproduce",  # T⁻¹, on planted pairs
         "not shown",  # the error without a map follows the condition number as well
         "not shown",  # a sum of lengths
-        "reproduces",
+        "not shown",  # a falling learning rate stills a run that learns nothing as well
     ]
     assert judged_12(linear=3.0)[0] == "does not reproduce"
     assert judged_12(late=2.0)[4] == "does not reproduce"

@@ -92,7 +92,7 @@ def _falls(runs: Sequence[xr.Dataset], title: str) -> Verdict:
 
 def _averages_agree(found: Found, extractors: Sequence[str]) -> Verdict:
     """Judge whether it matters how the dictionaries of a regime are averaged."""
-    signs, words = [], []
+    signs, words, numbers = [], [], []
     for name in extractors:
         runs = the_runs(found, f"{_label(name)}-dimension")
         parts = []
@@ -107,12 +107,13 @@ def _averages_agree(found: Found, extractors: Sequence[str]) -> Verdict:
                 for when in ("early", "late")
             )
             signs.append((late < early).tolist())
+            numbers += [early, late]
             parts.append(f"{title} {np.mean(early):.1f} to {np.mean(late):.1f}")
         words.append(f"{_TITLES[name]}: {', '.join(parts)}")
     same = all(all(sign) for sign in signs)
     return Verdict(
         "the dimension of averaged dictionaries is lower in the second regime",
-        None if same else False,
+        None if same else if_finite(False, *numbers),
         "; ".join(words),
         "it depends on how much the checkpoints of a regime agree, whatever their own dimension is",
     )

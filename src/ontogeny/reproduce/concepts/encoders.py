@@ -66,10 +66,10 @@ def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
         for metric, seeds in ends.items()
         for begin, end in seeds
     )
-    alike = bool((control[:, 1] < 0.5 * control[:, 0]).all())
+    falls_less = control[:, 1] >= 0.5 * control[:, 0]  # False of a control without numbers
     return Verdict(
         "cross-entropy, MSE, KL and correlation approach the last step's",
-        None if approach and alike else if_finite(approach, first, last),
+        None if approach and not falls_less.any() else if_finite(approach, first, last),
         f"KL from {short(first)} to {short(last)} nats, correlation from "
         f"{short(np.array(ends['correlation'])[:, 0])} to "
         f"{short(np.array(ends['correlation'])[:, 1])} (the reference's own encoder at the end)",
@@ -86,7 +86,9 @@ def _ends(curve: xr.DataArray) -> tuple[float, float]:
 def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether most of the change is over in the first regime, and not in the controls."""
     done = done_by(_compared(encoders, "correlation"), _FIRST)
-    control = done_by(_controls(encoders, "correlation"), _FIRST)
+    controls = _controls(encoders, "correlation")
+    control = done_by(controls, _FIRST)
+    known_controls = np.isfinite([_ends(curve) for curve in controls]).all()
     holds = unanimous(done > 0.5, done)
     half = np.concatenate([_half_steps(run) for run in encoders])
     known = half[np.isfinite(half)]
@@ -94,7 +96,7 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
     when = f"at step {np.median(known):,.0f} of {last:,.0f}" if len(known) else "never"
     return Verdict(
         "the structure of the concepts has converged in the first regime",
-        None if holds and control.max() > 0.5 else holds,
+        None if holds and (not known_controls or (control > 0.5).any()) else holds,
         f"by {_FIRST:.0%} of the steps the correlation of the logits has done {short(done)} of its "
         f"change; KL is half-way {when} (median of seeds and layers)",
         f"turned runs {short(control)} by then; half counts as converged",
@@ -120,10 +122,11 @@ def _smoother(
     )
     holds = unanimous(plain > _MARGIN * own, own, plain)
     as_smooth = bool((free <= _MARGIN * own).any())
+    unknown = not np.isfinite(free).all()
     part = "in the second half of the steps" if since else "over the whole run"
     return Verdict(
         claim,
-        None if holds and as_smooth else holds,
+        None if holds and (as_smooth or unknown) else holds,
         f"length of the path for its net change, {part}: KL {spread(own, 2)}, Frobenius distance "
         f"of the dictionaries {spread(plain, 2)}",
         f"Procrustes distance of the same dictionaries {spread(free, 2)}"

@@ -161,8 +161,9 @@ def _matters(runs: Sequence[xr.Dataset]) -> Verdict:
 def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether scores vary more within the second window than within the first."""
     tables = [_table(run, name) for run in runs for name in _CONCEPTS]
-    higher = sum(int((t.late_sd > t.early_sd).sum()) for t in tables if t is not None)
-    of = sum(t.sizes["layer"] for t in tables if t is not None)
+    changes = [t.late_sd - t.early_sd for t in tables if t is not None]
+    higher = sum(int((change > 0).sum()) for change in changes)
+    of = sum(int(change.notnull().sum()) for change in changes)
     more, p = more_often(higher, of, 0.5) if of else (False, np.nan)
     fewer = more_often(of - higher, of, 0.5)[0] if of else False
     return Verdict(

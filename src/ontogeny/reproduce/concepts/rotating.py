@@ -131,7 +131,7 @@ def judge(found: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
         ),
         Verdict(
             "it is enough to follow the importances of concepts, the lengths of the arrows",
-            bool((importance > _MOVED).all()),
+            unanimous(importance > _MOVED, importance),
             f"norms of the codes move by {short(importance)} where every row is recoded",
             f"by {short(first(turn, 'importance'))} where directions turn: equal importances do "
             "not show equal codes",

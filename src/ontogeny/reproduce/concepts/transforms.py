@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from ... import dynamics
 from ...observables import Concepts, TransformDynamics
-from ..evidence import Found, short, spread, unanimous
+from ..evidence import Found, if_finite, short, spread, unanimous
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe
 from .paths import the_runs
@@ -109,19 +109,21 @@ def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
 
 
 def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
-    """Judge whether transforms move no more than refitting does, late and before."""
+    """Judge whether transforms move no more than refitting does, late and before.
+
+    A falling learning rate stills a run that learns nothing as well: this can only be refuted.
+    """
     late, before = (
         np.array([_within_refits(run, *part) for run in runs])
         for part in ((_LATE, 1.0), (0.0, _LATE))
     )
-    holds = True if (late > 0.9).all() else None if (late > 0.5).any() else False
-    if not np.isfinite(late).all():
-        holds = None
+    still = bool((late > 0.9).all())
     return Verdict(
         "late in training the transform moves within the noise of refitting",
-        holds,
+        None if (late > 0.5).any() else if_finite(False, late),
         f"in the last quarter of the steps in {_percent(late)} of the layers and steps",
-        f"before in {_percent(before)}; nine tenths in every seed count, half or less does not",
+        f"before in {_percent(before)}; nine tenths in every seed count, half or less does not"
+        + ("; a falling learning rate does that in runs that learn nothing" if still else ""),
     )
 
 
