@@ -109,7 +109,7 @@ def test_runs_are_compared_side_by_side_and_shared_between_recipes(tmp_path):
     result = og.open_study(page.parent).result
     assert result["readout-accuracy"].run.values.tolist() == list(runs)
     folders = sorted(p.name for p in (tmp_path / "runs").iterdir())
-    tiny(observables[:1], {"addition": RUN}).run(tmp_path)
+    tiny(observables[:1], {"called otherwise": RUN}).run(tmp_path)
     assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == folders
 
 

@@ -53,8 +53,13 @@ class TrainedRecipe(Recipe):
         """Return the input sets of a run's study."""
 
     def runs_folder(self, label: str, run: Any, size: Any, materials: Materials) -> Path:
-        """Return where the seeds of a run are recorded, for all recipes of one output folder."""
-        return materials.folder.parent / "runs" / folder_name(label, [asdict(run), size.every])
+        """Return where the seeds of a run are recorded, for all recipes of one output folder.
+
+        A run that another recipe or comparison calls by another name is trained once.
+        """
+        runs, name = materials.folder.parent / "runs", folder_name(label, [asdict(run), size.every])
+        same = sorted(runs.glob(f"*-{name.rpartition('-')[2]}"))
+        return same[0] if same else runs / name
 
     def study_folder(self, label: str, seed: int, recorded: Path, materials: Materials) -> Path:
         """Return where the study of one seed lies."""
