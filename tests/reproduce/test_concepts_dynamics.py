@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from helpers.hub_account import use_account
+from helpers.hub_server import StandIn, folder_files
 from ontogeny.errors import ArgumentError
 from ontogeny.reproduce.concepts import (
     RECIPES,
@@ -284,6 +286,31 @@ def test_recorded_runs_stand_in_for_trained_ones(tiny):
     page = recipe.run(folder / "given", quick=True, sources=[str(recorded)])
     assert verdicts(page).sizes["claim"] == 6
     assert json.loads((page.parent / "study.json").read_text())["recipe"] == recipe.name
+
+
+def test_checkpoints_on_the_hub_give_the_numbers_of_the_same_folder(tiny, tmp_path, monkeypatch):
+    recipe, folder, _ = tiny
+    (recorded,) = (folder / "out" / "runs").glob("*/seed-0")
+    tokenizer = folder_files(recorded)
+    revisions = {
+        f"step{place.name.rpartition('-')[2]}": {**tokenizer, **folder_files(place)}
+        for place in recorded.glob("checkpoint-*")
+    }
+    found = {}
+    with StandIn({"EuroBERT/EuroBERT-210m": revisions}) as hub:
+        use_account(monkeypatch, hub.url, tmp_path, token=None)
+        for source in (str(recorded), "EuroBERT/EuroBERT-210m"):
+            page = recipe.run(
+                tmp_path / source.rpartition("/")[2],
+                quick=True,
+                text=folder / "text.txt",
+                sources=[source],
+            )
+            found[source] = verdicts(page)
+        assert hub.calls["get"] > len(revisions)
+    local, remote = found.values()
+    assert local.measured.values.tolist() == remote.measured.values.tolist()
+    assert "EuroBERT/EuroBERT-210m" in page.read_text(encoding="utf-8")
 
 
 def test_a_wrong_source_is_refused(tiny):
