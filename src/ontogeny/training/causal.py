@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ..errors import ArgumentError
-from .masked import entropy_of, packed
-from .scrambling import scrambled_tokens
+from .packed import PackedTask, entropy_of, packed_stream
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -48,7 +46,7 @@ class CausalBatch:
 
 
 @dataclass(frozen=True)
-class CausalLanguageModelling:
+class CausalLanguageModelling(PackedTask):
     """A sampler of crops and their next-token loss; made by `causal_language_modelling`.
 
     Parameters
@@ -70,20 +68,9 @@ class CausalLanguageModelling:
         """Entropy of the frequencies of tokens, in nats: the loss without any context."""
         return entropy_of(self.stream)
 
-    def scrambled(
-        self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase
-    ) -> CausalLanguageModelling:
-        """Return the same task on scrambled tokens; special tokens stay (`scrambled_tokens`)."""
-        special, size = tokenizer.all_special_ids, len(tokenizer)
-        ids = scrambled_tokens(self.stream, kind, random_state, vocab_size=size, keep=special)
-        return replace(self, stream=ids)
-
     def sample(self, generator: torch.Generator) -> CausalBatch:
         """Draw crops at uniform places of the stream."""
-        starts = torch.randint(
-            len(self.stream) - self.length + 1, (self.crops, 1), generator=generator
-        )
-        return CausalBatch(self.stream[starts + torch.arange(self.length)])
+        return CausalBatch(self.stream[self.places(generator)])
 
     def loss(self, model: nn.Module, batch: CausalBatch) -> Tensor:
         """Return the mean cross-entropy of the next tokens, in nats per token."""
@@ -129,15 +116,5 @@ def causal_language_modelling(
     >>> task.sample(torch.Generator().manual_seed(0)).ids.shape
     torch.Size([4, 16])
     """
-    if length < 2:
-        raise ArgumentError(f"length must be at least 2; got {length}.")
-    if tokens_per_step < length or tokens_per_step % length:
-        raise ArgumentError(
-            f"tokens_per_step must be a multiple of length={length}; got {tokens_per_step}."
-        )
-    stream = packed(texts, tokenizer, tokenizer.all_special_ids)
-    if len(stream) < length:
-        raise ArgumentError(
-            f"texts are too short: {len(stream)} tokens, and a crop has length={length}."
-        )
+    stream = packed_stream(texts, tokenizer, length, tokens_per_step, shortest=2)
     return CausalLanguageModelling(stream, length, tokens_per_step // length)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..errors import ArgumentError
-from .scrambling import scrambled_tokens
+from .packed import PackedTask, entropy_of, packed_stream
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -64,7 +63,7 @@ class MaskedBatch:
 
 
 @dataclass(frozen=True)
-class MaskedLanguageModelling:
+class MaskedLanguageModelling(PackedTask):
     """A sampler of masked crops and their loss; made by `masked_language_modelling`.
 
     Parameters
@@ -99,20 +98,9 @@ class MaskedLanguageModelling:
         """
         return entropy_of(self.stream[self.maskable])
 
-    def scrambled(
-        self, kind: str, random_state: int, tokenizer: PreTrainedTokenizerBase
-    ) -> MaskedLanguageModelling:
-        """Return the same task on scrambled tokens; special tokens stay (`scrambled_tokens`)."""
-        special, size = tokenizer.all_special_ids, len(tokenizer)
-        ids = scrambled_tokens(self.stream, kind, random_state, vocab_size=size, keep=special)
-        return replace(self, stream=ids)
-
     def sample(self, generator: torch.Generator) -> MaskedBatch:
         """Draw crops at uniform places of the stream and mask a fixed share of their tokens."""
-        starts = torch.randint(
-            len(self.stream) - self.length + 1, (self.crops, 1), generator=generator
-        )
-        index = (starts + torch.arange(self.length)).flatten()
+        index = self.places(generator).flatten()
         ids = self.stream[index]
         ordinary = self.maskable[index].nonzero().flatten()
         count = max(round(self.mask_fraction * len(ordinary)), 1)
@@ -183,45 +171,15 @@ def masked_language_modelling(
     >>> batch.ids.shape, bool((batch.ids.flatten()[batch.positions] == task.mask_id).all())
     (torch.Size([4, 16]), True)
     """
-    if length < 3:
-        raise ArgumentError(f"length must be at least 3; got {length}.")
-    if tokens_per_step < length or tokens_per_step % length:
-        raise ArgumentError(
-            f"tokens_per_step must be a multiple of length={length}; got {tokens_per_step}."
-        )
     if not 0 < mask_fraction < 1:
         raise ArgumentError(f"mask_fraction must lie between 0 and 1; got {mask_fraction}.")
     if tokenizer.mask_token_id is None:
         raise ArgumentError("tokenizer has no mask token.")
-    special = tokenizer.all_special_ids
-    stream = packed(texts, tokenizer, special)
-    if len(stream) < length:
-        raise ArgumentError(
-            f"texts are too short: {len(stream)} tokens, and a crop has length={length}."
-        )
-    maskable = ~torch.isin(stream, torch.tensor(special))
+    stream = packed_stream(texts, tokenizer, length, tokens_per_step, shortest=3)
+    maskable = ~torch.isin(stream, torch.tensor(tokenizer.all_special_ids))
     return MaskedLanguageModelling(
         stream, maskable, tokenizer.mask_token_id, length, tokens_per_step // length, mask_fraction
     )
-
-
-def entropy_of(tokens: Tensor) -> float:
-    """Return the entropy of the frequencies of `tokens`, in nats."""
-    counts = torch.bincount(tokens).double().numpy()
-    p = counts[counts > 0] / counts.sum()
-    return float(-(p * np.log(p)).sum())
-
-
-def packed(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, special: Sequence[int]
-) -> Tensor:
-    """Return all texts as one stream of token ids; texts of special tokens only are left out."""
-    if isinstance(texts, str) or not texts:
-        raise ArgumentError("texts must be a list with at least one text.")
-    # verbose=False: a text longer than the model is no fault here, it is cut into crops.
-    rows = tokenizer(list(texts), verbose=False, return_attention_mask=False)["input_ids"]
-    packed = [token for row in rows if not set(special).issuperset(row) for token in row]
-    return torch.tensor(packed, dtype=torch.int64)
 
 
 def _is_eurobert(model: nn.Module) -> bool:
