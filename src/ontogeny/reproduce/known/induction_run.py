@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from os import PathLike
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
 from ...observables.circuits.sequences import random_sequences
-from ...training.loop import Progress
-from ...trajectory import Trajectory
-from ..training import OptimizerSettings, train_seeds
+from ..training import OptimizerSettings
+from .seeded_run import SeededRun
 
 if TYPE_CHECKING:
     from ..training.next_token_model import NextTokenForCausalLM
@@ -26,7 +23,7 @@ _TRAINING, _TESTING = 0x696E6475, 0x74657374
 
 
 @dataclass(frozen=True)
-class InductionRun:
+class InductionRun(SeededRun):
     """One training on random tokens that are repeated, with a period that differs by batch.
 
     The period is drawn between a third and a half of the length. With a fixed one a head could
@@ -105,32 +102,11 @@ class InductionRun:
 
         return batch
 
-    def record(
-        self,
-        folder: str | PathLike[str],
-        seeds: Sequence[int],
-        every: int | Sequence[int],
-        progress: Progress | None = None,
-    ) -> list[Path]:
-        """Train once for each seed and record the checkpoints, as `train_seeds`."""
+    def loss(self, model: nn.Module, batch: Tensor) -> Tensor:
+        """Return the mean cross-entropy of the next tokens."""
         from ..training.next_token_model import next_token_loss
 
-        return train_seeds(
-            folder,
-            lambda seed: self.model(),
-            self.batches,
-            next_token_loss,
-            self.steps,
-            seeds=seeds,
-            optimizer=self.optimizer,
-            every=every,
-            settings={"run": asdict(self)},
-            progress=progress,
-        )
-
-    def opened(self, folder: Path) -> Trajectory:
-        """Return a recorded trajectory."""
-        return Trajectory.from_folder(folder)
+        return next_token_loss(model, batch)
 
     def inputs(self) -> dict[str, Inputs]:
         """Return ``repeated`` sequences of half the length, and ``unrepeated`` ones."""

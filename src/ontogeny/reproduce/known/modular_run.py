@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from os import PathLike
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +13,8 @@ from torch.nn.functional import cross_entropy
 
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
-from ...training.loop import Progress
-from ...trajectory import Trajectory
-from ..training import OptimizerSettings, train_seeds
+from ..training import OptimizerSettings
+from .seeded_run import SeededRun
 
 if TYPE_CHECKING:
     from ..training.readout_model import ReadoutTransformer
@@ -26,7 +23,7 @@ _SPLIT = 0x6D6F6475
 
 
 @dataclass(frozen=True)
-class ModularRun:
+class ModularRun(SeededRun):
     """One training on a + b modulo n, on all training pairs at every step.
 
     A text is a, b and an "equals" token, and the answer is read at the last. A pair (a, b) and its
@@ -111,35 +108,15 @@ class ModularRun:
         ids = np.stack([first, second, np.full(len(first), n)], axis=1)
         return torch.from_numpy(ids), torch.from_numpy((first + second) % n)
 
-    def record(
-        self,
-        folder: str | PathLike[str],
-        seeds: Sequence[int],
-        every: int | Sequence[int],
-        progress: Progress | None = None,
-    ) -> list[Path]:
-        """Train once for each seed and record the checkpoints, as `train_seeds`."""
+    def batches(self, seed: int) -> Callable[[int], tuple[Tensor, Tensor]]:
+        """Return a function of the update that returns all training pairs, at every one."""
         whole = self.pairs(trained=True)
+        return lambda step: whole
 
-        def batches(seed: int) -> Callable[[int], tuple[Tensor, Tensor]]:
-            return lambda step: whole
-
-        return train_seeds(
-            folder,
-            lambda seed: self.model(),
-            batches,
-            _loss,
-            self.steps,
-            seeds=seeds,
-            optimizer=self.optimizer,
-            every=every,
-            settings={"run": asdict(self)},
-            progress=progress,
-        )
-
-    def opened(self, folder: Path) -> Trajectory:
-        """Return a recorded trajectory."""
-        return Trajectory.from_folder(folder)
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the mean cross-entropy of the answers."""
+        ids, answers = batch
+        return cross_entropy(model(ids, readout_only=True).logits, answers)
 
     def inputs(self) -> dict[str, Inputs]:
         """Return the pairs that are ``trained`` and those ``held out``, with their answers."""
@@ -147,11 +124,6 @@ class ModularRun:
             name: _inputs(*self.pairs(trained), self.modulus + 1)
             for name, trained in (("trained", True), ("held out", False))
         }
-
-
-def _loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    ids, answers = batch
-    return cross_entropy(model(ids, readout_only=True).logits, answers)
 
 
 def _inputs(ids: Tensor, answers: Tensor, vocab_size: int) -> Inputs:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from os import PathLike
 from pathlib import Path
 from typing import cast
 
@@ -15,9 +14,9 @@ from torch import Tensor, nn
 
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
-from ...training.loop import Progress
 from ...trajectory import Trajectory
-from ..training import OptimizerSettings, train_seeds
+from ..training import OptimizerSettings
+from .seeded_run import SeededRun
 
 _TRAINING = 0x746F7973
 
@@ -53,7 +52,7 @@ class ToyModels(nn.Module):
 
 
 @dataclass(frozen=True)
-class SuperpositionRun:
+class SuperpositionRun(SeededRun):
     """Toy models of several sparsities and importances, trained together.
 
     A feature is 0 with probability `sparsity` and else uniform from 0 to 1. Feature i has the
@@ -135,27 +134,6 @@ class SuperpositionRun:
         factors = torch.tensor([q for _, q in self.grid], dtype=x.dtype)
         weights = factors[:, None] ** torch.arange(self.features)
         return ((x - model(x)).square().mean(1) * weights).mean(1).sum()
-
-    def record(
-        self,
-        folder: str | PathLike[str],
-        seeds: Sequence[int],
-        every: int | Sequence[int],
-        progress: Progress | None = None,
-    ) -> list[Path]:
-        """Train once for each seed and record the checkpoints, as `train_seeds`."""
-        return train_seeds(
-            folder,
-            lambda seed: self.model(),
-            self.batches,
-            self.loss,
-            self.steps,
-            seeds=seeds,
-            optimizer=self.optimizer,
-            every=every,
-            settings={"run": asdict(self)},
-            progress=progress,
-        )
 
     def opened(self, folder: Path) -> Trajectory:
         """Return a recorded trajectory."""

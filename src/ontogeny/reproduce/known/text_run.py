@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...errors import check_whole
 from ...inputs import Inputs
 from ...tasks import python_documentation, split_texts, train_tokenizer
-from ...training.loop import Progress
-from ...trajectory import Trajectory
-from ..training import OptimizerSettings, train_seeds
+from ..training import OptimizerSettings
+from .seeded_run import SeededRun
 
 if TYPE_CHECKING:
     from ..training.next_token_model import NextTokenForCausalLM
@@ -28,7 +25,7 @@ _ROW = 128  # tokens of the rows in which the training text is counted
 
 
 @dataclass(frozen=True)
-class TextRun:
+class TextRun(SeededRun):
     """One training of a causal transformer with MLPs on random crops of a text.
 
     Parameters
@@ -107,32 +104,11 @@ class TextRun:
 
         return batch
 
-    def record(
-        self,
-        folder: str | PathLike[str],
-        seeds: Sequence[int],
-        every: int | Sequence[int],
-        progress: Progress | None = None,
-    ) -> list[Path]:
-        """Train once for each seed and record the checkpoints, as `train_seeds`."""
+    def loss(self, model: nn.Module, batch: Tensor) -> Tensor:
+        """Return the mean cross-entropy of the next tokens."""
         from ..training.next_token_model import next_token_loss
 
-        return train_seeds(
-            folder,
-            lambda seed: self.model(),
-            self.batches,
-            next_token_loss,
-            self.steps,
-            seeds=seeds,
-            optimizer=self.optimizer,
-            every=every,
-            settings={"run": asdict(self)},
-            progress=progress,
-        )
-
-    def opened(self, folder: Path) -> Trajectory:
-        """Return a recorded trajectory."""
-        return Trajectory.from_folder(folder)
+        return next_token_loss(model, batch)
 
     def inputs(self) -> dict[str, Inputs]:
         """Return ``held out`` crops, and the training text in rows, as it is counted."""
