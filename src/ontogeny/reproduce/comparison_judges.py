@@ -117,15 +117,19 @@ def architecture(found: Found) -> list[Verdict]:
     }
     name = str(found["readout-accuracy"][without][0].set.values[-1])
     # Where a rank is that of the same directions in random order, nothing is there to disrupt.
-    below, tested, p = below_random_order(ranks[without])
+    below = {label: below_random_order(runs) for label, runs in ranks.items()}
+    nulls = ", ".join(
+        f"{label} {span(runs, 'shuffled')} ({below[label][0]} of {below[label][1]} matrices lie "
+        f"below, p = {below[label][2]:.2g})"
+        for label, runs in ranks.items()
+    )
     higher = exceeds(rank[with_mlp], rank[without], MORE)
     return [
         Verdict(
             "MLPs disrupt the low rank of attention matrices",
-            higher and p <= LEVEL,
+            higher and below[without][2] <= LEVEL,
             f"{with_mlp}: {spread(rank[with_mlp])}, {without}: {spread(rank[without])}",
-            f"without MLP {below} of {tested} matrices lie below directions in random order "
-            f"(p = {p:.2g}); half a dimension counts",
+            f"directions in random order: {nulls}; half a dimension counts",
         ),
         Verdict(
             "MLPs generalise worse",
