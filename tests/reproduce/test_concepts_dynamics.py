@@ -14,8 +14,8 @@ from ontogeny.reproduce.concepts import (
     RECIPES,
     MaskedRun,
     approach,
-    correlations,
     larger,
+    latents,
     lipschitz,
     shapes,
     signals,
@@ -194,9 +194,9 @@ def test_agreement_beside_other_seeds():
 def test_latents_found_again_up_to_sign():
     first = xr.DataArray(np.eye(4), dims=("feature", "concept"))
     half = first.isel(concept=[1, 0]) * -2
-    assert correlations._share_again(first, half) == pytest.approx(0.5)
-    assert correlations._share_again(half, first) == pytest.approx(1.0)
-    assert correlations._share_again(first * 0, first) == 0
+    assert latents._share_again(first, half) == pytest.approx(0.5)
+    assert latents._share_again(half, first) == pytest.approx(1.0)
+    assert latents._share_again(first * 0, first) == 0
 
 
 def test_roughest_layer_must_coincide_more_often_than_by_chance():

@@ -1,4 +1,4 @@
-"""Figures 14, 15 and 17 of the report: correlations, two sizes, and a sparse autoencoder."""
+"""Figures 14 and 15 of the report: correlations, and weighted ones at two sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from .concept_recipe import ConceptRecipe
 from .extractors import EVEN, concepts, noise_of, only_runs
 from .sizes import sizes, two_sizes
 
-_FOUND_AGAIN = 0.9
-"""|cosine| of a latent with its match that counts as the same latent."""
-_MORE = 0.2  # of the latents
 _RETURNED = "as returned"
 _WEIGHTED = Regimes(
     "concepts-ica",
@@ -79,8 +76,8 @@ def _like_distances(
         f"rank correlation with the Frobenius distance {short(own)} over the checkpoints; r from "
         f"{short(first)} to {short(last)} at the last checkpoint before the reference",
         f"{beside}; r at that end in turned runs, read at few checkpoints, {short(turned)}; of "
-        f"refits {_null(nodes, correlation, 'refit')}, by chance "
-        f"{_null(nodes, correlation, 'chance')}",
+        f"refits {null_words(nodes, correlation, 'refit')}, by chance "
+        f"{null_words(nodes, correlation, 'chance')}",
     )
 
 
@@ -103,7 +100,8 @@ def _end(nodes: Sequence[xr.Dataset], correlation: str, place: int, of: str = ""
     return each(nodes, one)
 
 
-def _null(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
+def null_words(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
+    """Return r of refits or by chance, mean ± SD over the seeds, or ``"unknown"``."""
     name = f"correlation_to_reference_{null}"
     known = [
         node[name].sel(correlation=correlation, alignment=_RETURNED)
@@ -170,59 +168,6 @@ def _separates(label: str, of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     )
 
 
-# ---- Figure 17 ----------------------------------------------------------------------------------
-
-
-def sparse_autoencoder(found: Found) -> Sequence[Verdict]:
-    """Judge how many latents are found again, by another seed and over training."""
-    one = only_runs(found)
-    sae, ica = one["concepts-sae"], one["concepts-ica"]
-    again, others = (each(nodes, _found_by_other_seed) for nodes in (sae, ica))
-    half, chance = each(sae, _found_at_half), _null(sae, "optimal", "chance")
-    less = exceeds(others, again, _MORE)
-    few = bool((again < 0.5).all()) if np.isfinite(again).all() else None
-    return [
-        Verdict(
-            "another seed finds few of the latents again, at the same checkpoint",
-            (True if less else None) if few else few,
-            f"a share of {short(again)} with |cosine| of {_FOUND_AGAIN:g} or more; mean |cosine| "
-            f"{_null(sae, 'optimal', 'refit')}",
-            f"ICA {short(others)}; mean |cosine| by chance {chance}; a fifth more in every seed "
-            "counts; about the solver, in runs that learn nothing as well",
-        ),
-        Verdict(
-            "few latents of half-way through training are found in the last checkpoint",
-            None if few or not np.isfinite(half).all() else bool((half < 0.5).all()),
-            f"a share of {short(half)}",
-            f"another seed at one checkpoint {short(again)}"
-            + ("; so few that this says nothing of training" if few else ""),
-        ),
-        approach.falls(sae),
-        approach.further(sae),
-    ]
-
-
-def _found_by_other_seed(node: xr.Dataset) -> float:
-    refit = node.refit_dictionary.dropna("step", how="all")
-    return _share_again(node.dictionary.sel(step=refit.step), refit)
-
-
-def _found_at_half(node: xr.Dataset) -> float:
-    steps = node.step.values
-    half = steps[np.abs(steps - node.attrs["reference_step"] / 2).argmin()]
-    return _share_again(
-        node.dictionary.sel(step=half), node.dictionary.sel(step=node.attrs["reference_step"])
-    )
-
-
-def _share_again(first: xr.DataArray, second: xr.DataArray) -> float:
-    """Return the share of columns that have a near copy, up to sign, among the other's."""
-    other = second.rename(concept="other")
-    dot = xr.dot(first.fillna(0), other.fillna(0), dim="feature")
-    norms = (first**2).sum("feature") ** 0.5 * (other**2).sum("feature") ** 0.5
-    return float((abs(dot) >= _FOUND_AGAIN * norms).where(norms > 0, False).any("other").mean())
-
-
 # ---- recipes ------------------------------------------------------------------------------------
 
 
@@ -232,10 +177,6 @@ def _fits(keys: Iterable[str], n_concepts: int, max_tokens: int) -> tuple[Observ
 
 def _weighed(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
     return (*_fits(_WEIGHED, n_concepts, max_tokens), noise_of("concepts-ica"), _WEIGHTED)
-
-
-def _latents(n_concepts: int, max_tokens: int) -> tuple[Observable, ...]:
-    return (concepts("sae", 4 * n_concepts, max_tokens), concepts("ica", n_concepts, max_tokens))
 
 
 RECIPES = (
@@ -258,14 +199,5 @@ RECIPES = (
         *two_sizes(_weighed),
         "two models of the report's sizes; the larger here is the usual small one.",
         judge=weighted,
-    ),
-    ConceptRecipe(
-        "concepts-figure-17",
-        "The latents of a sparse autoencoder",
-        "sparse autoencoders find features, but hardly the same ones again.",
-        "Bernas 2025, Annex F.4, Fig. 17",
-        *sizes(_latents),
-        "autoencoders with thousands of latents.",
-        judge=sparse_autoencoder,
     ),
 )
