@@ -47,11 +47,12 @@ TITLES = {
     "causal": "A small GPT-NeoX learns to predict the next token",
 }
 STUDIED = {
-    "masked": ("everything", "all", 3, 6),
-    "causal": ("circuits", "0,66,132,198,286,374,484,616,792,1000", 3, 3),
+    "masked": ("everything", "all", 3, 52),
+    "causal": ("circuits", "0,66,132,198,286,374,484,616,792,1000", 3, 10),
 }
-"""Preset, which checkpoints, how many control runs, and at how many steps each is read."""
-OF_SEEDS = ("standard", "0,44,99,154,209,264,319,396,500", 2, 3)
+"""Preset, which checkpoints, how many control runs, and at how many steps each is read: at all
+of the run's, since births can be compared only where both are read as often."""
+OF_SEEDS = ("standard", "0,44,99,154,209,264,319,396,500", 2, 9)
 LEFT_OUT = {
     "masked": {"commutators", "orientation", "similarity", "learning-dynamics"},
     "causal": {"concept-effects", "similarity", "calibration", "logit-lens", "copying-heads"},

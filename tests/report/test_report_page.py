@@ -143,7 +143,7 @@ def test_motion_of_the_weights_never_counts_in_the_verdict():
 def test_sentences_carry_their_uncertainty():
     words = page_of(examples.controlled_tree()).words
     assert "the attention entropy of layer 1 had changed by half by step 72 (62–85)" in words
-    assert "After step 840 any further change is too small to measure." in words
+    assert "After step 840 its further change is too small to measure." in words
 
 
 def test_statements_findings_and_notes_of_the_result_are_in_the_page():

@@ -69,6 +69,21 @@ def test_pairing_takes_out_what_texts_have_in_common():
     assert change_floor(data, LOSS)[1] < 0.01 < with_noise(data, LOSS).x_stderr[1]
 
 
+def test_what_is_still_learned_late_is_not_hidden_by_the_noise_of_the_first_change():
+    """Texts differ by much in what they gain, and by little in what the last steps add."""
+    rng = np.random.default_rng(2)
+    level, gain = 8 + rng.normal(size=100), 3 + rng.normal(size=100)
+    course = np.array([0, 0.1, 0.4, 0.8, 0.9, 0.93, 0.95, 0.97, 0.99, 1.0])[:, None]
+    table = level - course * gain + 0.01 * rng.normal(size=(10, 100))
+    data = of_texts(table)
+    late = change_floor(data, LOSS, to_last=True)
+    paired = (table[-2] - table[-1]).std(ddof=1) / 10
+    assert late[-2] == pytest.approx(1.96 * paired, rel=1e-9) and late[-1] == 0
+    assert change_floor(with_noise(data, LOSS), LOSS, to_last=True)[-2] == pytest.approx(late[-2])
+    assert 10 * late[-2] < change_floor(data, LOSS)[-2]
+    assert np.isnan(judged(data, LOSS).settled_step.item())
+
+
 def test_texts_without_tokens_do_not_count():
     table = np.array([[1.0, 3.0, np.nan], [2.0, 5.0, np.nan]])
     found = change_floor(of_texts(table, [2, 1, 0]), LOSS)

@@ -37,8 +37,8 @@ class Development:
         their floors, and at least to the checkpoints on both sides. NaN where the floor of any
         usable step between the first and the last is unknown.
     settled_step
-        (...,): first step from which on the series stays within the floor of its last value; NaN
-        if only the last step does, or if unknown floors leave it open.
+        (...,): first step from which on the series stays within the floor of its last value
+        (`floor_to_last`); NaN if only the last step does, or if unknown floors leave it open.
     p_value
         (...,): Holm-corrected over all series; NaN below 6 usable steps.
     p_uncorrected
@@ -95,6 +95,7 @@ def development(
     alpha: float = 0.01,
     scale: ArrayLike | None = None,
     n_tests: int | None = None,
+    floor_to_last: ArrayLike | None = None,
 ) -> Development:
     """Return how series over training steps went from their first to their last value.
 
@@ -137,6 +138,9 @@ def development(
         Number of tests that `p_uncorrected` will be corrected for together, if more than the series
         given. `judgeable` and the number of random orders are made for it. Default: the series
         given, and random orders for at least 100 tests.
+    floor_to_last
+        Noise of a difference to the last value, in the shapes of `floor`; default: `floor`. Values
+        on the same texts that lie close together have less of it.
 
     Returns
     -------
@@ -170,7 +174,10 @@ def development(
     if n_tests is not None:
         check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
-    noise = floors(floor, scale, series, may_be_unknown=True).reshape(rows.shape)
+    noise, late = (
+        floors(each, scale, series, may_be_unknown=True).reshape(rows.shape)
+        for each in (floor, floor if floor_to_last is None else floor_to_last)
+    )
     first, last, at_last = _ends(rows)
     change = last - first
     measurable = np.abs(change) > resolution(scale, series).reshape(-1)
@@ -190,7 +197,7 @@ def development(
     )
     tests = max(n_tests or 1, int(np.sum(~np.isnan(p_uncorrected))))
     half, low, high = _half_steps(steps, rows, progress, noise, moved, random_state)
-    settled = np.array([_settled_step(steps, *row) for row in zip(rows, noise, strict=True)])
+    settled = np.array([_settled_step(steps, *row) for row in zip(rows, late, strict=True)])
     if reference_index is not None:
         _copy_neighbour(progress, distinct, ~np.isnan(rows), reference_index)
     batch = series.shape[:-1]

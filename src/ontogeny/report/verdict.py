@@ -152,7 +152,7 @@ def _learned_words(learned: Sequence[Row]) -> str:
     """Return what was learned, by name where there are at most two quantities."""
     names = list(dict.fromkeys(row.quantity for row in learned))
     if len(names) > 2:
-        return f"{len(names)} quantities were learned"
+        return f"{len(learned):,} quantities were learned"
     if len(names) == 2:
         return f"{sentence_start(names[0])} and {mid_sentence(names[1])} were learned"
     where = f" in {plural(len(learned), 'layer')}" if len(learned) > 1 else ""
@@ -257,7 +257,9 @@ def _settled(rows: Sequence[Row]) -> str:
     last = max(row.steps[-1] for row in rows)
     if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
         return ""
-    return f"After step {step_text(max(settled))} any further change is too small to measure."
+    step = step_text(max(settled))
+    one = len(rows) == 1
+    return f"After step {step} {'its' if one else 'their'} further change is too small to measure."
 
 
 def _sentences(*parts: str) -> str:
@@ -278,6 +280,10 @@ def _basis(rows: Sequence[Row], fair: Sequence[Row]) -> list[str]:
         level = f" at α = {ALPHA:g}, p corrected by Holm’s method {over}"
         borne_out = all(row.p_value <= ALPHA for row in fair if row.changed and not row.beyond)
         said.append(f"{words}{level if borne_out else ''}.")
+        alone = sum(row.beyond and not row.p_value <= ALPHA for row in fair)
+        if alone:
+            of, rest = f"{alone:,} of them changed", "alone, not by their order in time"
+            said.append(f"{of} by their difference from the control runs {rest}.")
     left = [row for row in rows if not row.judgeable]
     few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
     if few and fair:

@@ -1,8 +1,9 @@
 """The noise of a value and of a change, by one rule for all quantities.
 
 Whatever the cells hold becomes a standard error: of the mean over texts, as given, or from
-replicates. The floor of a change since the first step is 1.96 standard errors of the difference,
-paired over texts where each text has a value of its own. What was not measured is NaN.
+replicates. The floor of a change since the first step, or to the last one, is 1.96 standard errors
+of the difference, paired over texts where each text has a value of its own. What was not measured
+is NaN.
 """
 
 from __future__ import annotations
@@ -52,24 +53,28 @@ def with_noise(data: xr.Dataset, quantity: Quantity) -> xr.Dataset:
     return data.assign({f"{name}_floor": change_floor(data, quantity)})
 
 
-def change_floor(data: xr.Dataset, quantity: Quantity) -> xr.DataArray:
+def change_floor(data: xr.Dataset, quantity: Quantity, *, to_last: bool = False) -> xr.DataArray:
     """Return the noise of a change since the first step, over the dimensions of the value.
 
     One that is there already stays. NaN where it is unknown. Of exact quantities it is rounding
     alone, relative to the largest value. Distances to the reference, which are relative to norms,
     are not distinguishable from rounding below `MEASURABLE` either.
+
+    With `to_last` it is that of a change to the last step. Late values of the same texts differ
+    by less than first and late ones, so that the latter's noise would hide what is still learned.
     """
     value = data[quantity.name]
-    if f"{quantity.name}_floor" in data:
+    measured = any(f"{quantity.name}_{of}" in data for of in ("of_text", "stderr"))
+    if f"{quantity.name}_floor" in data and not (to_last and measured):
         return data[f"{quantity.name}_floor"].transpose(*value.dims)
     if quantity.noise == "exact":
         return MEASURABLE * abs(value).max("step").fillna(0.0) + xr.zeros_like(value).fillna(0.0)
     usable = value.notnull() & ~at_reference(data, quantity)
     if f"{quantity.name}_of_text" in data:
-        floor = Z * _paired_stderr(data, quantity, usable)
+        floor = Z * _paired_stderr(data, quantity, usable, to_last)
     elif f"{quantity.name}_stderr" in data:
         error = data[f"{quantity.name}_stderr"] + xr.zeros_like(value)
-        floor = Z * (error**2 + _first(error, usable) ** 2) ** 0.5
+        floor = Z * (error**2 + _end(error, usable, to_last) ** 2) ** 0.5
     else:
         return xr.full_like(value, np.nan)
     if quantity.relative_to:
@@ -123,30 +128,32 @@ def _weights(data: xr.Dataset, quantity: Quantity, of_text: xr.DataArray) -> xr.
     return data[name].fillna(0.0).broadcast_like(of_text).transpose(*of_text.dims)
 
 
-def _paired_stderr(data: xr.Dataset, quantity: Quantity, usable: xr.DataArray) -> xr.DataArray:
-    """Return the standard error of the change since the first step, paired over texts."""
+def _paired_stderr(
+    data: xr.Dataset, quantity: Quantity, usable: xr.DataArray, to_last: bool
+) -> xr.DataArray:
+    """Return the standard error of the change from or to one end, paired over texts."""
     of_text = data[f"{quantity.name}_of_text"]
     if not set(usable.dims) <= set(of_text.dims):  # the texts say the same of several values
         of_text = of_text.broadcast_like(usable)
     of_text = of_text.transpose(..., "text")
     weights = _weights(data, quantity, of_text)
-    first = _first(of_text, usable)
-    change = (of_text - first).transpose(*of_text.dims)
+    end = _end(of_text, usable, to_last)
+    change = (of_text - end).transpose(*of_text.dims)
     error = mean_stderr(change.values, weights.values)
-    before = _first(weights, usable).broadcast_like(weights).transpose(*weights.dims).values
-    if not (same := (weights.values == before).all(-1)).all():
-        first = first.broadcast_like(of_text).transpose(*of_text.dims)
-        other = _change_stderr(of_text.values, weights.values, first.values, before)
+    there = _end(weights, usable, to_last).broadcast_like(weights).transpose(*weights.dims).values
+    if not (same := (weights.values == there).all(-1)).all():
+        end = end.broadcast_like(of_text).transpose(*of_text.dims)
+        other = _change_stderr(of_text.values, weights.values, end.values, there)
         error = np.where(same, error, other)
     return of_text.isel(text=0, drop=True).copy(data=error)
 
 
 def _change_stderr(
-    values: np.ndarray, weights: np.ndarray, first: np.ndarray, before: np.ndarray
+    values: np.ndarray, weights: np.ndarray, others: np.ndarray, theirs: np.ndarray
 ) -> np.ndarray:
     """Return the standard error of the difference of two means with weights of their own."""
-    change = _shares(values, weights) - _shares(first, before)
-    count = ((weights > 0) | (before > 0)).sum(-1)
+    change = _shares(values, weights) - _shares(others, theirs)
+    count = ((weights > 0) | (theirs > 0)).sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt((change**2).sum(-1) * count / (count - 1))
     return np.where(count > 1, error, np.nan)
@@ -160,9 +167,10 @@ def _shares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return (values - mean) * weights / total
 
 
-def _first(values: xr.DataArray, usable: xr.DataArray) -> xr.DataArray:
-    """Return the values at the first step that is usable, which may differ between rows."""
-    at = usable.argmax("step")
+def _end(values: xr.DataArray, usable: xr.DataArray, last: bool) -> xr.DataArray:
+    """Return the values at the first or last step that is usable, which may differ by row."""
+    backwards = usable.isel(step=slice(None, None, -1))
+    at = usable.sizes["step"] - 1 - backwards.argmax("step") if last else usable.argmax("step")
     return values.isel(step=at).drop_vars("step", errors="ignore")
 
 

@@ -71,11 +71,16 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     series = [row for q in quantities for row in _series(data, q)]
     if not series:
         return None
-    labels, layers, names, values, floors, settled, controls = zip(*series, strict=True)
+    labels, layers, names, values, floors, late, settled, controls = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
     found = development(
-        steps, np.stack(values), np.stack(floors), reference, n_tests=max(_PAGE, len(values))
+        steps,
+        np.stack(values),
+        np.stack(floors),
+        reference,
+        n_tests=max(_PAGE, len(values)),
+        floor_to_last=np.stack(late),
     )
     settled_step = np.array(
         [
@@ -132,9 +137,12 @@ def _beside(
 
 
 def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
-    """Give label, layer, quantity, values, floor, settling noise and controls of each row."""
+    """Give label, layer, quantity, values, floors, settling noise and controls of each row."""
     value = data[quantity.name].sel(quantity.at, drop=True)
-    floor = change_floor(data, quantity).sel(quantity.at, drop=True)
+    floor, late = (
+        change_floor(data, quantity, to_last=last).sel(quantity.at, drop=True)
+        for last in (False, True)
+    )
     settled = data.get(f"{quantity.name}_{quantity.settled_by}_high")
     if settled is not None:
         settled = settled.sel(quantity.at, drop=True)
@@ -154,7 +162,8 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
             ) from None
         layer = str(at.get("layer", ""))
         beside = None if control is None else control.sel(at)
-        yield label, layer, quantity.name, value.sel(at).values, floor.sel(at).values, below, beside
+        numbers = (each.sel(at).values for each in (value, floor, late))
+        yield label, layer, quantity.name, *numbers, below, beside
 
 
 def _settled_below(

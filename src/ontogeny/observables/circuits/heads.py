@@ -69,6 +69,7 @@ class AttentionHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "attention-heads"
+    version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",
@@ -101,9 +102,9 @@ class AttentionHeads(Observable):
         "token before it (previous-token), of each repeated token to its copy (duplicate-token) "
         "and to the token after its copy (induction).",
         symbol="mean A[i, i−1], A[i, i−p], A[i, i−p+1], p the period",
-        null="The same places in sequences of the same length without repetition; equal attention "
-        "to all visible tokens; and all heads at the first checkpoint. A previous-token head needs "
-        "no repetition.",
+        null="The same places in sequences of the same length without repetition, which is no "
+        "null of previous-token heads; equal attention to all visible tokens; and all heads at the "
+        "first checkpoint.",
         care="A score says where a head looks, not what it does with it: an induction head also "
         "copies (see copying-heads). A change counts beyond 1.96 standard errors over sequences.",
         source="Olsson et al. 2022",
@@ -126,6 +127,7 @@ class AttentionHeads(Observable):
 
         def one(path: str, values: np.ndarray) -> dict[str, Any]:
             plain = found.unrepeated[path].mean(axis=-1)
+            plain[SCORES.index("previous-token")] = np.nan  # which needs no repetition
             heads = Measured(
                 _of_heads(values.mean(axis=-1)),
                 of_text=_of_heads(values, "text"),

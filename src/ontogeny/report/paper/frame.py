@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ class Frame:
     def name_axes(self, x: str, y: str) -> None:
         """Name the axes once for all panels; one panel has its names beside it."""
         inch = 72 / FONT / 0.58
-        x, y = truncate(x, int(0.85 * self.width * inch)), truncate(y, int(self.height * inch))
+        high = int(self.panel_height * self.rows * inch)
+        x, y = truncate(x, int(0.85 * self.width * inch)), fill(truncate(y, 2 * high), high)
         if len(self.axes) == 1:
             self.axes[0].set_xlabel(x)
             self.axes[0].set_ylabel(y)

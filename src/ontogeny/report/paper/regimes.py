@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from ...figures import Boundary
 from .view import FigureView, Panel
 
 _ENDS = (-0.03, 1.03)
@@ -15,6 +14,7 @@ _SIDE, _INTERVAL = 0.14, 0.3
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
     """Draw the boundaries of one panel: one for all lines, or one for each line."""
+    named: set[str] = set()
     for regime in view.figure.boundaries:
         steps = (_read(view, panel, name) for name in (regime.step, regime.low, regime.high))
         at, low, high = map(view.scale.positions, steps)
@@ -22,7 +22,10 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
             _draw_own(axes, view, at, low, high)
         elif _ENDS[0] <= at[0] <= _ENDS[1]:  # not NaN, nor beyond the steps that are drawn
             ratio = _read(view, panel, regime.noise_ratio)[0]
-            _draw_shared(axes, view, regime, (at[0], low[0], high[0]), ratio)
+            _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
+            if regime.label not in named:  # lines that look alike are named once
+                _name(axes, view, regime.label, at[0])
+                named.add(regime.label)
 
 
 def _read(view: FigureView, panel: Panel, name: str | None) -> np.ndarray:
@@ -33,11 +36,7 @@ def _read(view: FigureView, panel: Panel, name: str | None) -> np.ndarray:
 
 
 def _draw_shared(
-    axes: Axes,
-    view: FigureView,
-    regime: Boundary,
-    places: tuple[float, float, float],
-    ratio: float,
+    axes: Axes, view: FigureView, places: tuple[float, float, float], ratio: float
 ) -> None:
     at, low, high = places
     grey, ink = view.base["null"], view.base["ink-2"]
@@ -47,10 +46,13 @@ def _draw_shared(
     if np.isfinite(low) and np.isfinite(high):
         axes.axvspan(low, high, color=grey, alpha=_INTERVAL, linewidth=0, zorder=0)
     axes.axvline(at, color=ink, linewidth=0.8, zorder=1)
+
+
+def _name(axes: Axes, view: FigureView, label: str, at: float) -> None:
     right = at > 0.6
     axes.annotate(
-        regime.label, xy=(at, 1), xycoords=axes.get_xaxis_transform(),
-        xytext=(-2 if right else 2, -1), textcoords="offset points", color=ink,
+        label, xy=(at, 1), xycoords=axes.get_xaxis_transform(),
+        xytext=(-2 if right else 2, -1), textcoords="offset points", color=view.base["ink-2"],
         ha="right" if right else "left", va="top",
     )  # fmt: skip
 
