@@ -132,5 +132,7 @@ def test_nulls_stand_beside_the_scores(formed):
     last = formed.isel(step=-1).squeeze("layer")
     unrepeated = last.strongest_score_unrepeated.sel(score=["duplicate-token", "induction"])
     assert (unrepeated == 0).all()
+    # A previous-token head needs no repetition, so that it would lie inside this null.
+    assert formed.strongest_score_unrepeated.sel(score="previous-token").isnull().all()
     assert (last.strongest_score_first_high < 0.05).all()
     assert (formed.head_score_first.dims) == ("score", "initial_head")

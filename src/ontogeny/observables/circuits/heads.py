@@ -19,6 +19,7 @@ from .initial import at_first_step
 from .reading import HeadReading, HeadScores
 from .scores import SCORES
 
+_SCORED = ("head_score", "strongest_score")
 _NULLS = {
     "unrepeated": "no repetition",
     "equal": "equal attention",
@@ -69,7 +70,6 @@ class AttentionHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "attention-heads"
-    version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",
@@ -127,7 +127,6 @@ class AttentionHeads(Observable):
 
         def one(path: str, values: np.ndarray) -> dict[str, Any]:
             plain = found.unrepeated[path].mean(axis=-1)
-            plain[SCORES.index("previous-token")] = np.nan  # which needs no repetition
             heads = Measured(
                 _of_heads(values.mean(axis=-1)),
                 of_text=_of_heads(values, "text"),
@@ -148,10 +147,15 @@ class AttentionHeads(Observable):
         return by_layer(found.repeated, one).assign_coords(score=list(SCORES))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the cells with the scores of all heads at the first checkpoint."""
+        """Return the cells with the scores of all heads at the first checkpoint.
+
+        Sequences without repetition are no null of a previous-token head, which needs none.
+        """
+        plain = [f"{name}_unrepeated" for name in _SCORED if f"{name}_unrepeated" in data]
+        repeats = {name: data[name].where(data.score != "previous-token") for name in plain}
         first = at_first_step(data, "head_score", ("layer", "head"))
-        names = ("head_score_first", "strongest_score_first")
-        return data.assign(dict.fromkeys(names, first)) if first is not None else data
+        firsts = {} if first is None else {f"{name}_first": first for name in _SCORED}
+        return data.assign(repeats | firsts)
 
     def figures(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> Sequence[Figure]:
         """Return every head over steps, a figure for each score."""
