@@ -74,7 +74,8 @@ def table(family: str, found: dict[str, dict[str, Any]]) -> str:
     answers = [verdict["verdict"] for name in names for verdict in found[name]["verdicts"]]
     counts = {words: answers.count(answer) for answer, words in _ANSWERS.items()}
     said = ", ".join(f"{count} {words}" for words, count in counts.items())
-    return f"**Of {sum(counts.values())} claims of the paper {said}.**\n\n{_HEAD}{''.join(rows)}"
+    checks = f"{sum(counts.values())} checks of the paper's claims"
+    return f"**{checks}: {said}.**\n\n{_HEAD}{''.join(rows)}"
 
 
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
