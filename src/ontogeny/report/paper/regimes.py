@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from .save import FONT
 from .view import FigureView, Panel
 
 _ENDS = (-0.03, 1.03)
@@ -14,7 +15,7 @@ _SIDE, _INTERVAL = 0.14, 0.3
 
 def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
     """Draw the boundaries of one panel: one for all lines, or one for each line."""
-    named: set[str] = set()
+    named: list[str] = []
     for regime in view.figure.boundaries:
         steps = (_read(view, panel, name) for name in (regime.step, regime.low, regime.high))
         at, low, high = map(view.scale.positions, steps)
@@ -24,8 +25,8 @@ def draw_regimes(axes: Axes, view: FigureView, panel: Panel) -> None:
             ratio = _read(view, panel, regime.noise_ratio)[0]
             _draw_shared(axes, view, (at[0], low[0], high[0]), ratio)
             if regime.label not in named:  # lines that look alike are named once
-                _name(axes, view, regime.label, at[0])
-                named.add(regime.label)
+                _name(axes, view, regime.label, at[0], len(named))
+                named.append(regime.label)
 
 
 def _read(view: FigureView, panel: Panel, name: str | None) -> np.ndarray:
@@ -48,12 +49,13 @@ def _draw_shared(
     axes.axvline(at, color=ink, linewidth=0.8, zorder=1)
 
 
-def _name(axes: Axes, view: FigureView, label: str, at: float) -> None:
+def _name(axes: Axes, view: FigureView, label: str, at: float, line: int) -> None:
+    """Write a name beside its boundary, each a line below the one before."""
     right = at > 0.6
     axes.annotate(
         label, xy=(at, 1), xycoords=axes.get_xaxis_transform(),
-        xytext=(-2 if right else 2, -1), textcoords="offset points", color=view.base["ink-2"],
-        ha="right" if right else "left", va="top",
+        xytext=(-2 if right else 2, -1 - 1.2 * FONT * line), textcoords="offset points",
+        color=view.base["ink-2"], ha="right" if right else "left", va="top",
     )  # fmt: skip
 
 
