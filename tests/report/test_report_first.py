@@ -50,7 +50,8 @@ def test_a_run_that_learned_is_told_in_the_order_of_its_landmarks():
     assert appeared.lead == "18 of 22 concepts got a name."
     assert control.lead == "Control runs do not learn to predict."
     assert "8.30 to 8.40–8.70, and 2–4 of 22 concepts got a name" in control.text
-    births = "0–2 concepts were born in them, read at 4 of 12 checkpoints; 18 in the run."
+    seen = "read at 4 of 12 checkpoints, where fewer births can be seen"
+    births = f"0–2 concepts were born in them, {seen}; 18 in the run."
     assert control.text.endswith(births)
     assert numbers(screen) == {
         "loss, was 8.30": "5.00",

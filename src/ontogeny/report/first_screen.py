@@ -359,8 +359,10 @@ def _control_births(content: Content, concepts: Concepts | None) -> str:
     count = number_range(list(concepts.born_controls))
     run, born = len(concepts.born), "concept was born" if count == "1" else "concepts were born"
     read, steps = concepts.control_steps, len(content.steps)
-    at = f", read at {read:,} of {steps:,} checkpoints" if 0 < read < steps else ""
-    return f" {count} {born} in them{at}; {run:,} in the run."
+    if 0 < read < steps:
+        seen = f"read at {read:,} of {steps:,} checkpoints, where fewer births can be seen"
+        return f" {count} {born} in them, {seen}; {run:,} in the run."
+    return f" {count} {born} in them; {run:,} in the run."
 
 
 def _control_names(concepts: Concepts | None) -> str:
