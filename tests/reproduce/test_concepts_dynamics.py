@@ -199,6 +199,15 @@ def test_latents_found_again_up_to_sign():
     assert latents._share_again(first * 0, first) == 0
 
 
+def test_a_boundary_whose_noise_has_no_interval_says_so():
+    node = xr.Dataset({"joint_boundary": 220.0, "joint_boundary_low": 140.0})
+    node = node.assign(joint_boundary_high=300.0, joint_noise_ratio=3.5)
+    unknown = node.assign(joint_noise_ratio_low=np.nan, joint_noise_ratio_high=np.nan)
+    known = node.assign(joint_noise_ratio_low=2.0, joint_noise_ratio_high=5.0)
+    assert approach.regime_words(unknown).endswith("3.5 times that before (interval unknown)")
+    assert approach.regime_words(known).endswith("3.5 times that before (2–5)")
+
+
 def test_roughest_layer_must_coincide_more_often_than_by_chance():
     late = regimes(residual=[0.01, 0.1, 0.01])
     early = regimes(residual=[0.1, 0.01, 0.01])

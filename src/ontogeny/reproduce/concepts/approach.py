@@ -159,9 +159,11 @@ def regime_words(node: xr.Dataset) -> str:
     if np.isfinite(node.joint_boundary):
         ratio, low, high = (float(node[f"joint_noise_ratio{end}"]) for end in ("", "_low", "_high"))
         start, stop = (float(node[f"joint_boundary_{end}"]) for end in ("low", "high"))
+        known = np.isfinite([low, high]).all()
+        interval = f"({low:.2g}–{high:.2g})" if known else "(interval unknown)"
         return (
             f"boundary at step {float(node.joint_boundary):,.0f} ({start:,.0f}–{stop:,.0f}), noise "
-            f"behind it {ratio:.2g} times that before ({low:.2g}–{high:.2g})"
+            f"behind it {ratio:.2g} times that before {interval}"
         )
     if not np.isfinite(node.joint_p):
         return "too few checkpoints to say"
