@@ -186,9 +186,12 @@ def test_agreement_beside_other_seeds():
     held, _ = in_common(agreement(decays, decays, pearson), of_other_seeds(decays, decays, pearson))
     assert held is None  # any two decays
     unlike = agreement(own, own[::-1], pearson)
-    assert in_common(unlike, 0.1)[0] is False
-    assert in_common(agreement(own[:1], own[:1], pearson), float("nan"))[0] is None
-    assert in_common(np.array([np.nan]), 0.1)[0] is None
+    assert in_common(unlike, np.array([0.1]))[0] is False
+    assert in_common(agreement(own[:1], own[:1], pearson), np.array([]))[0] is None
+    assert in_common(np.array([np.nan]), np.array([0.1]))[0] is None
+    high = np.array([0.9, 0.95])
+    assert in_common(high, np.array([0.7, 0.92]))[0] is None  # one pair has as much in common
+    assert in_common(high, np.array([0.7, 0.85]))[0] is True
 
 
 def test_latents_found_again_up_to_sign():

@@ -72,7 +72,7 @@ def test_every_recipe_judges_each_claim_beside_a_control(name, taken):
         if node in {observable.name for observable in recipe.quick.observables}
     }
     verdicts = recipe.judge(found)
-    assert len({v.claim for v in verdicts}) == len(verdicts) >= 2
+    assert len({v.claim for v in verdicts}) == len(verdicts) >= 1
     assert all(v.measured and v.beside for v in verdicts) and recipe.limits
     same = [v for v in verdicts if "more dimensions" in v.claim or "MLP" in v.claim]
     assert not any(v.holds for v in same)  # equal runs differ in nothing
@@ -106,7 +106,7 @@ def ranks(growing, shuffled=3.0):
 def attention(entropy):
     return xr.Dataset(
         {
-            "layer_entropy": (("set", "layer", "step"), [[np.full(11, 2.7), entropy]]),
+            "layer_entropy": (("set", "layer", "step"), [[entropy, entropy]]),
             "layer_entropy_uniform": ("set", [2.8]),
         },
         coords={"step": ARANGE, "set": ["m=2"], "layer": ["layers.0", "layers.1"]},
@@ -250,14 +250,14 @@ def test_commutators_that_project_like_gradients_are_nothing_special():
     assert [v.holds for v in update_judges.avoidance(alike)] == [False] * 3
     avoiding = projected([np.nan, 0.05, 0.001], [np.nan, 0.05, 0.05])
     assert [v.holds for v in update_judges.avoidance(avoiding)] == [True] * 3
-    assert [v.holds for v in update_judges.outside(alike)] == [True, False]
+    assert [v.holds for v in update_judges.outside(alike)] == [None]
 
 
-def test_nearly_all_outside_tells_commutators_apart_only_where_gradients_are_inside():
+def test_nearly_all_outside_tells_of_commutators_only_where_gradients_are_inside():
     few = projected([0.05, 0.05], [0.5, 0.5])
     for run in few["projection"]["mixed"]:
         run.control[:] = 0.4
-    assert [v.holds for v in update_judges.outside(few)] == [True, True]
+    assert [v.holds for v in update_judges.outside(few)] == [True]
 
 
 def figure_1(growing, null=3.0, seeds=2):
@@ -388,11 +388,14 @@ def test_a_matrix_or_two_of_many_below_random_order_confine_nothing(below, holds
     assert f"{2 * below} of 32" in confined.measured  # 16 matrices in each of two seeds
 
 
-@pytest.mark.parametrize(("seeds", "holds"), [(1, False), (2, True)])
-def test_the_order_of_four_ranks_in_one_seed_is_chance(seeds, holds):
+@pytest.mark.parametrize(
+    ("by_order", "holds"), [([3.0] * 4, True), ([5.0, 5.0, 3.0, 4.0], False), ([3, 3, 5, 5], True)]
+)
+def test_v_and_o_are_lower_only_by_more_than_in_random_order(by_order, holds):
     run = ranks([3.0] * 11)
     run["variance_rank"] = ("block", [5.0, 5.0, 3.0, 4.0] * 4)
-    assert judges.low_ranks({"weight-rank": {"mixed": [run] * seeds}})[2].holds is holds
+    run["shuffled_low"] = run["shuffled_high"] = ("block", np.tile(by_order, 4).astype(float))
+    assert judges.low_ranks({"weight-rank": {"mixed": [run] * 2}})[2].holds is holds
 
 
 def test_a_fall_that_random_paths_show_too_is_no_collapse():
@@ -427,7 +430,7 @@ def test_seeds_that_disagree_show_nothing():
     assert evidence.unanimous([True, True], [np.nan]) is None
 
 
-def of_figure_6(lost, followed=4.0, largest=0.2):
+def of_figure_6(lost, followed=4.0, largest=0.2, strength=0.7):
     """Return verdicts where removal costs `lost` (share of accuracy) at four steps."""
     most = np.full(4, largest)
     ablations = {"count": lost, "random": np.zeros(4), "matched": lost, "largest": most}
@@ -438,6 +441,10 @@ def of_figure_6(lost, followed=4.0, largest=0.2):
                 np.stack(list(ablations.values()), axis=-1)[:, None],
             ),
             "latents_above_null": (("step", "variant"), np.full((4, 1), followed)),
+            "count_correlation": (
+                ("step", "variant", "latent"),
+                np.tile(np.where(np.arange(50) < followed, strength, 0.1), (4, 1, 1)),
+            ),
             "accuracy": ("step", [0.1, 0.5, 0.9, 0.9]),
         },
         coords={"step": [0, 1, 2, 3], "variant": ["topk"], "ablation": list(ablations)},
@@ -450,6 +457,8 @@ def test_what_removal_costs_is_read_at_all_stages_and_early_against_late():
     assert of_figure_6(np.array([0.0, 0.001, 0.1, 0.001])) == [True, False, False]
     assert of_figure_6(np.zeros(4), followed=40.0) == [False, True, False]
     assert of_figure_6(np.zeros(4), largest=0.001)[1:] == [None, None]  # not even the largest
+    weak = of_figure_6(np.zeros(4), strength=0.3)  # beyond shuffled texts, and no strong one
+    assert weak == [False, True, False]
     untrained = np.array([0.5, 0.015, 0.001, 0.001])  # before training nothing can be lost
     assert of_figure_6(untrained) == [True, True, True]
 
@@ -474,6 +483,27 @@ def test_what_was_never_learned_is_not_forgotten(best, last, forgets):
         "weight-rank": {label: [ranks([3.0] * 11)] * 2 for label in ("mixed", "curriculum")},
     }
     assert comparison_judges.forgetting(found)[0].holds is forgets
+
+
+@pytest.mark.parametrize(
+    ("right", "by_order", "tells"),
+    [(1.0, (3.0, 3.0), True), (1.0, (2.0, 4.0), None), (0.5, (3.0, 3.0), None)],
+)
+def test_ranks_tell_a_curriculum_apart_beyond_step_lengths_and_where_all_was_learned(
+    right, by_order, tells
+):
+    one = accuracy(0.0)
+    runs = [ranks([rank] * 11) for rank in (2.0, 4.0)]
+    for run, null in zip(runs, by_order, strict=True):
+        run["shuffled_low"] = run["shuffled_high"] = ("block", np.full(16, null))
+    found = {
+        "readout-accuracy": {
+            "mixed": [one] * 2,
+            "curriculum": [one.assign(accuracy=one.accuracy * right)] * 2,
+        },
+        "weight-rank": {"mixed": runs[1:] * 2, "curriculum": runs[:1] * 2},
+    }
+    assert comparison_judges.forgetting(found)[1].holds is tells
 
 
 @pytest.mark.parametrize(

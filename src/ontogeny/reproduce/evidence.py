@@ -164,6 +164,17 @@ def named(names: ArrayLike, values: np.ndarray, digits: int = 1) -> str:
     return ", ".join(f"{name}: {spread(column, digits)}" for name, column in columns)
 
 
+def p_value(p: float) -> str:
+    """Return ``"p = 0.03"``, or ``"p < .001"`` below that.
+
+    Examples
+    --------
+    >>> p_value(0.031), p_value(8e-17)
+    ('p = 0.031', 'p < .001')
+    """
+    return "p < .001" if p < 0.001 else f"p = {p:.2g}"
+
+
 def joined(values: ArrayLike, digits: int = 2) -> str:
     """Return the number of each seed.
 

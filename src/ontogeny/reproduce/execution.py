@@ -107,7 +107,7 @@ def _stated(steps: int) -> dict[str, MarkerRun]:
     return {
         "SGD 0.001, as stated": paper,
         "SGD 0.1": replace(paper, optimizer=sgd),
-        "AdamW 0.001, as the author's code": adamw,
+        "AdamW 0.001": adamw,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -14,12 +15,12 @@ from .evidence import (
     exceeds,
     if_finite,
     last_of,
-    more_often,
     named,
+    p_value,
     spread,
     unanimous,
 )
-from .ranks import MORE, below_random_order, by_kind, growing_null, span, whole_ranks
+from .ranks import MORE, below_random_order, by_kind, growing_null, null_middle, span, whole_ranks
 from .verdicts import Verdict
 
 _SOLVED = 0.9  # accuracy of every m that is trained
@@ -39,32 +40,33 @@ def low_ranks(found: Found) -> list[Verdict]:
     rank = each(means, lambda run: run.variance_rank)
     drift = each(means, lambda run: run.net_drift_ratio)
     vo, qk = ([i for i, kind in enumerate(kinds) if kind in pair] for pair in ("VO", "QK"))
-    walk = each(means, lambda run: (run.walk_low + run.walk_high) / 2).mean(axis=0)
-    lower = rank[:, vo].max(axis=1) < rank[:, qk].min(axis=1)
-    beyond, p = more_often(int(lower.sum()), len(lower), 1 / 6)
-    mean = rank.mean(axis=0)
+    walk, shuffled = (each(means, partial(null_middle, null=null)) for null in ("walk", "shuffled"))
+    apart, by_order = (x[:, qk].mean(axis=1) - x[:, vo].mean(axis=1) for x in (rank, shuffled))
+    single = np.concatenate([run.variance_rank.values for run in runs])
+    within = unanimous(_three_to_five(rank).all(axis=1), rank)
     return [
         Verdict(
             "Q, K, V and O have ranks of 3 to 5",
-            None if _three_to_five(mean) and _three_to_five(walk) else _three_to_five(mean),
-            named(kinds, rank),
+            None if within and _three_to_five(walk).all() else within,
+            f"{named(kinds, rank)}; of single matrices {int(_three_to_five(single).sum())} of "
+            f"{len(single)}",
             f"random walk of the same steps {span(runs, 'walk')}; directions in random order "
-            f"{span(runs, 'shuffled')}; rounded ranks count",
+            f"{span(runs, 'shuffled')}; rounded ranks of every kind and seed count",
         ),
         _confined(runs),
         Verdict(
             "V and O have lower ranks than Q and K",
-            if_finite(beyond, rank),
-            f"in {int(lower.sum())} of {len(lower)} seeds; {named(kinds, rank)}",
-            f"by chance in one seed of six (p = {p:.2g}); net drift, which lowers a rank: "
-            f"{named(kinds, drift)} (random walk 1)",
+            exceeds(apart, by_order, MORE),
+            f"lower by {spread(apart)} dimensions; {named(kinds, rank)}",
+            f"directions in random order {spread(by_order)}; half a dimension more counts; net "
+            f"drift, which lowers a rank: {named(kinds, drift)} (random walk 1)",
         ),
         _collapse(runs),
     ]
 
 
-def _three_to_five(ranks: np.ndarray) -> bool | None:
-    return if_finite(((ranks >= 2.5) & (ranks <= 5.5)).all(), ranks)
+def _three_to_five(ranks: np.ndarray) -> np.ndarray:
+    return np.asarray((ranks >= 2.5) & (ranks < 5.5))
 
 
 def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
@@ -74,8 +76,8 @@ def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     return Verdict(
         "the weights' paths are confined: lower than the same directions in random order",
         majority if majority or p > LEVEL else None,  # more than chance, but not the paths as such
-        f"{count} of {tested} matrices lie below (p < .05 each)",
-        f"5 % by chance; as many or more p = {p:.2g}, taking matrices as independent",
+        f"{count} of {tested} matrices have a lower rank than that (p < .05 each)",
+        f"5 % by chance; as many or more {p_value(p)}, taking matrices as independent",
     )
 
 
@@ -130,11 +132,14 @@ def sizes(found: Found) -> list[Verdict]:
     solved = {label: _trained(accuracy[label], largest) for label in runs}
     depths = {label: label.split(" layers instead of ") for label in runs if "layers" in label}
     signs = {label: 1 if int(n) > int(base) else -1 for label, (n, base) in depths.items()}
-    unseen = _unseen(accuracy[largest], largest)
+    unseen = _unseen(accuracy, by_m)
+    wider = {label: 1 for label in runs if label.startswith("C = ")}
+    base = next((base for _, base in depths.values()), "")
+    deep = {label: f"{n} layers" for label, (n, _) in depths.items()} | {largest: f"{base} layers"}
     return [
         _stable(runs, by_m),
-        _grows("modulus", runs, largest, {x: 1 for x in runs if x.startswith("C = ")}, solved),
-        _grows("depth", runs, largest, signs, solved),
+        _grows("modulus", runs, largest, wider, solved, {largest: "C = 8"}),
+        _grows("depth", runs, largest, signs, solved, deep),
         *([] if unseen is None else [unseen]),
     ]
 
@@ -147,9 +152,13 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
         "the dimension is stable over m",
         None if few else if_finite(max(means) - min(means) < 1, means),
         _by_label(ranks),
-        f"one dimension counts; directions in random order "
-        f"{', '.join(span(runs[label], 'shuffled') for label in by_m)}{few}",
+        f"means that differ by less than one dimension count as stable; directions in random "
+        f"order {_nulls(runs, {label: label for label in by_m})}{few}",
     )
+
+
+def _nulls(runs: Mapping[str, Sequence[xr.Dataset]], names: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {span(runs[label], 'shuffled')}" for label, name in names.items())
 
 
 def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
@@ -173,8 +182,11 @@ def _grows(
     base: str,
     signs: Mapping[str, int],
     solved: Mapping[str, float],
+    names: Mapping[str, str],
 ) -> Verdict:
     """Judge whether larger tasks or models have higher ranks, `signs` −1 for smaller ones.
+
+    `names` are what runs are called here, where that is not their label.
 
     A rank grows while a run learns, so runs that have not solved their task are not compared.
     """
@@ -182,27 +194,41 @@ def _grows(
     higher = [exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
     holds = None if not higher or None in higher else unanimous([bool(h) for h in higher])
-    right = ", ".join(f"{label}: {solved[label]:.2f}" for label in ranks)
+    called = {label: names.get(label, label) for label in ranks}
+    right = ", ".join(f"{name} {solved[label]:.2f}" for label, name in called.items())
+    left = [name for label, name in called.items() if solved[label] < _SOLVED]
+    unfinished = f"; {' and '.join(left)}: the task is not learned ({_SOLVED}), so nothing is said"
     return Verdict(
-        f"the dimension grows with the {what}",
+        f"(not claimed) the dimension grows with the {what}",
         holds if finished else None,
-        _by_label(ranks),
-        f"half a dimension counts; directions in random order "
-        f"{', '.join(span(runs[label], 'shuffled') for label in ranks)}; right on the hardest "
-        f"trained m, {right}" + ("" if finished else " (an unfinished run has no rank to compare)"),
+        _by_label({called[label]: rank for label, rank in ranks.items()}),
+        f"a mean difference above half a dimension, in the same direction in every seed, counts; "
+        f"directions in random order {_nulls(runs, called)}; accuracy on the hardest m that was "
+        f"trained: {right}{unfinished if left else ''}",
     )
 
 
-def _unseen(runs: Sequence[xr.Dataset], largest: str) -> Verdict | None:
-    """Judge accuracy on every m above those that were trained; None where none was tested."""
+def _unseen(accuracy: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Verdict | None:
+    """Judge accuracy on every m above those of the largest mixture; None where none was tested."""
+    *smaller, largest = by_m
+    runs = accuracy[largest]
     sets = [s for s in runs[0].set.values if _count(s) > _count(largest)]
     if not sets:
         return None
     several = [run.sel(set=sets) for run in runs]
     right, majority = (last_of(several, name) for name in ("accuracy", "accuracy_majority"))
-    return Verdict(
-        "training on small m generalises to larger m",
-        unanimous((right > majority + 0.1).all(axis=1), right),
-        f"trained on {largest}; {named(sets, right, 2)}",
-        f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed counts",
+    following = {label: f"m={_count(label) + 1}" for label in smaller}
+    fewer = "".join(
+        f"; trained on {label}, {name}: {spread(_last(accuracy[label], name), 2)}"
+        for label, name in following.items()
     )
+    return Verdict(
+        f"mixed training on {largest} generalises to larger m",
+        unanimous((right > majority + 0.1).all(axis=1), right),
+        f"{named(sets, right, 2)}{fewer}",
+        f"most frequent label {named(sets, majority, 2)}; a tenth more in every seed and m counts",
+    )
+
+
+def _last(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    return each(runs, lambda run: run.accuracy.sel(set=name).isel(step=-1))

@@ -46,6 +46,11 @@ def growing_null(run: xr.Dataset, null: str) -> xr.DataArray:
     return (low + high) / 2
 
 
+def null_middle(run: xr.Dataset, null: str) -> xr.DataArray:
+    """Return the middle of a null's ranks of the whole run, of every matrix or kind."""
+    return (run[f"{null}_low"] + run[f"{null}_high"]) / 2
+
+
 def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
     """Return the rank of each seed's whole run, mean over its matrices."""
     return each(runs, lambda run: run.variance_rank.mean())

@@ -273,7 +273,7 @@ def _verdicts(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             "neither a schedule nor clipping",
         ),
         Verdict(
-            "the objective is the cross-entropy of what was masked",
+            "(not claimed) the objective here is the cross-entropy of what was masked",
             unanimous(errors < _EQUAL, errors),
             f"−log q averaged over the masked tokens by hand: {short(errors)} apart, relative",
             f"{share.mean():.0%} of the tokens are masked (the report does not say how many)",

@@ -35,14 +35,13 @@ def agreement(
 
 def of_other_seeds(
     first: Sequence[xr.DataArray], second: Sequence[xr.DataArray], correlate: Correlate
-) -> float:
-    """Return the mean |r| of one seed's curve with another seed's; NaN where there is one seed.
+) -> np.ndarray:
+    """Return |r| of one seed's curve with another seed's, (pairs,); empty where there is one seed.
 
     Both decay and were never in one run: what they share is that they decay.
     """
     pairs = [(i, j) for i in range(len(first)) for j in range(len(second)) if i != j]
-    found = [_mean(first[i], second[j], correlate) for i, j in pairs]
-    return float(np.mean(found)) if found else float("nan")
+    return np.array([_mean(first[i], second[j], correlate) for i, j in pairs])
 
 
 def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
@@ -56,7 +55,7 @@ def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
     return float(np.mean(found))
 
 
-def in_common(own: np.ndarray, other: float) -> tuple[bool | None, str]:
+def in_common(own: np.ndarray, other: np.ndarray) -> tuple[bool | None, str]:
     """Return whether |r| is high where other seeds' is not, and what is said of the latter.
 
     Parameters
@@ -64,13 +63,17 @@ def in_common(own: np.ndarray, other: float) -> tuple[bool | None, str]:
     own
         Of each seed, (seeds,) or (seeds, curves).
     other
-        Of curves of different seeds.
+        Of curves of different seeds, of any shape; empty where there is one seed.
     """
-    words = f"one seed's curve with another seed's: {other:.2f}"
+    known = other.size > 0 and bool(np.isfinite(other).all())
+    words = (
+        f"one seed's curve with another seed's: {other.mean():.2f}, {other.max():.2f} at most"
+        if known
+        else "one run alone has no other seed beside it"
+    )
     if not np.isfinite(own).all():
         return None, words
-    if not np.isfinite(other):
-        return (False if (own < HIGH).all() else None), "one run alone has no other seed beside it"
     if (own >= HIGH).all():
-        return (None if other >= HIGH else True), words
+        apart = known and other.mean() < HIGH and other.max() < own.min()
+        return (True if apart else None), words
     return (False if (own < HIGH).any(axis=tuple(range(1, own.ndim))).all() else None), words

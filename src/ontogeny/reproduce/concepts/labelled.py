@@ -22,10 +22,10 @@ from .concept_recipe import ConceptRecipe, ConceptSize, texts_of
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun, recorded_texts
 from .paths import the_runs
+from .score_windows import CountOfRises, in_windows
 from .sizes import sizes
 
 _CONCEPTS = ("semantic", "syntactic")
-_EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)  # the report's, of the whole run
 
 # Table 2 as printed, layers 1 to 11: first mean, first SD, second mean, second SD.
 _PRINTED = {
@@ -103,7 +103,7 @@ def judge(found: Found) -> Sequence[Verdict]:
     scores, readable = the_runs(found, "tcav"), the_runs(found, "cav")
     return [
         *(_readable(readable, name) for name in _CONCEPTS),
-        _matters(scores),
+        _matters(scores, readable),
         _noisier(scores),
         _syntactic_gains(scores),
         _improving(scores),
@@ -140,8 +140,13 @@ def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
     return np.concatenate([np.atleast_1d(end.values) for end in ends])
 
 
-def _matters(runs: Sequence[xr.Dataset]) -> Verdict:
-    """Judge whether scores differ from those of directions for shuffled labels."""
+def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verdict:
+    """Judge whether scores differ from those of directions for shuffled labels.
+
+    A direction that does not tell the labels apart is no concept, and refutes nothing.
+    """
+    p = np.array([float(run.p_corrected.isel(step=-1).min()) for run in readable])
+    there = bool((p <= LEVEL).all())
     beyond = np.array([int((run.p_corrected <= LEVEL).sum()) for run in runs])
     single = np.array([float((run.p_single <= LEVEL).mean()) for run in runs])
     tested = int(np.isfinite(runs[0].p_corrected.values).sum())
@@ -150,28 +155,24 @@ def _matters(runs: Sequence[xr.Dataset]) -> Verdict:
     )
     return Verdict(
         "TCAV shows that the concepts influence what the model predicts",
-        unanimous(beyond > 0) if tested else None,
+        unanimous(beyond > 0) if tested and (there or (beyond > 0).all()) else None,
         f"{_listed(beyond, 0)} of {tested} scores differ (corrected p ≤ {LEVEL}); uncorrected "
         f"{_listed(100 * single, 0)} %",
         f"{100 * LEVEL:.0f} % uncorrected by chance; directions for shuffled labels score between "
-        f"{low:.2f} and {high:.2f}",
+        f"{low:.2f} and {high:.2f}"
+        + ("" if there else "; no labelled concept is readable in every seed, so none is tested"),
     )
 
 
 def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether scores vary more within the second window than within the first."""
-    tables = [_table(run, name) for run in runs for name in _CONCEPTS]
-    changes = [t.late_sd - t.early_sd for t in tables if t is not None]
-    higher = sum(int((change > 0).sum()) for change in changes)
-    of = sum(int(change.notnull().sum()) for change in changes)
-    more, p = more_often(higher, of, 0.5) if of else (False, np.nan)
-    fewer = more_often(of - higher, of, 0.5)[0] if of else False
+    count = CountOfRises.of_scores(runs, _CONCEPTS, lambda table: table.late_sd - table.early_sd)
     return Verdict(
         "the scores are smooth in the first regime and noisy in the second",
-        True if more else False if fewer else None,
-        f"the second window's standard deviation is larger in {higher} of {of} layers, concepts "
-        "and seeds",
-        f"half by chance (p = {p:.2g}, taking them as independent)",
+        count.holds,
+        f"the second window's standard deviation is larger in {count.own} of {count.of} layers, "
+        "concepts and seeds",
+        count.beside,
     )
 
 
@@ -197,34 +198,19 @@ def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge the count of layers whose score rises."""
     tables = {name: [_table(run, name) for run in runs] for name in _CONCEPTS}
     counts = {n: [int(t.improving) for t in ts if t is not None] for n, ts in tables.items()}
-    of = sum(t.sizes["layer"] for ts in tables.values() for t in ts if t is not None)
-    total = sum(map(sum, counts.values()))
-    more, p = more_often(total, of, 0.5) if of else (False, np.nan)
-    fewer = more_often(of - total, of, 0.5)[0] if of else False
+    count = CountOfRises.of_scores(runs, _CONCEPTS, lambda table: table.difference)
     return Verdict(
         "scores rise in most layers (7 semantic and 6 syntactic of 11 in the report)",
-        True if more else False if fewer else None,
+        count.holds,
         "; ".join(f"{n} {' and '.join(map(str, c))}" for n, c in counts.items())
-        + f", together {total} of {of} layers and seeds",
-        f"half by chance (p = {p:.2g}); the report's 7 and 6 of 11 have p = "
+        + f", together {count.own} of {count.of} layers and seeds",
+        f"{count.beside}; the report's 7 and 6 of 11 are what a coin gives or more with p = "
         f"{more_often(13, 22, 0.5)[1]:.2g}",
     )
 
 
 def _table(run: xr.Dataset, name: str) -> xr.Dataset | None:
-    scores = run.score.sel(concept=name).transpose("layer", "step")
-    return _regimes(scores)
-
-
-def _regimes(scores: xr.DataArray) -> xr.Dataset | None:
-    """Return the regime table of scores (layer, step); None where a window has too few steps."""
-    scores = scores.dropna("step", how="all")
-    last = float(scores.step[-1])
-    early, late = ((low * last, high * last) for low, high in (_EARLY, _LATE))
-    inside = [int(((scores.step >= a) & (scores.step <= b)).sum()) for a, b in (early, late)]
-    if min(inside) < 2:
-        return None
-    return dynamics.regime_table(scores, scores.step.values, early, late)
+    return in_windows(run.score.sel(concept=name))
 
 
 def _sum(run: xr.Dataset, name: str) -> float:
@@ -237,8 +223,7 @@ def _null_sums(run: xr.Dataset) -> np.ndarray:
     found = []
     for draw in range(run.sizes["draw"]):
         pair = [
-            _regimes(run.random_score.sel(concept=name).isel(draw=draw).transpose("layer", "step"))
-            for name in _CONCEPTS
+            in_windows(run.random_score.sel(concept=name).isel(draw=draw)) for name in _CONCEPTS
         ]
         semantic, syntactic = pair
         if semantic is None or syntactic is None:

@@ -42,7 +42,7 @@ def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
         curves, decays = ([x.isel(signal=i, drop=True) for x in rolling] for i in (0, 1))
         own[title] = agreement(curves, decays, _pearson)
         other.append(of_other_seeds(curves, decays, _pearson))
-    holds, beside = in_common(np.column_stack(list(own.values())), float(np.mean(other)))
+    holds, beside = in_common(np.column_stack(list(own.values())), np.concatenate(other))
     return Verdict(
         "the rolling means of concept distances and activation decay correlate, mean |r| above 0.8",
         holds,
