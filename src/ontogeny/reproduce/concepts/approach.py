@@ -33,8 +33,9 @@ def falls(nodes: Sequence[xr.Dataset]) -> Verdict:
     return Verdict(
         "the nine distances to the last step fall for good (learning progress, Definition 11)",
         None if holds and (fell or not controls.size) else holds,
-        f"as the solver returned the concepts {_count(returned)} curves of all distances, layers "
-        f"and seeds; with order, signs and rotation removed {_count(turned)}",
+        f"relative to the norms of both dictionaries, which grow: as the solver returned the "
+        f"concepts {_count(returned)} curves of all distances, layers and seeds; with order, signs "
+        f"and rotation removed {_count(turned)}",
         f"{_count([controls])} curves of turned runs, which learn nothing, end below their first "
         "value as well; so does the distance of a random walk to its end",
     )
@@ -104,8 +105,8 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
         "(not claimed) they fall further than those of runs that move as far and learn nothing",
         _mostly(beyond == 1, change >= turned, change, turned),
         f"Procrustes distance with the rotation removed, relative to the norms, changes by "
-        f"{short(change)}",
-        f"turned runs over the same steps {short(turned)}; told apart from them, corrected over "
+        f"{short(change)} from the first step to the last at which turned runs are read",
+        f"turned runs over these steps {short(turned)}; told apart from them, corrected over "
         f"all rows of the study, in {_total(beyond, rows)} layers",
     )
 
