@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ...observables import Concepts, EncoderDynamics
+from ...observables import EncoderDynamics
 from ..evidence import Found, if_finite, short, spread, unanimous
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe
+from .extractors import concepts
 from .paths import done_by, path_lengths, the_runs
 from .sizes import sizes
 
@@ -170,7 +171,7 @@ RECIPES = (
         "Bernas 2025, sec. 6.1, Algorithm 3, Fig. 9",
         *sizes(
             lambda n, m: (
-                Concepts("ica", n, max_tokens=m),
+                concepts("ica", n, m),
                 EncoderDynamics("ica", n, max_tokens=m),
             )
         ),

@@ -8,10 +8,11 @@ import numpy as np
 import xarray as xr
 
 from ... import distances
-from ...observables import ConceptPlane, Concepts
+from ...observables import ConceptPlane
 from ..evidence import Found, if_finite, short, spread
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe
+from .extractors import concepts
 from .paths import the_runs
 from .sizes import sizes
 
@@ -181,7 +182,7 @@ RECIPES = (
                 observable
                 for extractor in _EXTRACTORS
                 for observable in (
-                    Concepts(extractor, n, max_tokens=m),
+                    concepts(extractor, n, m),
                     ConceptPlane(f"concepts-{extractor}"),
                 )
             )

@@ -9,10 +9,11 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from ... import dynamics
-from ...observables import Concepts, TransformDynamics
+from ...observables import TransformDynamics
 from ..evidence import Found, if_finite, short, spread, unanimous
 from ..verdicts import Verdict
 from .concept_recipe import ConceptRecipe
+from .extractors import concepts
 from .paths import the_runs
 from .sizes import sizes
 
@@ -153,7 +154,7 @@ RECIPES = (
         "the concepts of a step are those of the last step under an invertible map, whose "
         "cumulative change is smooth although its velocity is noisy in the second regime.",
         "Bernas 2025, sec. 8.7.2, Def. 54, Fig. 12",
-        *sizes(lambda n, m: (Concepts("ica", n, max_tokens=m), TransformDynamics("concepts-ica"))),
+        *sizes(lambda n, m: (concepts("ica", n, m), TransformDynamics("concepts-ica"))),
         "a second regime of thousands of steps; two seeds and eight concepts.",
         judge=judge,
     ),
