@@ -177,18 +177,6 @@ def forgetting(found: Found) -> list[Verdict]:
     majority = float(last_of(runs[curriculum], "accuracy_majority")[:, 0].mean())
     learned = bool((best[curriculum] > majority + 0.2).all())
     lost = {label: best[label] - kept[label] > _FORGOTTEN for label in runs}
-    rank = {label: whole_ranks(seeds) for label, seeds in ranks.items()}
-    higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
-    gap, by_order = (
-        float(np.mean(values[mixed]) - np.mean(values[curriculum]))
-        for values in (rank, {label: _of_random_order(seeds) for label, seeds in ranks.items()})
-    )
-    hardest = {label: last_of(seeds, "accuracy").min(axis=1) for label, seeds in runs.items()}
-    # Ranks of runs that have not learned all of their task are those of unfinished runs, and ranks
-    # that differ as much with the same directions in random order differ by their step lengths.
-    open_ = min(right.mean() for right in hardest.values()) < _LEARNED or abs(by_order) > 0.5 * abs(
-        gap
-    )
     return [
         Verdict(
             "a curriculum forgets the smallest m, mixed training does not",
@@ -197,16 +185,36 @@ def forgetting(found: Found) -> list[Verdict]:
             f"mixed {spread(kept[mixed], 2)} after {spread(best[mixed], 2)}; most frequent label "
             f"{majority:.2f}, a tenth counts as forgotten",
         ),
-        Verdict(
-            "the rank distinguishes the two",
-            None if None in higher or (any(higher) and open_) else any(higher),
-            f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
-            f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
-            f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "
-            f"{spread(hardest[curriculum], 2)} and {spread(hardest[mixed], 2)}; one dimension of "
-            "runs that learned all of their task, and not half as much in random order, counts",
-        ),
+        _rank_tells(ranks, runs),
     ]
+
+
+def _rank_tells(
+    ranks: Mapping[str, Sequence[xr.Dataset]], accuracy: Mapping[str, Sequence[xr.Dataset]]
+) -> Verdict:
+    """Judge whether the rank tells a curriculum from mixed training.
+
+    The rank of a run that has not learned all of its task is that of an unfinished run. Ranks that
+    differ half as much with the same directions in random order differ by their step lengths.
+    """
+    mixed, curriculum = ranks
+    rank, by_order = (
+        {label: number(seeds) for label, seeds in ranks.items()}
+        for number in (whole_ranks, _of_random_order)
+    )
+    hardest = {label: last_of(seeds, "accuracy").min(axis=1) for label, seeds in accuracy.items()}
+    gap, null = (float(abs(np.mean(x[mixed] - x[curriculum]))) for x in (rank, by_order))
+    told = min(right.mean() for right in hardest.values()) >= _LEARNED and null <= 0.5 * gap
+    higher = [exceeds(rank[a], rank[b], 1.0) for a, b in ((curriculum, mixed), (mixed, curriculum))]
+    return Verdict(
+        "the rank distinguishes the two",
+        None if None in higher or (any(higher) and not told) else any(higher),
+        f"curriculum {spread(rank[curriculum])}, mixed {spread(rank[mixed])}",
+        f"directions in random order {span(ranks[curriculum], 'shuffled')} and "
+        f"{span(ranks[mixed], 'shuffled')}; lowest accuracy of a trained m "
+        f"{spread(hardest[curriculum], 2)} and {spread(hardest[mixed], 2)}; one dimension of runs "
+        "that learned all of their task, and not half as much in random order, counts",
+    )
 
 
 def _of_random_order(runs: Sequence[xr.Dataset]) -> np.ndarray:
