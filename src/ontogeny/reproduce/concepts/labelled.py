@@ -186,7 +186,7 @@ def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
     inside = bool((np.abs(gain) <= width).any())
     return Verdict(
         "syntactic concepts gain from the second regime, semantic ones lose (ΣΔ)",
-        None if holds and (inside or not np.isfinite(width)) else holds,
+        None if inside or not np.isfinite(width) else holds,
         f"sum over layers of second minus first: syntactic {_listed(sums['syntactic'])}, semantic "
         f"{_listed(sums['semantic'])}",
         f"the same difference between two directions for shuffled labels: within ±{width:.2f} in "
