@@ -117,5 +117,5 @@ def test_algorithm_1_runs_on_a_small_text(tmp_path):
     text.write_text("\n\n".join(f"the cat number {i} sat on the mat and slept" for i in range(200)))
     size = adamw.AdamWSize(steps=20, width=16, vocab_size=280, seeds=(0,))
     found = adamw.measure_adamw(size, Materials(text=text))
-    assert [v.answer for v in found.verdicts[:3]] == ["reproduces", "holds", "reproduces"]
+    assert [v.answer for v in found.verdicts[:3]] == ["reproduces", "holds", "holds"]
     assert set(found.nodes) == {"updates", "loss"}
