@@ -132,6 +132,17 @@ def test_distinct_and_settled_steps_are_where_the_floor_says():
     assert np.isnan(varying.settled_step)
 
 
+def test_settling_asks_for_the_noise_of_a_change_to_the_last_value():
+    values = np.array([5.0, 5, 5, 4.8, 4, 3, 2, 1.1, 1.05, 1.0, 0.95, 1.0])
+    found = development(STEPS, values, floor=0.15, floor_to_last=0.06)
+    assert found.settled_step == 128
+    np.testing.assert_array_equal(found.distinct, development(STEPS, values, floor=0.15).distinct)
+    with pytest.raises(ArgumentError, match="floor_to_last must be one number, or one for each"):
+        development(STEPS, values, floor=0.15, floor_to_last=[0.1, 0.2])
+    with pytest.raises(NonFiniteError, match="floor_to_last holds 1 infinite"):
+        development(STEPS, values, floor=0.15, floor_to_last=np.inf)
+
+
 def test_a_series_that_only_the_last_step_settles_never_settled():
     assert np.isnan(development(STEPS, np.arange(12.0), floor=0.5).settled_step)
 

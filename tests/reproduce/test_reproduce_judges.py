@@ -351,8 +351,9 @@ def test_generalising_to_larger_m_is_more_than_the_most_frequent_label_in_every_
     ],
 )
 def test_a_rank_grows_with_the_modulus_where_seeds_agree_and_both_runs_are_done(rank, right, grows):
-    found = scaled({"C = 16": rank}, {"C = 16": right})
-    assert verdict_on("modulus", found).holds is grows
+    found = scaled({"C = 16 instead of 4": rank}, {"C = 16 instead of 4": right})
+    found_ = verdict_on("modulus", found)
+    assert found_.holds is grows and "C = 16: " in found_.measured and "C = 4: " in found_.measured
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def development(
     ArgumentError
         If steps do not increase, shapes do not fit, or a number is out of range.
     NonFiniteError
-        If a value or a floor is infinite.
+        If a value or one of the floors is infinite.
 
     Notes
     -----
@@ -174,9 +174,10 @@ def development(
     if n_tests is not None:
         check_whole("n_tests", n_tests)
     rows = series.reshape(-1, len(steps))
+    given = {"floor": floor, "floor_to_last": floor if floor_to_last is None else floor_to_last}
     noise, late = (
-        floors(each, scale, series, may_be_unknown=True).reshape(rows.shape)
-        for each in (floor, floor if floor_to_last is None else floor_to_last)
+        floors(each, scale, series, may_be_unknown=True, name=name).reshape(rows.shape)
+        for name, each in given.items()
     )
     first, last, at_last = _ends(rows)
     change = last - first

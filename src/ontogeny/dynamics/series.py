@@ -19,15 +19,20 @@ def resolution(scale: ArrayLike | None, series: np.ndarray) -> np.ndarray:
 
 
 def floors(
-    floor: ArrayLike, scale: ArrayLike | None, series: np.ndarray, *, may_be_unknown: bool = False
+    floor: ArrayLike,
+    scale: ArrayLike | None,
+    series: np.ndarray,
+    *,
+    may_be_unknown: bool = False,
+    name: str = "floor",
 ) -> np.ndarray:
     """Return the floor at every step, shape (..., T), at least the resolution.
 
-    NaN, where it is allowed, means that the noise is unknown and stays NaN.
+    NaN, where it is allowed, means that the noise is unknown and stays NaN. Errors call it `name`.
     """
-    sizes = _sizes("floor", floor, may_be_unknown)
+    sizes = _sizes(name, floor, may_be_unknown)
     if sizes.shape != series.shape:
-        sizes = _broadcast("floor", sizes, series.shape[:-1])[..., None]
+        sizes = _broadcast(name, sizes, series.shape[:-1])[..., None]
     return np.maximum(np.broadcast_to(sizes, series.shape), resolution(scale, series)[..., None])
 
 
@@ -48,7 +53,7 @@ def _broadcast(name: str, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
     except ValueError:
         raise ArgumentError(
             f"{name} must be one number, or one for each series {shape}"
-            f"{' or each value' if name == 'floor' else ''}; its shape is {given.shape}."
+            f"{' or each value' if name != 'scale' else ''}; its shape is {given.shape}."
         ) from None
 
 

@@ -91,7 +91,7 @@ def _sizes(run: MarkerRun, depths: tuple[int, ...]) -> dict[str, MarkerRun]:
         for m in range(1, largest + 1)
     }
     wide = MarkerTask(modulus=16, markers=run.task.markers, vocab_size=32)
-    runs["C = 16"] = replace(run, task=wide)
+    runs[f"C = {wide.modulus} instead of {run.task.modulus}"] = replace(run, task=wide)
     runs |= {
         f"{n} layers instead of {run.layers}": replace(run, layers=n)
         for n in depths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -124,22 +125,18 @@ def _falling(falls: Sequence[tuple[float, float, float]]) -> str:
 def sizes(found: Found) -> list[Verdict]:
     """Judge how the rank goes with m, modulus and depth, and accuracy on m never trained on.
 
-    Labels say what a run is: ``"m up to 2"``, ``"C = 16"``, ``"4 layers instead of 2"``.
+    Labels say what a run is: ``"m up to 2"``, ``"C = 16 instead of 8"``, ``"4 layers instead of
+    2"``.
     """
     runs, accuracy = found["weight-rank"], found["readout-accuracy"]
     by_m = [label for label in runs if label.startswith("m up to")]
     largest = by_m[-1]
     solved = {label: _trained(accuracy[label], largest) for label in runs}
-    depths = {label: label.split(" layers instead of ") for label in runs if "layers" in label}
-    signs = {label: 1 if int(n) > int(base) else -1 for label, (n, base) in depths.items()}
     unseen = _unseen(accuracy, by_m)
-    wider = {label: 1 for label in runs if label.startswith("C = ")}
-    base = next((base for _, base in depths.values()), "")
-    deep = {label: f"{n} layers" for label, (n, _) in depths.items()} | {largest: f"{base} layers"}
     return [
         _stable(runs, by_m),
-        _grows("modulus", runs, largest, wider, solved, {largest: "C = 8"}),
-        _grows("depth", runs, largest, signs, solved, deep),
+        _grows("modulus", r"C = (\d+) instead of (\d+)", "C = {}", runs, largest, solved),
+        _grows("depth", r"(\d+) layers instead of (\d+)", "{} layers", runs, largest, solved),
         *([] if unseen is None else [unseen]),
     ]
 
@@ -178,23 +175,40 @@ def _count(label: str) -> int:
 
 def _grows(
     what: str,
+    pattern: str,
+    name: str,
     runs: Mapping[str, Sequence[xr.Dataset]],
     base: str,
-    signs: Mapping[str, int],
     solved: Mapping[str, float],
-    names: Mapping[str, str],
 ) -> Verdict:
-    """Judge whether larger tasks or models have higher ranks, `signs` −1 for smaller ones.
-
-    `names` are what runs are called here, where that is not their label.
+    """Judge whether larger tasks or models have higher ranks than smaller ones.
 
     A rank grows while a run learns, so runs that have not solved their task are not compared.
+
+    Parameters
+    ----------
+    what
+        What grows.
+    pattern
+        Of the labels of those that are compared: their number, and that of `base`.
+    name
+        What a run of a number is called.
+    runs
+        Ranks of the seeds of every run, by label.
+    base
+        Label of the run that the others are compared with.
+    solved
+        Lowest accuracy of an m that is trained, of every run.
     """
+    matches = {label: re.fullmatch(pattern, label) for label in runs}
+    pairs = {label: tuple(map(int, match.groups())) for label, match in matches.items() if match}
+    signs = {label: 1 if here > there else -1 for label, (here, there) in pairs.items()}
+    called = {label: name.format(here) for label, (here, _) in pairs.items()}
+    called[base] = next((name.format(there) for _, there in pairs.values()), base)
     ranks = {label: whole_ranks(runs[label]) for label in (*signs, base)}
     higher = [exceeds(s * ranks[label], s * ranks[base], MORE) for label, s in signs.items()]
     finished = all(solved[label] >= _SOLVED for label in ranks)
     holds = None if not higher or None in higher else unanimous([bool(h) for h in higher])
-    called = {label: names.get(label, label) for label in ranks}
     right = ", ".join(f"{name} {solved[label]:.2f}" for label, name in called.items())
     left = [name for label, name in called.items() if solved[label] < _SOLVED]
     unfinished = f"; {' and '.join(left)}: the task is not learned ({_SOLVED}), so nothing is said"

@@ -50,16 +50,10 @@ def packed_stream(
 
     Parameters
     ----------
-    texts
-        At least one; all together at least `length` tokens.
-    tokenizer
-        The special tokens that it adds to a text separate the texts.
-    length
-        Tokens in a crop, at least `shortest`.
-    tokens_per_step
-        Tokens in a batch; a multiple of `length`.
+    texts, tokenizer, length, tokens_per_step
+        As in `causal_language_modelling`.
     shortest
-        Tokens that a crop needs.
+        Tokens that a crop needs at least.
 
     Raises
     ------

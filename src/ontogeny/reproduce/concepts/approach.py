@@ -106,8 +106,8 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
         _mostly(beyond == 1, change >= turned, change, turned),
         f"Procrustes distance with the rotation removed, relative to the norms, changes by "
         f"{short(change)} from the first step to the last at which turned runs are read",
-        f"turned runs over these steps {short(turned)}; told apart from them, corrected over "
-        f"all rows of the study, in {_total(beyond, rows)} layers",
+        f"turned runs over these steps {short(turned)}; the change differs from "
+        f"theirs in {_total(beyond, rows)} layers (p ≤ 0.05, corrected over all rows of the study)",
     )
 
 

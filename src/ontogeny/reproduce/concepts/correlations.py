@@ -124,7 +124,7 @@ def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
         "change: " + ", ".join(f"{title} {short(values)}" for title, values in change.items()),
         "turned runs: "
         + ", ".join(f"{title} {short(values)}" for title, values in turned.items())
-        + "; a tenth more in every seed counts",
+        + "; a mean of a tenth more, in the same direction in every seed, counts",
     )
 
 

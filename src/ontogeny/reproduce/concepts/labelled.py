@@ -166,7 +166,9 @@ def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verd
 
 def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge whether scores vary more within the second window than within the first."""
-    count = CountOfRises.of_scores(runs, _CONCEPTS, lambda table: table.late_sd - table.early_sd)
+    count = CountOfRises.of_scores(
+        runs, list(_CONCEPTS), lambda table: table.late_sd - table.early_sd
+    )
     return Verdict(
         "the scores are smooth in the first regime and noisy in the second",
         count.holds,
@@ -196,9 +198,12 @@ def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
 
 def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
     """Judge the count of layers whose score rises."""
-    tables = {name: [_table(run, name) for run in runs] for name in _CONCEPTS}
-    counts = {n: [int(t.improving) for t in ts if t is not None] for n, ts in tables.items()}
-    count = CountOfRises.of_scores(runs, _CONCEPTS, lambda table: table.difference)
+    tables = [table for run in runs if (table := in_windows(run.score)) is not None]
+    counts = {
+        name: [int((table.difference.sel(concept=name) > 0).sum()) for table in tables]
+        for name in _CONCEPTS
+    }
+    count = CountOfRises.of_scores(runs, list(_CONCEPTS), lambda table: table.difference)
     return Verdict(
         "scores rise in most layers (7 semantic and 6 syntactic of 11 in the report)",
         count.holds,
@@ -209,27 +214,19 @@ def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _table(run: xr.Dataset, name: str) -> xr.Dataset | None:
-    return in_windows(run.score.sel(concept=name))
-
-
 def _sum(run: xr.Dataset, name: str) -> float:
-    table = _table(run, name)
-    return np.nan if table is None else float(table.sum_difference)
+    table = in_windows(run.score.sel(concept=name))
+    return np.nan if table is None else float(table.difference.sum(skipna=False))
 
 
 def _null_sums(run: xr.Dataset) -> np.ndarray:
     """Return differences of ΣΔ between both concepts' directions for the same shuffles (draw,)."""
-    found = []
-    for draw in range(run.sizes["draw"]):
-        pair = [
-            in_windows(run.random_score.sel(concept=name).isel(draw=draw)) for name in _CONCEPTS
-        ]
-        semantic, syntactic = pair
-        if semantic is None or syntactic is None:
-            return np.array([np.nan])
-        found.append(float(syntactic.sum_difference - semantic.sum_difference))
-    return np.array(found)
+    table = in_windows(run.random_score)
+    if table is None:
+        return np.array([np.nan])
+    sums = table.difference.sum("layer", skipna=False)
+    semantic, syntactic = (sums.sel(concept=name).values for name in _CONCEPTS)
+    return np.asarray(syntactic - semantic)
 
 
 def printed_table(concept: str) -> xr.Dataset:

@@ -35,8 +35,9 @@ def sparse_autoencoder(found: Found) -> Sequence[Verdict]:
             (True if less else None) if few else few,
             f"a share of {short(again)} with |cosine| of {_FOUND_AGAIN:g} or more; mean |cosine| "
             f"{null_words(sae, 'optimal', 'refit')}",
-            f"ICA {short(others)}; mean |cosine| by chance {chance}; a fifth more in every seed "
-            "counts; about the solver, in runs that learn nothing as well",
+            f"ICA {short(others)}; mean |cosine| by chance {chance}; a mean of a fifth more, in "
+            "the same direction in every seed, counts; about the solver, in runs that learn "
+            "nothing as well",
         ),
         Verdict(
             "few latents of half-way through training are found in the last checkpoint",

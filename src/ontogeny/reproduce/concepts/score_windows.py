@@ -17,14 +17,29 @@ _EARLY, _LATE = (20 / 480, 100 / 480), (380 / 480, 460 / 480)
 
 
 def in_windows(scores: xr.DataArray) -> xr.Dataset | None:
-    """Return the regime table of scores (layer, step); None where a window has too few steps."""
-    scores = scores.transpose("layer", "step").dropna("step", how="all")
+    """Return means' ``difference`` and both deviations, late minus early, of scores (..., step).
+
+    Over all dimensions but the step; None where a window has too few steps.
+
+    Examples
+    --------
+    >>> steps = np.arange(0, 481, 20)
+    >>> rising = xr.DataArray([steps / 480.0], {"step": steps}, ("layer", "step"))
+    >>> in_windows(rising).difference.values.round(3)
+    array([0.75])
+    """
+    scores = scores.dropna("step", how="all")
     last = float(scores.step[-1])
     early, late = ((low * last, high * last) for low, high in (_EARLY, _LATE))
     inside = [int(((scores.step >= a) & (scores.step <= b)).sum()) for a, b in (early, late)]
     if min(inside) < 2:
         return None
-    return dynamics.regime_table(scores, scores.step.values, early, late)
+    scores = scores.transpose(..., "step")
+    rows = scores.values.reshape(-1, scores.sizes["step"])
+    table = dynamics.regime_table(rows, scores.step.values, early, late)
+    shape = scores.isel(step=0, drop=True)
+    names = ("difference", "early_sd", "late_sd")
+    return xr.Dataset({n: shape.copy(data=table[n].values.reshape(shape.shape)) for n in names})
 
 
 @dataclass(frozen=True)
@@ -48,18 +63,22 @@ class CountOfRises:
     def of_scores(
         cls,
         runs: Sequence[xr.Dataset],
-        concepts: Sequence[str],
+        concepts: list[str],
         change: Callable[[xr.Dataset], xr.DataArray],
     ) -> Self:
-        """Count where `change`, of a regime table, is above 0."""
-        pairs = [(run, name) for run in runs for name in concepts]
-        own, of = _counted([run.score.sel(concept=name) for run, name in pairs], change)
-        draws = range(min(run.sizes["draw"] for run in runs))
-        shuffled = [
-            [run.random_score.sel(concept=name).isel(draw=draw) for run, name in pairs]
-            for draw in draws
+        """Count where `change`, of what `in_windows` returns, is above 0."""
+        tables = [
+            (in_windows(run.score.sel(concept=concepts)), in_windows(run.random_score))
+            for run in runs
         ]
-        return cls(own, of, np.array([_counted(scores, change)[0] for scores in shuffled]))
+        pairs = [(change(own), change(null)) for own, null in tables if own and null]
+        draws = min(run.sizes["draw"] for run in runs)
+        null = np.zeros(draws, dtype=int)
+        for _, shuffled in pairs:
+            above = (shuffled.sel(concept=concepts) > 0).isel(draw=slice(draws))
+            null += above.sum([d for d in above.dims if d != "draw"]).values
+        own = sum(int((x > 0).sum()) for x, _ in pairs)
+        return cls(own, sum(int(x.notnull().sum()) for x, _ in pairs), null)
 
     @property
     def holds(self) -> bool | None:
@@ -85,12 +104,3 @@ class CountOfRises:
         middle, low, high = np.median(self.null), self.null.min(), self.null.max()
         draws = f"{low} to {high} in {len(self.null)} draws"
         return f"directions for shuffled labels give {middle:.0f} of them ({draws})"
-
-
-def _counted(
-    scores: Sequence[xr.DataArray], change: Callable[[xr.Dataset], xr.DataArray]
-) -> tuple[int, int]:
-    """Return how many changes are above 0, of how many."""
-    tables = [table for each in scores if (table := in_windows(each)) is not None]
-    found = [change(table) for table in tables]
-    return sum(int((x > 0).sum()) for x in found), sum(int(x.notnull().sum()) for x in found)
