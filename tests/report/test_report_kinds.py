@@ -323,6 +323,28 @@ def test_boundaries_are_placed_on_both_kinds_of_axis():
     assert array_of(figure, node, regime["noise_ratio"]) == 6.0
 
 
+def test_names_of_two_boundaries_and_of_a_long_axis_stay_apart_on_paper():
+    steps = np.array([0, 1, 10, 45, 100, 1260, 2000])
+    long = "score of the strongest head (share of attention)"
+    data = xr.Dataset(
+        {"v": ("step", np.linspace(1, 0, 7), {"long_name": long}), "a": 45.0, "b": 1260.0},
+        {"step": steps},
+    )
+    boundaries = [Boundary("a"), Boundary("b", label="second boundary"), Boundary("b")]
+    figures = [Curves("c", "C", value="v", series=None, boundaries=boundaries)]
+    node = attach(data, Section("R", "r"), figures)
+    picture, _ = drawn(tree_with(node, steps.tolist()), "node", "c")
+    (axes,) = picture.axes
+    words = [text for text in axes.texts if "boundary" in text.get_text()]
+    assert sorted(text.get_text() for text in words) == ["regime boundary", "second boundary"]
+    one, other = (text.get_window_extent() for text in words)
+    assert not one.overlaps(other)
+    label = axes.yaxis.label
+    assert "\n" in label.get_text() and label.get_text().replace("\n", " ") == long
+    assert picture.bbox.y0 <= label.get_window_extent().y0
+    assert label.get_window_extent().y1 <= picture.bbox.y1
+
+
 def test_boundaries_of_a_node_of_regimes_go_through_the_whole_run():
     tree = kinds.kinds_tree()
     (mark,) = read_content(tree).boundaries

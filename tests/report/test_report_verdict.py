@@ -44,6 +44,14 @@ def test_learned_rows_head_the_page_with_size_direction_and_controls():
     assert found.direction == "falls"
 
 
+def test_rows_that_their_controls_alone_show_to_change_are_counted():
+    tree = examples.controlled_tree()
+    assert not any("difference from the control runs" in words for words in said(tree).details)
+    weak = changed(tree, "loss", p_value=0.5)
+    words = "1 of them changed by their difference from the control runs alone, not by their order"
+    assert any(words in each for each in said(weak).details)
+
+
 def test_controls_that_went_the_other_way_have_no_half_of_the_fall():
     tree = examples.controlled_tree()
     rising = tree["loss"].to_dataset()
