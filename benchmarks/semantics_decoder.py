@@ -1,4 +1,4 @@
-"""Orthants of a small causal model's own embeddings while it learns (row B10).
+"""Orthants of a small causal model's own embeddings while it learns.
 
     python benchmarks/semantics_decoder.py TRAIN.txt HELDOUT.txt
 

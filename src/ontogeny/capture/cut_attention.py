@@ -1,4 +1,4 @@
-"""A model whose attention is cut to the strongest keys of every query (row C7)."""
+"""A model whose attention is cut to the strongest keys of every query."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def word_embeddings(
 
     Notes
     -----
-    Zhao and Thrampoulidis (2025), App. F.2, row B10. A decoder's bias is left out.
+    Zhao and Thrampoulidis (2025), App. F.2. A decoder's bias is left out.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def context_embeddings(
 
     Notes
     -----
-    Zhao and Thrampoulidis (2025), App. F.2, row B10: the state before the decoder, after the last
+    Zhao and Thrampoulidis (2025), App. F.2: the state before the decoder, after the last
     norm.
 
     Examples

@@ -1,6 +1,6 @@
 """Losses by name, differentiable, for observables that need gradients.
 
-A study file names a loss and never holds a path to code (decision 7). Other packages add theirs as
+A study file names a loss and never holds a path to code. Other packages add theirs as
 entry points of the group ``ontogeny.losses``: a function ``(inputs, need) -> loss(model, batch)``.
 """
 

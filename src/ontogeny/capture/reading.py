@@ -2,7 +2,7 @@
 
 A key is (input set, corruption, attention implementation, whether the vocabulary map is watched).
 Needs with the same key share their passes, others get their own, so that a need's numbers are the
-same to the last bit whatever else is read (decision 2).
+same to the last bit whatever else is read.
 """
 
 from __future__ import annotations

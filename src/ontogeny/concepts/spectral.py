@@ -34,7 +34,7 @@ class SVD(Extractor):
 
     References
     ----------
-    Report, Def. 21 (spec A2).
+    Report, Def. 21.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class PCA(Extractor):
 
     References
     ----------
-    Report, Def. 22 (spec A2).
+    Report, Def. 22.
 
     Examples
     --------

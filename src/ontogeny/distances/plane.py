@@ -51,7 +51,7 @@ def concept_plane(
 
     Notes
     -----
-    Row A13: Bernas (2025), Figure 11. The columns enter as they are, of their own length and sign;
+    Bernas (2025), Figure 11. The columns enter as they are, of their own length and sign;
     align them first where sign and order are arbitrary. An axis points so that its largest
     component is positive.
 

@@ -1,4 +1,4 @@
-"""Encoder dynamics: how well activations predict the reference's concepts (row A10)."""
+"""Encoder dynamics: how well activations predict the reference's concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lipschitz ratios along a run, and local constants by perturbation (row A8)."""
+"""Lipschitz ratios along a run, and local constants by perturbation (Bernas 2025, sec. 5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transform dynamics: the linear map that turns the reference's concepts into a step's (A14)."""
+"""Transform dynamics: the linear map that turns the reference's concepts into a step's."""
 
 from __future__ import annotations
 

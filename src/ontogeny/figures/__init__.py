@@ -1,7 +1,7 @@
 """Figure specifications: what to draw, as plain data that any renderer can follow.
 
 An observable's ``summarise`` attaches these to its dataset; the report renders them by ``kind``
-and needs neither the observable's package nor a model (decision 15). Every name in a specification
+and needs neither the observable's package nor a model. Every name in a specification
 is a variable or a dimension of the dataset that it is attached to.
 """
 

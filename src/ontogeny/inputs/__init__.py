@@ -2,7 +2,7 @@
 
 They are tokenised once. Mask, special tokens and character spans travel with the ids; padding and
 special tokens are counted and never sampled; the sample of tokens is drawn once from a seed and is
-the same at every checkpoint (decision 5).
+the same at every checkpoint.
 """
 
 from .batches import Batch

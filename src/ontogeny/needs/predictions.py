@@ -103,7 +103,7 @@ class Gradients(Need):
     loss
         Name of a loss: ``"next-token"``, ``"masked"``, ``"classification"`` (labels of the input
         set), or an entry point of the group ``ontogeny.losses`` of an installed package
-        (decision 7: never a path to code). ``None`` is read off the model's class; ``"none"``
+        (never a path to code). ``None`` is read off the model's class; ``"none"``
         gives a model of which no loss is known.
     on
         Name of the input set; ``None`` means the study's first.

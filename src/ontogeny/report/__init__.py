@@ -1,7 +1,7 @@
 """The report: a merged result drawn as one page, and its figures as files.
 
 This package knows results only: it draws the figure specifications that a result carries, and needs
-neither the observables that made it nor a model (decision 15).
+neither the observables that made it nor a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""k-means on the analyzer vectors: the other way from concepts to groups of words (row B4)."""
+"""k-means on the analyzer vectors: the other way from concepts to groups of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concepts: the singular vectors of the centred support matrix (row B2)."""
+"""Concepts: the singular vectors of the centred support matrix."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def embedding_concepts(
 
     Notes
     -----
-    Zhao and Thrampoulidis (2025), sec. 5.1 and App. F.2, row B10; the sign of R as in spec B.
+    Zhao and Thrampoulidis (2025), sec. 5.1 and App. F.2.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def neighbour_vectors(
 
     Notes
     -----
-    Row B3's label-free control: words of one class have the same neighbours (months the same
+    A control that needs no labels: words of one class have the same neighbours (months the same
     prepositions), while topic scores such as NPMI ask whether they stand together, which months do
     not.
 

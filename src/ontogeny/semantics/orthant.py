@@ -1,4 +1,4 @@
-"""Orthants: words and contexts with the same signs in a few concepts (rows B3, B5, B12)."""
+"""Orthants: words and contexts with the same signs in a few concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts and words with the same signature: does the one lead to the other? (row B5)."""
+"""Contexts and words with the same signature, and whether the one leads to the other."""
 
 from __future__ import annotations
 

@@ -130,8 +130,7 @@ def coherence(
 
     Notes
     -----
-    Row B3 with the control of spec B ("coherence without hand labels"). Adjusted mutual information
-    as in Vinh, Epps and Bailey (2010), arithmetic mean.
+    Adjusted mutual information as in Vinh, Epps and Bailey (2010), arithmetic mean.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The support matrix: which words follow which contexts (row B1)."""
+"""The support matrix: which words follow which contexts."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def support_matrix(
 
     Notes
     -----
-    Zhao and Thrampoulidis (2025), sec. 5.1 ("simplified" corpora), row B1.
+    Zhao and Thrampoulidis (2025), sec. 5.1 ("simplified" corpora).
 
     Examples
     --------
@@ -212,7 +212,7 @@ def support_from_pairs(
 
     Notes
     -----
-    Zhao and Thrampoulidis (2025), sec. 3.1 and Fig. 2, rows B1 and B8.
+    Zhao and Thrampoulidis (2025), sec. 3.1 and Fig. 2.
 
     Examples
     --------

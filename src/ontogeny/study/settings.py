@@ -69,7 +69,7 @@ class Settings:
 def resolve_reference(reference: str | int, steps: Sequence[int], frozen: Mapping[str, Any]) -> int:
     """Return the reference step: an explicit one, or the first or last, frozen once chosen.
 
-    A growing run keeps the reference that its store began with (decision 10).
+    A growing run keeps the reference that its store began with.
 
     Examples
     --------

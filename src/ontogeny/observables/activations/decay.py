@@ -1,4 +1,4 @@
-"""How far activations still are from those of the reference checkpoint (row A9's signal)."""
+"""How far activations still are from those of the reference checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many directions the activations of a layer use, and how anisotropic they are (A12)."""
+"""How many directions the activations of a layer use, and how anisotropic they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How spread out attention is, per layer and head (row C7's number, at every token)."""
+"""How spread out attention is, per layer and head, at every token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the answer looks: attention of the last token, and when it settles (row C7)."""
+"""Where the answer looks: attention of the last token, and when it settles (Xu 2026, sec. 4.2)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Concepts(FromExtractor):
     first turned onto the reference's by the best orthogonal map, then matched. At about five steps
     (``Study(noise=5)``; 0 switches it off) it is refitted from a cold start on three bootstrap
     resamples of the texts, in the other floating-point precision and, where the solver depends on
-    a seed, with three other seeds (decision 12), and compared with what chance gives.
+    a seed, with three other seeds, and compared with what chance gives.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Intrinsic dimension of the concepts of two regimes, layer by layer (A12, Table 3)."""
+"""Intrinsic dimension of the concepts of two regimes, layer by layer (Bernas 2025, Table 3)."""
 
 from __future__ import annotations
 

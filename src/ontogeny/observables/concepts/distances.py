@@ -1,4 +1,4 @@
-"""How far the concepts of any two steps are apart: step by step, and to the step before (A4)."""
+"""How far the concepts of any two steps are apart: step by step, and to the step before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do a step's activations already tell the reference's concepts: Algorithm 3 (row A10)."""
+"""Do a step's activations already tell the reference's concepts: Algorithm 3."""
 
 from __future__ import annotations
 

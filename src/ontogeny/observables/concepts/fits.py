@@ -86,7 +86,7 @@ def dictionary_array(W: torch.Tensor) -> xr.DataArray:
 def code_coordinates(U_ref: torch.Tensor, U: torch.Tensor) -> xr.DataArray:
     """Return the codes of two fits in one orthonormal basis of their columns.
 
-    Codes (n, r) of all steps would be large (decision 11); in a basis of the joint column space
+    Codes (n, r) of all steps would be large; in a basis of the joint column space
     they are (2 r, r), and every norm of ``U X - U_ref Y`` stays what it is.
 
     Examples

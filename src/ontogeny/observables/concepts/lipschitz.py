@@ -1,4 +1,4 @@
-"""Parameters, activations and concepts on their way to the reference: who explains whom (A8)."""
+"""Parameters, activations and concepts on their way to the reference: who explains whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What refitting and chance give, under every comparison of concepts (decision 12)."""
+"""What refitting and chance give, under every comparison of concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The concepts of all steps as points of one plane (row A13, Fig. 11)."""
+"""The concepts of all steps as points of one plane (Bernas 2025, Fig. 11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The linear map between each step's concepts and the reference's, along the run (row A14)."""
+"""The linear map between each step's concepts and the reference's, along the run."""
 
 from __future__ import annotations
 

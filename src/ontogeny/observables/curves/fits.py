@@ -1,4 +1,4 @@
-"""Which shape the decay of a curve has, layer by layer (row A15)."""
+"""Which shape the decay of a curve has, layer by layer (Bernas 2025, Annex F.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning dynamics as a map, learning progress, stable and convergent learning (row A6)."""
+"""Learning dynamics as a map, learning progress, stable and convergent learning."""
 
 from __future__ import annotations
 

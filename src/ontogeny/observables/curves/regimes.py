@@ -1,4 +1,4 @@
-"""Smooth and noisy regimes of any curve over training, of each layer and of all (row A18)."""
+"""Smooth and noisy regimes of any curve over training, of each layer and of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of two nodes beside each other: do they share more than their trends (row A9)."""
+"""Curves of two nodes beside each other: do they share more than their trends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the answer is right, whole and with attention cut to its strongest keys (C7, C9)."""
+"""How often the answer is right, whole and with attention cut to its strongest keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse latents of the state that the answer is read from, and what removing them costs (C8)."""
+"""Sparse latents of the state that the answer is read from, and what removing them costs."""
 
 from __future__ import annotations
 

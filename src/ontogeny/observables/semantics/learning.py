@@ -1,4 +1,4 @@
-"""When a model learns the concepts of its own corpus, and in which order (row B13)."""
+"""When a model learns the concepts of its own corpus, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do steps of gradient descent on two batches commute? (row C5)."""
+"""Whether steps of gradient descent on two batches commute."""
 
 from __future__ import annotations
 

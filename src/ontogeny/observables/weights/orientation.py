@@ -1,4 +1,4 @@
-"""How the directions that training takes are turned: between layers, and between runs (row C11)."""
+"""How the directions that training takes are turned: between layers, and between runs."""
 
 from __future__ import annotations
 

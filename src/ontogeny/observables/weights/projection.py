@@ -1,4 +1,4 @@
-"""Do commutators avoid the directions that training takes, and do gradients as well? (row C6)."""
+"""Whether commutators avoid the directions that training takes, and gradients as well."""
 
 from __future__ import annotations
 

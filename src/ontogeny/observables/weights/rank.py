@@ -1,4 +1,4 @@
-"""How many directions the path of a weight matrix takes, beside what chance gives (row C4)."""
+"""How many directions the path of a weight matrix takes, beside what chance gives."""
 
 from __future__ import annotations
 

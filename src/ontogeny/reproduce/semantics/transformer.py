@@ -1,4 +1,4 @@
-"""A transformer that learns the contexts of a corpus: which concepts come first (sec. 4.4, B13)."""
+"""A transformer that learns the contexts of a corpus: which concepts come first."""
 
 from __future__ import annotations
 

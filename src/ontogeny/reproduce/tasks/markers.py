@@ -1,4 +1,4 @@
-"""Marked modular arithmetic: sequences whose marked values are to be added or multiplied (C1)."""
+"""Marked modular arithmetic: sequences whose marked values are to be added or multiplied."""
 
 from __future__ import annotations
 

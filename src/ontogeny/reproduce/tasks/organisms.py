@@ -1,4 +1,4 @@
-"""A small world of organisms: which attribute can be said of which organism (row B8)."""
+"""A small world of organisms: which attribute can be said of which organism."""
 
 from __future__ import annotations
 

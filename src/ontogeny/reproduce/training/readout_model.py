@@ -1,4 +1,4 @@
-"""Small causal transformers that answer at the last token, with or without MLPs (row C2)."""
+"""Small causal transformers that answer at the last token, with or without MLPs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def orthants_view(
 
     Notes
     -----
-    Figs 4, 6 and 22 to 25 of the paper, row B11.
+    Figs 4, 6 and 22 to 25 of the paper.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def clusters_view(
 
     Notes
     -----
-    Figs 5, 20 and 21 of the paper, row B4.
+    Figs 5, 20 and 21 of the paper.
 
     Examples
     --------
