@@ -1,16 +1,19 @@
-"""Store what recipes found beside the documentation, and write the tables of the papers page.
+"""Store the findings of recipes beside the documentation, and write the tables of the papers page.
 
     python docs/evidence/collect.py reproductions [more folders of recipes]
 
-Each folder is an ``--output`` of ``ontogeny reproduce``. What a recipe found becomes
-``docs/evidence/NAME.json`` (``NAME-quick.json``), and ``docs/papers.md`` gets its tables from all
-of them: of a recipe that was run at its full size, that run, else the quick one. Without a folder
-the tables alone are written.
+Each folder is an ``--output`` of ``ontogeny reproduce``. The findings of a recipe become
+``docs/evidence/NAME.json`` (``NAME-quick.json``). From all of them come the verdicts on
+``docs/papers.md`` and, with their numbers and nulls, ``docs/evidence/FAMILY.csv``: of a recipe that
+was run at its full size, that run, else the quick one. Without a folder the tables alone are
+written.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -23,8 +26,9 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "papers.md"
 _TABLE = re.compile(r"(<!-- table of (\S+) -->\n).*?(<!-- end -->)", re.S)
 _ANSWERS = {"reproduces": "reproduce", "does not reproduce": "do not", "not shown": "are not shown"}
+FAMILIES = ("concepts", "execution", "semantics")
+_HEAD = "| recipe | claim | verdict |\n| --- | --- | --- |\n"
 _COLUMNS = ("recipe", "claim", "verdict", "measured", "null or control", "seeds")
-_HEAD = f"| {' | '.join(_COLUMNS)} |\n| {' | '.join('---' for _ in _COLUMNS)} |\n"
 
 
 def found_in(folder: Path) -> dict[str, Any]:
@@ -64,29 +68,54 @@ def stored() -> dict[str, dict[str, Any]]:
 
 
 def table(family: str, found: dict[str, dict[str, Any]]) -> str:
-    """Return the table of the recipes whose names begin with a family, in the order of the list."""
-    names = [n for n in reproduce.names() if n.startswith(f"{family}-") and n in found]
+    """Return the verdicts of a paper, which is the family that its recipes' names begin with."""
+    findings = _of_family(family, found)
     rows = [
-        _row(found[name], verdict, first=index == 0)
-        for name in names
-        for index, verdict in enumerate(found[name]["verdicts"])
+        _row(one, verdict, first=index == 0)
+        for one in findings
+        for index, verdict in enumerate(one["verdicts"])
     ]
-    answers = [verdict["verdict"] for name in names for verdict in found[name]["verdicts"]]
+    answers = [verdict["verdict"] for one in findings for verdict in one["verdicts"]]
     counts = {words: answers.count(answer) for answer, words in _ANSWERS.items()}
     said = ", ".join(f"{count} {words}" for words, count in counts.items())
     checks = f"{sum(counts.values())} checks of the paper's claims"
     return f"**{checks}: {said}.**\n\n{_HEAD}{''.join(rows)}"
 
 
+def numbers(family: str, found: dict[str, dict[str, Any]]) -> str:
+    """Return the verdicts of a paper with their numbers and nulls, as CSV."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(_COLUMNS)
+    for one in _of_family(family, found):
+        for verdict in one["verdicts"]:
+            cells = (verdict[key] for key in ("claim", "verdict", "measured", "beside"))
+            lines.writerow((_short_name(one), *cells, _seeds_in_words(one)))
+    return text.getvalue()
+
+
+def _of_family(family: str, found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the findings of a family in the order in which the recipes are listed."""
+    names = [name for name in reproduce.names() if name.startswith(f"{family}-")]
+    return [found[name] for name in names if name in found]
+
+
 def _row(one: dict[str, Any], verdict: dict[str, str], *, first: bool) -> str:
-    quick = one["setting"] == "quick"
-    file = f"{one['recipe']}{'-quick' if quick else ''}.json"
+    file = f"{one['recipe']}{'-quick' if one['setting'] == 'quick' else ''}.json"
+    seeds = f"{_seeds_in_words(one)} seed{'s' * (one['seeds'] != 1)}"
     cells = [
-        f"[{one['recipe'].partition('-')[2]}](evidence/{file})" if first else "",
-        *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict", "measured", "beside")),
-        f"{one['seeds']}{', quick' if quick else ''}",
+        f"[{_short_name(one)}](evidence/{file}) ({seeds})" if first else "",
+        *(verdict[key].replace("|", "\\|") for key in ("claim", "verdict")),
     ]
     return f"| {' | '.join(cells)} |\n"
+
+
+def _short_name(one: dict[str, Any]) -> str:
+    return str(one["recipe"].partition("-")[2])
+
+
+def _seeds_in_words(one: dict[str, Any]) -> str:
+    return f"{one['seeds']}{' quick' if one['setting'] == 'quick' else ''}"
 
 
 def with_tables(page: str, found: dict[str, dict[str, Any]]) -> str:
@@ -104,7 +133,10 @@ def main() -> None:
             if folder.name.removesuffix("-quick") in names and (folder / "report.html").exists():
                 text = json.dumps(found_in(folder), indent=1, ensure_ascii=False)
                 (HERE / f"{folder.name}.json").write_text(f"{text}\n", encoding="utf-8")
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), stored()), encoding="utf-8")
+    found = stored()
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), found), encoding="utf-8")
+    for family in FAMILIES:
+        (HERE / f"{family}.csv").write_text(numbers(family, found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The papers page says what the stored findings of the recipes say."""
 
+import csv
 import importlib.util
 import json
 import re
@@ -42,6 +43,19 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
 def test_the_tables_are_those_of_the_stored_findings():
     found = collector()
     assert found.with_tables(PAGE, found.stored()) == PAGE
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_numbers_of_the_verdicts_are_those_of_the_stored_findings(family):
+    text = (EVIDENCE / f"{family}.csv").read_text("utf-8")
+    findings = collector().stored()
+    assert text == collector().numbers(family, findings)
+    rows = list(csv.DictReader(text.splitlines()))
+    measured = [v["measured"] for one in findings.values() for v in one["verdicts"]]
+    assert rows and all(row["measured"] in measured and row["null or control"] for row in rows)
+    shown = HEADINGS[family].count("\n| ") - 2  # without the head and its rule
+    assert len(rows) == shown
+    assert f"file: {family}.csv" in (EVIDENCE / "tables.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
