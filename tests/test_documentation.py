@@ -129,7 +129,7 @@ def is_text(node):
 
 def test_the_messages_of_the_guide_stand_in_the_source():
     page = (ROOT / "docs" / "guides" / "messages.md").read_text("utf-8")
-    messages = re.findall(r"^\| `([^`]+)` \|", page, re.M)
+    messages = re.findall(r"^- `([^`]+)`", page, re.M)
     source = [text for path in SOURCE.rglob("*.py") for text in texts_in(path)]
     assert 25 <= len(messages) == len(set(messages))
     assert [m for m in messages if not any(m in text for text in source)] == []
