@@ -1,5 +1,6 @@
 """The pages name commands, options, names and files that exist."""
 
+import ast
 import re
 import textwrap
 import tomllib
@@ -21,6 +22,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
 ]
+SOURCE = ROOT / "src"
 GROUPS = {objectives.GROUP, registry.GROUP}  # entry points, which are named like modules
 COMMANDS = typer.main.get_command(app).commands
 _LINE = re.compile(r"^[`A-Z_=0-9 ]*\bontogeny ([a-z]+)\b(.*)$", re.M)
@@ -108,3 +110,26 @@ def test_study_files_and_code_can_be_read(text):
     for block in blocks_of(text, "python"):
         if ">>> " not in block:  # which the tests of the guides run
             compile(block, "page", "exec")
+
+
+def texts_in(path):
+    """Return the texts that a module's code holds, with an ellipsis where a value is put in."""
+    tree = ast.parse(path.read_text("utf-8"))
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if is_text(part) else "…" for part in node.values)
+        elif is_text(node) and node not in docstrings:
+            yield node.value
+
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_the_messages_of_the_guide_stand_in_the_source():
+    page = (ROOT / "docs" / "guides" / "messages.md").read_text("utf-8")
+    messages = re.findall(r"^- `([^`]+)`", page, re.M)
+    source = [text for path in SOURCE.rglob("*.py") for text in texts_in(path)]
+    assert 25 <= len(messages) == len(set(messages))
+    assert [m for m in messages if not any(m in text for text in source)] == []
