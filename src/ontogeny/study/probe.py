@@ -9,8 +9,7 @@ import dataclasses
 import functools
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +18,13 @@ import torch
 from .. import capture
 from ..capture.logits import head_path
 from ..capture.reading import pass_keys
-from ..errors import CheckpointError, NonFiniteError, check_choice
+from ..errors import CheckpointError
 from ..inputs import Inputs
 from ..needs import Need, Weights
 from ..observables import Observable
 from ..trajectory import Trajectory
 from ..trajectory.weights import widest
-from .dry_run import DryFailure, confirmed, dry_run
+from .dry_run import DryFailure, dry_run
 from .readings import model_of, only_looks, vocabulary_size
 from .settings import DTYPES, Settings
 
@@ -79,74 +78,28 @@ class Probe:
         return tuple(dict.fromkeys(label for each in labels for label in each))
 
 
-def probe(
-    trajectory: Trajectory,
-    inputs: Mapping[str, Inputs],
-    observables: Sequence[Observable],
-    settings: Settings,
-    hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext,
-    tried: Sequence[Observable] = (),
-    keep: Callable[[Trajectory, Callable[[], Probe]], Probe] = lambda _, examine: examine(),
-) -> Probe:
-    """Examine the first checkpoint, or another where that one cannot be read.
-
-    `hold` gives a context with a trajectory that is read within the bound on disk; `tried` are the
-    observables that get a dry run. `keep` gets one checkpoint and what examines it, and may give
-    what was found before.
-
-    Raises
-    ------
-    LayerMatchError, BatchInvarianceError, ArgumentError
-        What would otherwise fail hours later.
-    CheckpointError, NonFiniteError
-        If none of three checkpoints can be read: what was wrong with the first.
-    """
-    for name in (need.at_step.on for o in observables for need in o.needs()):
-        if name is not None:
-            check_choice("on", name, inputs)
-    for observable in observables:
-        observable.check_inputs(inputs)
-    steps = [int(s) for s in trajectory.steps]
-    first: Exception | None = None
-    for step in dict.fromkeys([*steps[:2], steps[-1]]):
-        try:
-            checkpoint = trajectory.select(steps=[step])
-            arguments = (checkpoint, inputs, observables, settings, tried)
-            found = keep(checkpoint, functools.partial(_probe_held, hold, *arguments))
-            if settings.dtype == "stored":
-                found = dataclasses.replace(found, dtype=_widest_stored(found.dtype, trajectory))
-            settings = found.resolved(settings)
-            failures = confirmed(found.failures, trajectory, inputs, tried, settings)
-            return dataclasses.replace(found, failures=failures)
-        except (CheckpointError, NonFiniteError) as error:
-            log.debug("step %d cannot be read: %s", step, error)
-            first = first or error
-    assert first is not None
-    raise first
-
-
 def needs_of_steps(observables: Sequence[Observable]) -> list[Need]:
     """Return what observables need of a checkpoint, each need once."""
     needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
     return [need for need in needs if need.over == "step"]
 
 
-def _probe_held(
-    hold: Callable[[Trajectory], AbstractContextManager[Trajectory]],
-    trajectory: Trajectory,
-    *arguments: Any,
-) -> Probe:
-    with hold(trajectory) as present:
-        return _probe_at(present, *arguments)
-
-
-def _probe_at(
+def probe(
     trajectory: Trajectory,
     inputs: Mapping[str, Inputs],
     observables: Sequence[Observable],
     settings: Settings,
-    tried: Sequence[Observable],
+    tried: Sequence[Observable] = (),
 ) -> Probe:
+    """Examine the one checkpoint of a trajectory; `tried` are the observables that get a dry run.
+
+    Raises
+    ------
+    LayerMatchError, BatchInvarianceError, ArgumentError
+        What would otherwise fail hours later.
+    CheckpointError, NonFiniteError
+        If the checkpoint cannot be read.
+    """
     (checkpoint,) = trajectory
     skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
     of_steps = needs_of_steps(observables)
@@ -240,7 +193,7 @@ def _dtype_of(model: Any) -> str:
     return _name(functools.reduce(torch.promote_types, found)) if found else "float32"
 
 
-def _widest_stored(dtype: str, trajectory: Trajectory) -> str:
+def widest_stored(dtype: str, trajectory: Trajectory) -> str:
     """Return the dtype that holds the weights of all checkpoints on this machine without loss.
 
     A run may store some of its checkpoints in half precision only.

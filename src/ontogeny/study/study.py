@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
-from ..trajectory import Prefetch, Trajectory
+from ..trajectory import Trajectory
 from .cache import VerifiedCellCache, hash_once
 from .checks import check_observables, check_trajectory, named_inputs
 from .controls import Controls
@@ -20,12 +20,11 @@ from .environment import environment
 from .examination import Examination
 from .executors import Submitting
 from .frozen import freeze, frozen_settings, frozen_steps
-from .kept_probe import kept_probe
 from .memory import workers_here
 from .parts import Parts
 from .plan import Plan, sum_of_plans
 from .presence import identity, present
-from .probe import Probe, probe
+from .probe import Probe
 from .progress import Progress
 from .readings import release_skeleton
 from .result import merged
@@ -41,7 +40,6 @@ from .settings import (
 from .shown_progress import chosen_progress
 from .speaking import MOVE_IT, doubts, refusal, say, say_environments, say_problems
 from .study_result import StudyResult
-from .threads import pinned
 from .unit_counts import repeated_texts
 
 
@@ -136,9 +134,8 @@ class Study:
         self._controls = Controls.checked(
             trajectory, controls, control_kind, control_steps, control_runs
         )
-        self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
-        self._examination = Examination(self._probe, self.observables)
-        self._settings({})  # refuses a wrong option now and not after the first download
+        settings = self._settings({})  # refuses a wrong option now, not after the first download
+        self._examination = Examination(trajectory, self.inputs, self.observables, settings)
 
     @property
     def device(self) -> str:
@@ -260,8 +257,6 @@ class Study:
             computed in different environments.
         """
         path, shown = Path(folder), chosen_progress(progress)
-        if max_revisions is not None:
-            self._hold = self._one_revision
         with ExitStack() as at_work:
 
             def enter(settings: Settings) -> None:
@@ -282,7 +277,8 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        found, read = self._examination.of(path, keep=True), VerifiedCellCache()
+        bounded, read = max_revisions is not None, VerifiedCellCache()
+        found = self._examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -322,24 +318,6 @@ class Study:
         return Parts(
             self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
         )
-
-    def _probe(self, tried: Sequence[Observable], folder: Path | None) -> Probe:
-        settings = self._settings({})
-        known = (self.inputs, self.observables, settings)
-
-        def keep(checkpoint: Trajectory, examine: Callable[[], Probe]) -> Probe:
-            if folder is None:
-                return examine()
-            return kept_probe(folder, checkpoint, *known, tried, examine)
-
-        with pinned(settings.threads):
-            return probe(self.trajectory, *known, self._hold, tried, keep)
-
-    @contextmanager
-    def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
-        """Give checkpoints that leave no download behind."""
-        with Prefetch(trajectory, max_revisions=1) as prefetch:
-            yield prefetch.trajectory
 
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]

@@ -6,13 +6,13 @@ import json
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny import observables as of
-from ontogeny.study.kept_probe import _decoded, _encoded
+from ontogeny.study.examination import decoded, encoded
 from ontogeny.study.probe import needs_of_steps, probe
 from ontogeny.study.settings import Settings
 
 
 def test_a_probe_is_read_as_it_was_written():
-    trajectory = og.Trajectory.from_models(developing((0, 1)))
+    trajectory = og.Trajectory.from_models(developing((0, 1))).select(steps=[0])
     inputs = {"text": tiny_inputs()}
     observables = [
         of.Loss(),
@@ -22,7 +22,7 @@ def test_a_probe_is_read_as_it_was_written():
     ]
     found = probe(trajectory, inputs, observables, Settings(1, ()))
     needs = needs_of_steps(observables)
-    read = _decoded(json.loads(json.dumps(_encoded(found, needs))), needs)
+    read = decoded(json.loads(json.dumps(encoded(found, needs))), needs)
     blocks = {name: dataclasses.asdict(block) for name, block in found.weight_blocks.items()}
     assert {n: dataclasses.asdict(b) for n, b in read.weight_blocks.items()} == blocks
     assert blocks and found.passes and found.layers
