@@ -19,7 +19,7 @@ from ..needs import Need, Reference
 from ..observables import Observable
 from ..store import plain, read_header
 from ..trajectory import Checkpoint, Trajectory
-from .cache import DigestCache, combine, without_arguments
+from .cache import DigestCache, combine
 from .graph import (
     BlockCell,
     LayerCell,
@@ -127,21 +127,20 @@ class Graph:
 
     def _state(self, observable: Observable) -> StateCell:
         name, step = observable.name, self.settings.reference_step
-        ignored = _summary_only(observable)
         needs = [need for need in observable.needs() if need.over == "step"]
-        components = _observable(observable, ignored) | self._at_step(step, needs, needs)
+        components = _for_cells(observable) | self._at_step(step, needs, needs)
         components["reference_step"] = step
         label = self._label(f"the state of {name}")
-        return StateCell(name, "state", state_path(HERE, name), label, components, ignored=ignored)
+        return StateCell(name, "state", state_path(HERE, name), label, components)
 
     def _observed(self, observable: Observable) -> Iterator[StudyCell]:
-        name, ignored = observable.name, _summary_only(observable)
+        name = observable.name
         references = [n for n in observable.needs() if isinstance(n, Reference)]
         reads = [reference_path(HERE, need) for need in references]
         if state := state_node(observable):
             reads.append(state_path(HERE, state))
         sources = tuple(self._prepared[place] for place in reads)
-        common: dict[str, Any] = _observable(observable, ignored)
+        common: dict[str, Any] = _for_cells(observable)
         common["threads"] = self.settings.threads
         if reads:
             common["reference_step"] = self.settings.reference_step
@@ -151,11 +150,11 @@ class Graph:
                 block = self.probe.weight_blocks[str(key)]
                 components = common | self._of_block(block.tensor)
                 start = (name, key, place, self._label(f"{name} of {key}"), components)
-                yield BlockCell(*start, tuple(reads), ignored, sources, block=block)
+                yield BlockCell(*start, tuple(reads), sources, block=block)
             else:
                 components = common | self._of_step(observable, int(key))
                 start = (name, key, place, self._label(f"{name} at step {key}"), components)
-                yield StepCell(*start, tuple(reads), ignored, sources)
+                yield StepCell(*start, tuple(reads), sources)
 
     def _label(self, text: str) -> str:
         return f"{self.name}: {text}" if self.name else text
@@ -199,13 +198,13 @@ class Graph:
 
     def _layers(self, observable: Observable) -> Iterator[StudyCell]:
         assert observable.source is not None
-        name, source, ignored = observable.name, observable.source, _summary_only(observable)
-        components = _observable(observable, ignored) | self._derived()
+        name, source = observable.name, observable.source
+        components = _for_cells(observable) | self._derived()
         sources = self.observed(self.by_name[source.node])
         reads = tuple(cell.place for cell in sources)
         for key in self.keys(observable):
             start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
-            yield LayerCell(*start, reads, ignored, sources, steps=self.steps)
+            yield LayerCell(*start, reads, sources, steps=self.steps)
 
     def _summary(self, observable: Observable, controls: Sequence[Graph]) -> SummaryCell:
         name, cells = observable.name, self.observed(observable)
@@ -223,7 +222,7 @@ class Graph:
         )
         label = self._label(f"the summary of {name}")
         start = (name, "summary", summary_path(HERE, name), label, components)
-        return SummaryCell(*start, reads, (), cells, cells=cells, controls=tuple(beside))
+        return SummaryCell(*start, reads, cells, cells=cells, controls=tuple(beside))
 
     def _derived(self) -> dict[str, Any]:
         """Return the settings that what is computed from other cells depends on."""
@@ -265,14 +264,13 @@ class Graph:
 
 def has_begun(folder: Path, observable: Observable) -> bool:
     """Return whether a folder has a finished cell of an observable with these arguments."""
-    ignored = _summary_only(observable)
-    expected = plain(_observable(observable, ignored)["observable"])
+    expected = plain(_for_cells(observable)["observable"])
     for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
         try:
             header = read_header(path)
         except StoreError:  # it is damaged, and found to be so when it is checked
             continue
-        stored = without_arguments(header["fingerprint"], ignored).get("observable")
+        stored = header["fingerprint"].get("observable")
         if header["status"] == "done" and stored == expected:
             return True
     return False
@@ -301,15 +299,16 @@ def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return found
 
 
+def _for_cells(observable: Observable) -> dict[str, Any]:
+    """Return the fingerprint of an observable without arguments that its summary alone reads."""
+    return _observable(observable, getattr(observable, "summary_only", ()))
+
+
 def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str, Any]:
     """Return the fingerprint of an observable, of its arguments all but those named."""
     arguments = {k: v for k, v in observable.arguments().items() if k not in without}
     kind, version = observable.kind, observable.version
     return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
-
-
-def _summary_only(observable: Observable) -> tuple[str, ...]:
-    return tuple(getattr(observable, "summary_only", ()))
 
 
 @cache

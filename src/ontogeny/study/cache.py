@@ -29,12 +29,11 @@ def check_cache(
     path: Path | None,
     fingerprint: Mapping[str, Any],
     read: Callable[[Path], Cell] = read_cell,
-    ignored: Iterable[str] = (),
 ) -> Checked:
     """Return the outcome of what is stored at `path`, and why.
 
     ``"done"``, ``"new"``, ``"stale"`` (it is of something else, or damaged) or ``"retry"`` (it was
-    missing or had failed). `ignored` are arguments that cells of earlier versions may name.
+    missing or had failed).
 
     Raises
     ------
@@ -49,26 +48,11 @@ def check_cache(
         stored = read(path)
     except StoreError as error:
         return Checked("stale", (str(error),))
-    if changed := changes(stored, fingerprint, ignored):
+    if changed := difference(stored.fingerprint, plain(fingerprint)):
         return Checked("stale", tuple(changed))
     if stored.status != "done" or _failed_layers(stored.data):
         return Checked("retry", (stored.status,))
     return Checked("done", (), environment_of(stored.provenance))
-
-
-def changes(stored: Cell, fingerprint: Mapping[str, Any], ignored: Iterable[str]) -> list[str]:
-    """Return in what the fingerprint of a stored cell differs from this one, one line each."""
-    return difference(without_arguments(stored.fingerprint, ignored), plain(fingerprint))
-
-
-def without_arguments(fingerprint: Mapping[str, Any], ignored: Iterable[str]) -> Mapping[str, Any]:
-    """Return a fingerprint without arguments that are no part of it any more."""
-    observable = fingerprint.get("observable")
-    arguments = observable.get("arguments") if isinstance(observable, Mapping) else None
-    if not ignored or not isinstance(observable, Mapping) or not isinstance(arguments, Mapping):
-        return fingerprint
-    kept = {k: v for k, v in arguments.items() if k not in ignored}
-    return {**fingerprint, "observable": {**observable, "arguments": kept}}
 
 
 def _failed_layers(data: Any) -> bool:

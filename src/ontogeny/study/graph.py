@@ -26,7 +26,7 @@ from ..observables import Observable
 from ..store import Cell, difference, plain, read_cell, read_header
 from ..summary import named, with_controls
 from ..trajectory import Checkpoint, Trajectory
-from .cache import Checked, check_cache, without_arguments
+from .cache import Checked, check_cache
 from .dependencies import REPLACED, Dependencies, Header
 from .environment import counted, environment_of
 from .merge import stack, summarised, summary_data
@@ -89,8 +89,6 @@ class StudyCell(abc.ABC):
     """What its fingerprint holds beside the cells that it reads."""
     reads: tuple[Path, ...] = ()
     """The cells that it reads, as places in the folder."""
-    ignored: tuple[str, ...] = ()
-    """Arguments that are no part of it, though cells of earlier versions may name them."""
     sources: tuple[StudyCell, ...] = ()
     """The cells that it reads, where another run in the same folder might replace them."""
     observed: ClassVar[bool] = True
@@ -130,7 +128,7 @@ class StudyCell(abc.ABC):
         expected = self.fingerprint(header)
         if path is not None and path.exists():
             expected |= self.observed_dependencies(path, trajectory, digest)
-        return check_cache(path, expected, read, self.ignored)
+        return check_cache(path, expected, read)
 
     def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
         """Return what is read of the task's checkpoint before it is computed."""
@@ -168,7 +166,7 @@ def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path],
             return "unreadable", f"missing: {error}"
         if place in known:
             expected = plain(known[place].fingerprint(header))
-            stored = without_arguments(found["fingerprint"], known[place].ignored)
+            stored = found["fingerprint"]
             same = {name: each for name, each in stored.items() if name in expected}
             if changed := difference(same, expected):
                 why = f"another run has put its own in its place ({changed[0]}); run again"

@@ -11,7 +11,6 @@ from typing import Any
 import xarray as xr
 
 from ..atlas import with_labels
-from ..deprecation import moved_member
 from ..errors import suggestion
 from ..markup import html_block, html_table
 from ..problems import Problems, problems_of
@@ -71,7 +70,7 @@ class StudyResult(Mapping[str, Any]):
 
     @property
     def result(self) -> xr.DataTree:
-        """The same as `tree`, which was once called so."""
+        """The same as `tree`."""
         return self.tree
 
     @property
@@ -202,10 +201,6 @@ class StudyResult(Mapping[str, Any]):
 
     __eq__ = object.__eq__  # that of mappings would compare arrays, which has no single answer
     __hash__ = object.__hash__
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what else the tree has: `Study.run` returned it until now."""
-        return moved_member(self, name, xr.DataTree, "tree")
 
 
 def _line(name: str, node: xr.DataTree) -> tuple[str, ...]:
