@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
+from ..machine import size_text
 from .private import private_looking
 from .texts import LABELS, Passage, passages
 
@@ -44,7 +45,7 @@ class Listing:
         """Return the list, one line each."""
         return [
             *(
-                f"  {name:<18} {_size(size):>8}  {what}"
+                f"  {name:<18} {size_text(size):>8}  {what}"
                 for name, (size, what) in self.files.items()
             ),
             "Weights, checkpoints, cells and your own code are not among them.",
@@ -97,11 +98,3 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 def _section(heading: str, items: Iterable[object]) -> list[str]:
     lines = [f"  {item}" for item in items]  # all of them: nothing leaves that was not listed
     return [heading, *lines] if lines else []
-
-
-def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count = round(count / 1000, 1)  # type: ignore[assignment]
-    return f"{count:.3g} GB"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, Protocol
 
 
@@ -57,3 +57,19 @@ def submitted(executor: Submitting, function: Callable[..., Any], *arguments: An
     """
     job = executor.submit(function, *arguments)
     return job if isinstance(job, Future) else _JobFuture(job)
+
+
+def workers_here(executor: Submitting | None) -> int:
+    """Return how many tasks run on this machine at once; 0 for an executor that may be elsewhere.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> workers_here(None), workers_here(ThreadPoolExecutor(4))
+    (1, 4)
+    """
+    if executor is None:
+        return 1
+    if isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor):
+        return int(getattr(executor, "_max_workers", 1))
+    return 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from ..trajectory import Trajectory
 from .build import Graph
 from .cache import DigestCache
 from .controls import ControlRun, Controls, observed_of_controls
+from .cost import Prices
 from .frozen import frozen_steps
 from .graph import StateCell, observed_steps
 from .layout import digests_path, run_folder
 from .plan import Plan, make_plan
-from .price import price
 from .probe import Probe
 from .readings import Job
 from .schedule import RunPart
@@ -63,7 +62,7 @@ class Parts:
     def _of_control(self, control: ControlRun, settings: Settings, token: str) -> RunPart:
         reference = settings.reference_step
         reference = reference if reference in control.steps else control.steps[-1]
-        own = dataclasses.replace(settings, noise_steps=(), reference_step=reference)
+        own = replace(settings, noise_steps=(), reference_step=reference)
         # Checkpoints made of the run's own fit into the same module.
         shared = token if control.given is None else uuid.uuid4().hex
         return self._part(control.name, control.of(self.trajectory), own, shared, control)
@@ -96,8 +95,9 @@ class Parts:
             if entry.to_do and isinstance(entry.cell, StateCell)
             for _ in range(_others_read(entry.cell, folder, graph))
         ]
-        price(plan, self.probe, self.inputs, graph.by_name, graph.settings, others)
-        return plan
+        prices = Prices(self.probe, self.inputs, graph.by_name, graph.settings, len(plan.steps))
+        to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
+        return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
 
 
 def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> int:

@@ -10,14 +10,15 @@ from html import escape
 from pathlib import Path
 
 from ..errors import ArgumentError
+from ..machine import size_text
 from ..markup import html_block, html_table
 from ..scratch import scratch_room
 from ..store import Cell
 from ..trajectory import Trajectory
 from .cache import DigestCache
+from .cost import Costs, together, too_large
 from .environment import Environment, differences
 from .graph import StepCell, StudyCell, header_of
-from .memory import too_large
 
 _NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
 
@@ -52,7 +53,7 @@ class Entry:
 
 
 @dataclass(repr=False)
-class Plan:
+class Plan(Costs):
     """Everything that a run reads, computes and stores; ``print`` it."""
 
     entries: list[Entry] = field(default_factory=list)
@@ -60,34 +61,12 @@ class Plan:
     prepared: list[Entry] = field(default_factory=list)
     """References and states, which are computed before them."""
     steps: tuple[int, ...] = ()
-    forwards: int = 0
-    """Passes over an input set that are still to be run."""
-    batches: int = 0
-    """Batches of those passes together."""
-    activation_bytes: int = 0
-    """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
-    fitted_bytes: int = 0
-    """What of it a state is fitted to, which has to lie in memory; samples may lie in files."""
-    model_bytes: int = 0
-    """The model's weights in memory, 0 where they are only looked at."""
-    memory_bytes: int = 0
-    """About what one worker holds at most beside the libraries, see `ontogeny.study.memory`."""
-    shared_bytes: int = 0
-    """What of it are rotations that several observables share."""
     device: str = "cpu"
     """Where the models run."""
-    device_bytes: int = 0
-    """About what of it lies on the device, where that is not the CPU."""
-    reference_bytes: int = 0
-    """What references that are still to be computed take in the folder."""
     downloads: int = 0
     """Checkpoints that are still to be fetched."""
     download_bytes: int = 0
     """Bytes of their weights."""
-    weight_bytes: int = 0
-    """Weights that will be read."""
-    retained_bytes: int = 0
-    """Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder."""
     notes: list[str] = field(default_factory=list)
     refused: str = ""
     """Which observables cannot be computed and why: a run refuses to begin. Empty if none."""
@@ -175,22 +154,25 @@ class Plan:
         passes = f"{self.forwards} passes over the inputs in {self.batches} batches"
         lines = [
             f"cells: {self.done} done, {self.to_do} to do",
-            f"to read: {_bytes(self.weight_bytes)} of weights, {passes}",
-            f"to hold: {_bytes(self.activation_bytes)} of activations at once",
-            f"memory of one worker: about {_bytes(self.memory_bytes)} beside the libraries"
-            + (f", {_bytes(self.shared_bytes)} of it shared rotations" * bool(self.shared_bytes)),
+            f"to read: {size_text(self.weight_bytes)} of weights, {passes}",
+            f"to hold: {size_text(self.activation_bytes)} of activations at once",
+            f"memory of one worker: about {size_text(self.memory_bytes)} beside the libraries"
+            + (
+                f", {size_text(self.shared_bytes)} of it shared rotations" * bool(self.shared_bytes)
+            ),
         ]
         if self.device_bytes:
-            lines.append(f"of it on {self.device}: about {_bytes(self.device_bytes)}")
+            lines.append(f"of it on {self.device}: about {size_text(self.device_bytes)}")
         if self.reference_bytes:
-            lines.append(f"to store: {_bytes(self.reference_bytes)} of references, and the cells")
+            lines.append(
+                f"to store: {size_text(self.reference_bytes)} of references, and the cells"
+            )
         if self.downloads:
-            size = _bytes(self.download_bytes)
+            size = size_text(self.download_bytes)
             lines.append(f"to download: {self.downloads} checkpoints, {size}")
         if self.retained_bytes:
-            lines.append(
-                f"to keep in the folder if Hub revisions are bounded: {_bytes(self.retained_bytes)}"
-            )
+            size = size_text(self.retained_bytes)
+            lines.append(f"to keep in the folder if Hub revisions are bounded: {size}")
         return lines + [f"changed: {line}" for line in self.changes()]
 
 
@@ -213,36 +195,17 @@ def sum_of_plans(plans: Sequence[Plan]) -> Plan:
         entries=[entry for plan in plans for entry in plan.entries],
         prepared=[entry for plan in plans for entry in plan.prepared],
         steps=plans[0].steps,
-        forwards=sum(plan.forwards for plan in plans),
-        batches=sum(plan.batches for plan in plans),
-        activation_bytes=max(plan.activation_bytes for plan in plans),
-        fitted_bytes=max(plan.fitted_bytes for plan in plans),
-        model_bytes=max(plan.model_bytes for plan in plans),
-        memory_bytes=max(plan.memory_bytes for plan in plans),
-        shared_bytes=max(plan.shared_bytes for plan in plans),
         device=plans[0].device,
-        device_bytes=max(plan.device_bytes for plan in plans),
-        reference_bytes=sum(plan.reference_bytes for plan in plans),
         downloads=plans[0].downloads,
         download_bytes=plans[0].download_bytes,
-        weight_bytes=sum(plan.weight_bytes for plan in plans),
-        retained_bytes=sum(plan.retained_bytes for plan in plans),
         notes=[note for plan in plans for note in plan.notes],
+        **vars(together(plans)),
     )
 
 
 def _outcomes(entries: Iterable[Entry]) -> str:
     counts = Counter(entry.outcome for entry in entries)
     return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
-
-
-def _bytes(count: int) -> str:
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.3g} TB"
 
 
 def make_plan(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..errors import StoreError
 from .claims import claimed, is_abandoned, sweep_claims
-from .memory import workers_here
+from .executors import workers_here
 from .readings import Job
 from .run import Done, Task, compute_task, give_up
 

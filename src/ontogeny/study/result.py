@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from ..errors import ArgumentError
 from ..inputs import Inputs
+from ..needs import Need
+from ..observables import Observable
 from ..store import Cell
 from ..tasks import BUNDLED
 from ..trajectory import Trajectory
@@ -19,7 +23,6 @@ from .layout import summary_path
 from .merge import merge, write_once
 from .schedule import RunPart
 from .speaking import of_control
-from .unit_counts import unit_counts
 
 
 def merged(
@@ -117,3 +120,37 @@ def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
 def _bundled(inputs: Inputs) -> dict[str, str]:
     """Return the name of texts that come with the package: the page says that these were used."""
     return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}
+
+
+def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs]) -> dict[str, int]:
+    """Return the number of units behind each observable by its name: texts, or documents.
+
+    Of several input sets it is the smallest number. An observable of another one's series has that
+    one's number; one that reads no texts has none.
+
+    Examples
+    --------
+    >>> from ontogeny.observables import make
+    >>> texts = Inputs.from_tokens([[1, 2], [3, 4], [1, 2]])
+    >>> unit_counts([make("loss"), make("weight-rank")], {"text": texts})
+    {'loss': 2}
+    """
+    found: dict[str, int] = {}
+    for observable in observables:
+        needs = [need.at_step for need in observable.needs() if need.at_step.reads_inputs]
+        counts = [_units_of(need, inputs) for need in needs]
+        if counts:
+            found[observable.name] = min(counts)
+    for observable in observables:
+        source = observable.source
+        if source is not None and source.node in found:
+            found[observable.name] = found[source.node]
+    return found
+
+
+def _units_of(need: Need, inputs: Mapping[str, Inputs]) -> int:
+    read = inputs[need.on or next(iter(inputs))]
+    try:
+        return len(np.unique(need.units(read)))
+    except ArgumentError:  # the model, or the set itself: all of its texts
+        return read.counts["units"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import xarray as xr
 
 from ..errors import StudyWarning
+from ..inputs import Inputs
 from ..problems import of_node, problems_of
 from ..store import Cell
 from .dry_run import DryFailure
@@ -72,6 +73,11 @@ def doubts(failures: Sequence[DryFailure]) -> list[str]:
         for each in failures
         if not each.refused
     ]
+
+
+def repeated_texts(inputs: Mapping[str, Inputs]) -> list[str]:
+    """Return one line for each input set in which texts repeat."""
+    return [f"input set {name!r}: {i.repeats}" for name, i in inputs.items() if i.repeats]
 
 
 def of_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:

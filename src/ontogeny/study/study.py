@@ -18,9 +18,8 @@ from .checks import check_observables, check_trajectory, named_inputs
 from .controls import Controls
 from .environment import environment
 from .examination import Examination
-from .executors import Submitting
+from .executors import Submitting, workers_here
 from .frozen import freeze, frozen_settings, frozen_steps
-from .memory import workers_here
 from .parts import Parts
 from .plan import Plan, sum_of_plans
 from .presence import identity, present
@@ -38,9 +37,8 @@ from .settings import (
     without_reference,
 )
 from .shown_progress import chosen_progress
-from .speaking import MOVE_IT, doubts, refusal, say, say_environments, say_problems
+from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
 from .study_result import StudyResult
-from .unit_counts import repeated_texts
 
 
 class Study:
