@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..machine import size_text
-from ..study.progress import Progress, Silent
-from ..study.shown_progress import fitting_progress, time_left
+from ..study.progress import Progress, Silent, fitting_progress, time_left
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory

@@ -22,8 +22,9 @@ from ..start.source import check_source, names_of
 from ..store import plain, write_json
 from ..study import Progress
 from ..study.layout import settings_path
-from ..study.merge import provenance, write_result
+from ..study.merge import provenance
 from ..study.progress import Silent
+from ..study.result_files import write_result
 from .pieces import Pieces
 from .verdicts import Verdict, verdict_view
 

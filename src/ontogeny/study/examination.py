@@ -27,8 +27,8 @@ from .build import has_begun
 from .claims import held
 from .dry_run import DryFailure, confirmed
 from .environment import environment
+from .frozen import identity
 from .layout import probe_path
-from .presence import identity
 from .probe import Probe, needs_of_steps, probe, widest_stored
 from .settings import Settings
 from .threads import pinned

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import errno
-import hashlib
 import json
 import logging
 import platform
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +16,58 @@ import xarray as xr
 from .._version import __version__
 from ..observables import Observable
 from ..problems import NO_CELL
-from ..store import Cell, plain, temporary
+from ..scratch import scratch_array
+from ..store import Cell
 from ..summary import said
-from .checksums import identity, is_written, same_content, write_checksums
-from .claims import held
 from .environment import PACKAGES, versions
-from .layout import result_path, summary_path
-from .mapped import large_variables, stacked_in_file
-from .result_files import write_tree
+from .layout import summary_path
+
+LARGE = 64 * 2**20  # bytes of a variable over all cells, from which on it is stacked in a file
+
+
+def large_variables(pieces: Sequence[xr.Dataset], large: int = LARGE) -> list[str]:
+    """Return the names of numeric variables that are alike in all pieces and large together.
+
+    Those with other lengths or labels in some pieces have to be aligned, which takes memory.
+    """
+    first = pieces[0]
+    names = [
+        str(name)
+        for name, v in first.data_vars.items()
+        if v.dtype.kind == "f" and v.nbytes * len(pieces) >= large
+    ]
+    return [name for name in names if all(_alike(first, piece, name) for piece in pieces)]
+
+
+def _alike(first: xr.Dataset, other: xr.Dataset, name: str) -> bool:
+    if name not in other:
+        return False
+    a, b = first[name], other[name]
+    same = (a.dims, a.shape, a.dtype, a.attrs) == (b.dims, b.shape, b.dtype, b.attrs)
+    return same and all(
+        dim in first.indexes and dim in other.indexes and a.indexes[dim].equals(b.indexes[dim])
+        if dim in first.indexes or dim in other.indexes
+        else True
+        for dim in a.dims
+    )
+
+
+def stacked_in_file(rows: Sequence[np.ndarray | None], folder: Path) -> np.ndarray:
+    """Return rows of floats as one array that lies in a file of `folder`; None is a row of NaN.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> stacked_in_file([np.array([1.0, 2.0]), None], Path(tempfile.gettempdir()))
+    array([[ 1.,  2.],
+           [nan, nan]])
+    """
+    first = next(row for row in rows if row is not None)
+    stacked = scratch_array((len(rows), *first.shape), first.dtype, folder)
+    for i, row in enumerate(rows):
+        stacked[i] = np.nan if row is None else row
+    return stacked
+
 
 log = logging.getLogger("ontogeny.study")
 
@@ -104,82 +144,6 @@ def stack(
         dims, attrs = pieces[0][name].dims, pieces[0][name].attrs
         data[name] = ((dim, *dims), stacked_in_file(rows, folder), attrs)
     return data.assign(status=_status(dim, outcomes, data))
-
-
-def write_once(folder: Path, tree: xr.DataTree) -> Path:
-    """Write the result of a study, unless another process has just written the same.
-
-    Of the tasks of a job array, which all end with this, the first one writes.
-    """
-    path, content = result_path(folder), content_digest(tree)
-    seen = identity(path)
-    with held(folder, "result"):
-        written_meanwhile = identity(path) != seen
-        if is_written(path, content, chunks=not written_meanwhile):
-            return path
-        return write_result(folder, tree, content)
-
-
-def content_digest(tree: xr.DataTree) -> str:
-    """Return a digest of a tree, but for when and on which machine it was made.
-
-    Examples
-    --------
-    >>> trees = [xr.DataTree(xr.Dataset({"x": 1.0}, attrs={"created": day})) for day in "ab"]
-    >>> len({content_digest(tree) for tree in trees})
-    1
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for node in tree.subtree:
-        attrs = plain(node.attrs)
-        if node is tree:
-            made = json.loads(attrs.pop("provenance", "{}"))
-            made.pop("machine", None)
-            attrs = {**attrs, "made": made, "created": None}
-        digest.update(json.dumps([node.path, attrs], sort_keys=True, default=str).encode())
-        for name, variable in sorted(node.variables.items(), key=lambda item: str(item[0])):
-            values = np.asarray(variable.values)
-            described = [name, variable.dims, plain(variable.attrs), str(values.dtype)]
-            digest.update(json.dumps([*described, values.shape], default=str).encode())
-            if values.dtype.kind in "OTU":
-                digest.update(json.dumps(values.tolist(), default=str).encode())
-            else:
-                digest.update(np.ascontiguousarray(values).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def write_result(folder: Path, tree: xr.DataTree, content: str = "") -> Path:
-    """Write the tree beside the old result, then swap it in whole.
-
-    One that says the same as the old result is not swapped in: that may be open somewhere.
-    `content` is a digest of it that is kept.
-    """
-    path = result_path(folder)
-    new = temporary(path)
-    try:
-        write_tree(tree, new)
-        write_checksums(new, content)
-        if not same_content(new, path):
-            _swap(new, path)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return path
-
-
-def _swap(new: Path, path: Path) -> None:
-    """Put the folder `new` at `path`, also where other runs do the same at this moment."""
-    while True:
-        old = temporary(path)
-        with suppress(FileNotFoundError):  # there is none, or another run has just moved it away
-            path.rename(old)
-        try:
-            new.rename(path)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run was faster
-                raise
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
 
 
 def summarised(

@@ -20,7 +20,8 @@ from ..trajectory import Trajectory
 from .cache import DigestCache
 from .environment import differences
 from .layout import summary_path
-from .merge import merge, write_once
+from .merge import merge
+from .result_files import write_once
 from .schedule import RunPart
 from .speaking import of_control
 

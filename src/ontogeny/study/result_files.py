@@ -1,14 +1,100 @@
-"""A result as the many small files of a Zarr store."""
+"""The merged result as the many small files of a Zarr store, put in place whole."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
-from .mapped import LARGE
+from ..store import plain, temporary
+from .checksums import identity, is_written, same_content, write_checksums
+from .claims import held
+from .layout import result_path
+from .merge import LARGE
+
+
+def write_once(folder: Path, tree: xr.DataTree) -> Path:
+    """Write the result of a study, unless another process has just written the same.
+
+    Of the tasks of a job array, which all end with this, the first one writes.
+    """
+    path, content = result_path(folder), content_digest(tree)
+    seen = identity(path)
+    with held(folder, "result"):
+        written_meanwhile = identity(path) != seen
+        if is_written(path, content, chunks=not written_meanwhile):
+            return path
+        return write_result(folder, tree, content)
+
+
+def content_digest(tree: xr.DataTree) -> str:
+    """Return a digest of a tree, but for when and on which machine it was made.
+
+    Examples
+    --------
+    >>> trees = [xr.DataTree(xr.Dataset({"x": 1.0}, attrs={"created": day})) for day in "ab"]
+    >>> len({content_digest(tree) for tree in trees})
+    1
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for node in tree.subtree:
+        attrs = plain(node.attrs)
+        if node is tree:
+            made = json.loads(attrs.pop("provenance", "{}"))
+            made.pop("machine", None)
+            attrs = {**attrs, "made": made, "created": None}
+        digest.update(json.dumps([node.path, attrs], sort_keys=True, default=str).encode())
+        for name, variable in sorted(node.variables.items(), key=lambda item: str(item[0])):
+            values = np.asarray(variable.values)
+            described = [name, variable.dims, plain(variable.attrs), str(values.dtype)]
+            digest.update(json.dumps([*described, values.shape], default=str).encode())
+            if values.dtype.kind in "OTU":
+                digest.update(json.dumps(values.tolist(), default=str).encode())
+            else:
+                digest.update(np.ascontiguousarray(values).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def write_result(folder: Path, tree: xr.DataTree, content: str = "") -> Path:
+    """Write the tree beside the old result, then swap it in whole.
+
+    One that says the same as the old result is not swapped in: that may be open somewhere.
+    `content` is a digest of it that is kept.
+    """
+    path = result_path(folder)
+    new = temporary(path)
+    try:
+        write_tree(tree, new)
+        write_checksums(new, content)
+        if not same_content(new, path):
+            _swap(new, path)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return path
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put the folder `new` at `path`, also where other runs do the same at this moment."""
+    while True:
+        old = temporary(path)
+        with suppress(FileNotFoundError):  # there is none, or another run has just moved it away
+            path.rename(old)
+        try:
+            new.rename(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run was faster
+                raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,11 @@ from .controls import Controls
 from .environment import environment
 from .examination import Examination
 from .executors import Submitting, workers_here
-from .frozen import freeze, frozen_settings, frozen_steps
+from .frozen import entered, frozen_settings, frozen_steps, identity
 from .parts import Parts
 from .plan import Plan, sum_of_plans
-from .presence import identity, present
 from .probe import Probe
-from .progress import Progress
+from .progress import Progress, chosen_progress
 from .readings import release_skeleton
 from .result import merged
 from .schedule import compute, save_digests, summarise
@@ -36,7 +34,6 @@ from .settings import (
     resolve_reference,
     without_reference,
 )
-from .shown_progress import chosen_progress
 from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
 from .study_result import StudyResult
 
@@ -255,13 +252,7 @@ class Study:
             computed in different environments.
         """
         path, shown = Path(folder), chosen_progress(progress)
-        with ExitStack() as at_work:
-
-            def enter(settings: Settings) -> None:
-                who = identity(self.trajectory, self.inputs, self.observables, settings)
-                at_work.enter_context(present(path, who))
-
-            settings = freeze(path, rereference, self._frozen, enter)
+        with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, shown, max_revisions, keep_going)
 
     def _run(
@@ -326,6 +317,9 @@ class Study:
             noise_steps=noise_steps(steps, self._noise, kept),
             **self._options,
         )
+
+    def _identity(self, settings: Settings) -> dict[str, Any]:
+        return identity(self.trajectory, self.inputs, self.observables, settings)
 
     def _frozen(self, frozen: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
         """Return the settings by what a folder has frozen, and what it keeps from now on."""

@@ -12,7 +12,7 @@ import xarray as xr
 
 from ..atlas import with_labels
 from ..errors import suggestion
-from ..markup import html_block, html_table
+from ..markup import html_block, html_table, text_table
 from ..problems import Problems, problems_of
 from ..report import FigureIndex, ResultChart, ResultFigure, ResultSummary, write
 from ..report.choosing import listed
@@ -171,12 +171,7 @@ class StudyResult(Mapping[str, Any]):
         return len(self.tree.children)
 
     def __repr__(self) -> str:
-        rows = self._described()
-        widths = [max(len(row[i]) for row in [_HEADS, *rows]) for i in range(len(_HEADS))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in [_HEADS, *rows]
-        ]
+        lines = text_table(_HEADS, *self._described())
         return "\n".join([f"StudyResult {self._title!r}, {self._standing}", *lines, _ASK])
 
     def _repr_html_(self) -> str:
@@ -190,8 +185,7 @@ class StudyResult(Mapping[str, Any]):
     @property
     def _standing(self) -> str:
         """How much was computed, in one line."""
-        problems = self.problems()
-        return problems.standing if problems else f"no problems in {problems.cells:,} cells"
+        return self.problems().standing
 
     def _described(self) -> list[tuple[str, ...]]:
         """Return a line for each node, from what is known without reading its numbers."""
