@@ -16,72 +16,74 @@ from .run import Task, left_of
 _POLL = 0.2  # seconds until it is looked again whether another process has retained its steps
 
 
-class Revisions:
-    """Bounds how many Hub revisions lie on disk during a run; without a bound it does nothing.
-
-    While it is open, tasks read their checkpoints through it (`held`), however many each needs.
-    What is downloaded ahead is claimed first, so that of several processes one downloads it.
+@contextmanager
+def bounded(
+    job: Job,
+    trajectory: Trajectory,
+    tasks: Sequence[Task],
+    max_revisions: int | None,
+    blocks: Sequence[str],
+) -> Iterator[Revisions | None]:
+    """Bound the Hub revisions on disk while tasks run; None where nothing bounds them.
 
     Parameters
     ----------
-    job
-        Of the run.
-    trajectory
-        The checkpoints.
+    job, trajectory, tasks
+        What is run: revisions are downloaded in the order of the tasks.
     max_revisions
         Downloaded revisions on disk at any time; None keeps all of them in the Hub cache.
     blocks
-        Names of weight blocks that are still to be read over all steps: their tensors are copied
-        to the study's folder while a revision is there.
+        Names of tensors that weight blocks are still to be read from over all steps: they are
+        copied to the study's folder while a revision is there.
+    """
+    if max_revisions is None:
+        yield None
+        return
+    revisions = Revisions(job, trajectory, tasks, max_revisions, blocks)
+    with ExitStack() as stack:
+        stack.callback(revisions.release)
+        stack.enter_context(revisions.prefetch)
+        yield revisions
+
+
+class Revisions:
+    """The Hub revisions of a run, of which a bounded number lies on disk.
+
+    Tasks read their checkpoints through it (`held`), however many each needs. What is downloaded
+    ahead is claimed first, so that of several processes one downloads it.
     """
 
     def __init__(
         self,
         job: Job,
         trajectory: Trajectory,
-        max_revisions: int | None,
-        blocks: Sequence[str] = (),
+        tasks: Sequence[Task],
+        max_revisions: int,
+        blocks: Sequence[str],
     ) -> None:
-        self._job, self._trajectory, self._max = job, trajectory, max_revisions
-        self._folder = job.folder / "retained"
-        self._tensors = list(dict.fromkeys(block.partition("#")[0] for block in blocks))
-        self._prefetch: Prefetch | None = None
-        self._tasks: dict[int, Task] = {}
+        self._job, self._trajectory = job, trajectory
+        self._folder, self._tensors = job.folder / "retained", list(dict.fromkeys(blocks))
+        self._tasks = {t.step: t for t in tasks if t.step is not None and not t.any_step}
         self._claims: dict[int, ExitStack] = {}  # of steps that are downloaded ahead
         self._guard = threading.Lock()
-
-    @property
-    def at_once(self) -> int | None:
-        """How many tasks may hold a revision at once, or None for any number."""
-        return None if self._max is None else max(1, self._max - 1)
-
-    @contextmanager
-    def open(self, tasks: Sequence[Task]) -> Iterator[Revisions]:
-        """Download for these tasks in their order while open, and for weight blocks."""
-        if self._max is None:
-            yield self
-            return
-        self._tasks = {t.step: t for t in tasks if t.step is not None and not t.any_step}
-        wanted = None if tasks else self._tensors  # what no model is made of is not fetched whole
-        others = self._trajectory.steps.tolist() if self._tensors else []
+        self.at_once = max(1, max_revisions - 1)
+        """How many tasks may hold a revision at once."""
+        others = trajectory.steps.tolist() if blocks else []
         firsts = [t.step for t in tasks if t.any_step and t.step in self._tasks]
-        order = list(dict.fromkeys([*firsts, *self._tasks, *others]))
-        bounded = Prefetch(
-            self._trajectory,
-            order,
-            max_revisions=self._max,
-            tensors=wanted,
+        self.prefetch = Prefetch(
+            trajectory,
+            dict.fromkeys([*firsts, *self._tasks, *others]),
+            max_revisions=max_revisions,
+            # What no model is made of is not fetched whole.
+            tensors=None if tasks else self._tensors,
             may_fetch=self._claim_ahead,
         )
-        try:
-            with bounded as prefetch:
-                self._prefetch = prefetch
-                yield self
-        finally:
-            self._prefetch = None
-            for claim in self._claims.values():
-                claim.close()
-            self._claims.clear()
+
+    def release(self) -> None:
+        """Give up the claims on what was downloaded ahead."""
+        for claim in self._claims.values():
+            claim.close()
+        self._claims.clear()
 
     def in_order(self, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks with those first of which this process has the revision."""
@@ -114,22 +116,20 @@ class Revisions:
         That of a step is on disk meanwhile, wherever the task runs, and its blocks are retained.
         A task that may read any checkpoints fetches each when it reads it.
         """
-        if self._prefetch is None or task.step is None:
+        if task.step is None:
             yield task
         elif task.any_step:
             if task.step in self._claims:
-                self._prefetch.keep(task.step)
-            yield replace(task, trajectory=self._prefetch.trajectory)
+                self.prefetch.keep(task.step)
+            yield replace(task, trajectory=self.prefetch.trajectory)
         else:
-            with self._prefetch.use(task.step) as checkpoint:
+            with self.prefetch.use(task.step) as checkpoint:
                 if self._tensors:
                     retain(checkpoint, self._tensors, self._folder)
                 yield replace(task, trajectory=replace(task.trajectory, checkpoints=(checkpoint,)))
 
     def trajectory_of_blocks(self) -> Trajectory:
-        """Return the checkpoints that weight blocks are read from, all retained where bounded."""
-        if self._prefetch is None:
-            return self._trajectory
+        """Return the checkpoints that weight blocks are read from, all retained."""
         while left := [c.step for c in self._of_blocks() if not self._all_in(c)]:
             ours = [step for step in left if self._retain(step)]
             if not ours:
@@ -141,11 +141,10 @@ class Revisions:
 
     def _retain(self, step: int) -> bool:
         """Retain the blocks of a step, unless another process does so."""
-        assert self._prefetch is not None
         bare = Task(_tensors_of(step), self._trajectory, (), step)
         with self.claimed(bare) as ours:
             if ours and not self._all_in(self._of_blocks()[step]):
-                with self._prefetch.use(step) as present:
+                with self.prefetch.use(step) as present:
                     retain(present, self._tensors, self._folder)
         return ours
 

@@ -34,7 +34,7 @@ def map_tasks(
     job: Job,
     tasks: Sequence[Task],
     executor: Submitting | None,
-    revisions: Revisions,
+    revisions: Revisions | None,
     waiting: Callable[[str], None],
 ) -> Iterator[Done]:
     """Run tasks here, or in the executor as they come; stopping cancels what has not begun.
@@ -67,16 +67,18 @@ def _once(
     job: Job,
     tasks: Sequence[Task],
     executor: Submitting | None,
-    revisions: Revisions,
+    revisions: Revisions | None,
     waiting: Callable[[str], None],
 ) -> Iterator[Done]:
     """Run all tasks that no other process works on."""
-    if revisions.at_once is not None and executor is not None:
-        yield from _held_here(job, tasks, executor, revisions, revisions.at_once, waiting)
-    elif executor is None:
+    if revisions is not None and executor is not None:
+        yield from _held_here(job, tasks, executor, revisions, waiting)
+    elif revisions is not None:
         for task in revisions.in_order(tasks):
-            bounded = revisions.at_once is not None
-            yield _bounded(job, task, revisions, compute_task) if bounded else run_task(job, task)
+            yield _bounded(job, task, revisions, compute_task)
+    elif executor is None:
+        for task in tasks:
+            yield run_task(job, task)
     elif isinstance(executor, ProcessPoolExecutor):
         yield from run_in_processes(
             job, tasks, executor, lambda pool, task: pool.submit(run_task, job, task)
@@ -91,7 +93,6 @@ def _held_here(
     tasks: Sequence[Task],
     executor: Submitting,
     revisions: Revisions,
-    at_once: int,
     waiting: Callable[[str], None],
 ) -> Iterator[Done]:
     """Run tasks in the executor, each while a thread of this process holds its revision."""
@@ -105,7 +106,7 @@ def _held_here(
         return holders.submit(_bounded, job, task, revisions, there)
 
     ordered = revisions.in_order(tasks)
-    with ThreadPoolExecutor(at_once) as holders:
+    with ThreadPoolExecutor(revisions.at_once) as holders:
         if isinstance(executor, ProcessPoolExecutor):
             yield from run_in_processes(job, ordered, executor, submit)
         else:

@@ -11,7 +11,7 @@ from ..trajectory import Checkpoint, Trajectory
 from ..trajectory.weights import MemoryWeights
 from .build import Graph
 from .controls import ControlRun
-from .disk import Revisions
+from .disk import bounded
 from .executors import Submitting
 from .graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
 from .mapping import map_tasks
@@ -50,8 +50,7 @@ def compute(
     progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
     problems: list[str] = []
     for stages in every:
-        revisions = stages.revisions(max_revisions)
-        problems += stages.run(executor, progress, revisions)
+        problems += stages.run(executor, progress, max_revisions)
     return problems
 
 
@@ -77,10 +76,13 @@ class _Stages:
         return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
 
     def run(
-        self, executor: Submitting | None, progress: Progress, revisions: Revisions
+        self, executor: Submitting | None, progress: Progress, max_revisions: int | None
     ) -> Iterator[str]:
         """Compute, and give what went wrong, one line each."""
-        job, blocked = self.part.job, Counter[tuple[str, str]]()
+        job, trajectory = self.part.job, self.part.trajectory
+        blocked = Counter[tuple[str, str]]()
+        tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
+        of_steps = [*self.first, *self.steps]
 
         def stage(tasks: Sequence[Task]) -> Iterator[str]:
             counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
@@ -89,20 +91,16 @@ class _Stages:
                 yield from done.problems
                 blocked.update(done.blocked)
 
-        with revisions.open([*self.first, *self.steps]):
+        with bounded(job, trajectory, of_steps, max_revisions, tensors) as revisions:
             yield from stage(self.first)
             yield from stage(self.steps)
             if self.blocks:
-                yield from stage(_blocks(self.blocks, revisions.trajectory_of_blocks()))
+                if revisions is not None:
+                    trajectory = revisions.trajectory_of_blocks()
+                yield from stage(_blocks(self.blocks, trajectory))
         yield from stage(self.layers)
         for (node, why), n in blocked.items():
             yield f"{_prefix(self.part.name)}{node}: failed in {n} cells: {why}"
-
-    def revisions(self, max_revisions: int | None) -> Revisions:
-        """Return the bound on the Hub revisions of this run."""
-        part = self.part
-        tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
-        return Revisions(part.job, part.trajectory, max_revisions, tensors)
 
 
 def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
@@ -120,10 +118,9 @@ def _summarise(
     waiting: Callable[[str], None],
 ) -> None:
     """Compute the summaries of one run, those first that others depend on."""
-    revisions = Revisions(part.job, part.trajectory, None)
     for generation in generations:
         tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
-        list(map_tasks(part.job, tasks, None, revisions, waiting))
+        list(map_tasks(part.job, tasks, None, None, waiting))
 
 
 def save_digests(parts: Sequence[RunPart]) -> None:
