@@ -11,7 +11,7 @@ from helpers.study_examples import ActivationNorm, developing, tiny_inputs
 from ontogeny.store import Cell
 from ontogeny.study import merge, result_files
 from ontogeny.study.merge import stack
-from ontogeny.study.result_files import content_digest, write_once, write_tree
+from ontogeny.study.result_files import content_digest, write_result, write_tree
 
 
 def _cells(count, width=3):
@@ -60,13 +60,13 @@ def test_what_has_to_be_aligned_is_stacked_in_memory():
 
 
 def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, monkeypatch):
-    write, written = result_files.write_result, []
+    write, written = result_files.write_tree, []
 
-    def counting(folder, tree, content):
-        written.append(content)
-        return write(folder, tree, content)
+    def counting(tree, folder):
+        written.append(folder)
+        write(tree, folder)
 
-    monkeypatch.setattr(result_files, "write_result", counting)
+    monkeypatch.setattr(result_files, "write_tree", counting)
     run = og.Trajectory.from_models(developing((0, 1)))
     studies = [og.Study(run, tiny_inputs(), [ActivationNorm()], device="cpu") for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
@@ -95,7 +95,7 @@ def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
     others[-1]["a"]["x"].values[1] = 3.0
     assert len({one, *map(content_digest, others)}) == 4
     for each in (tree, *others):
-        write_once(tmp_path, each)
+        write_result(tmp_path, each)
         xr.testing.assert_equal(
             xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), each
         )

@@ -17,6 +17,7 @@ from ..needs import Weights
 from ..observables import Observable
 from ..study import Plan, Study, make_study
 from ..study.graph import StepCell
+from ..study.progress import Silent
 from ..trajectory import Trajectory, missing_bytes
 from ..trajectory.download import check_space
 
@@ -219,19 +220,13 @@ class _SeenError(Exception):
     """The one checkpoint is computed; what would follow says nothing."""
 
 
-class _Watch:
+class _Watch(Silent):
     """A progress that stops a run after its one checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.before = self.step = 0.0
         self.written_before = self.written = 0
-
-    def note(self, text: str) -> None:
-        """Ignore."""
-
-    def start(self, tasks: int, cells: int) -> None:
-        """Ignore."""
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
@@ -241,9 +236,6 @@ class _Watch:
             raise _SeenError
         self.before += seconds
         self.written_before = size
-
-    def finish(self) -> None:
-        """Ignore."""
 
 
 def _span(seconds: float) -> str:

@@ -16,7 +16,6 @@ from ..errors import StoreError
 from ..store import write_json
 
 _NAME = ".checksums.json"
-_OF_ROOT = (".zattrs", ".zmetadata")  # which say when the result was made
 
 
 def write_checksums(store: Path, content: str = "") -> None:
@@ -56,24 +55,6 @@ def identity(store: Path) -> tuple[int, int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def same_content(store: Path, other: Path) -> bool:
-    """Return whether two whole stores hold the same but for the time when they were made."""
-    try:
-        check_files(other, chunks=True)
-        one, two = (
-            {n: e for n, e in _entries(s).items() if n not in _OF_ROOT} for s in (store, other)
-        )
-        return one == two and _undated(store) == _undated(other)
-    except (StoreError, OSError, ValueError, LookupError):
-        return False
-
-
-def _undated(store: Path) -> Any:
-    metadata = json.loads((store / ".zmetadata").read_bytes())
-    metadata["metadata"][".zattrs"].pop("created", None)
-    return metadata
 
 
 def check_files(store: Path, *, chunks: bool) -> Mapping[str, Any]:

@@ -64,11 +64,11 @@ class _DryRun(RunView):
 
     @property
     def steps(self) -> np.ndarray:
-        raise _OtherStepsError
+        raise _OtherStepsError("its state takes several steps")
 
     def reading(self, step: int) -> ReadStep:
         if step != self.reference_step:
-            raise _OtherStepsError
+            raise _OtherStepsError("its state takes several steps")
         return _DryReading(self._job, self._observable, step, self._at_reference)
 
     def untrained(self) -> ReadStep:
@@ -147,18 +147,14 @@ def confirmed(
 
 
 def _can(observable: Observable) -> bool:
-    """Return whether an observable can be tried at one checkpoint, at the cost of a cell."""
+    """Return whether an observable can be tried at one checkpoint, at the cost of a cell.
+
+    It must be mapped over steps, take its state from no other step or node, and not be given the
+    whole model, to which it might do anything.
+    """
     needs = [need.at_step for need in observable.needs()]
-    why = ""
-    if not needs or any(need.over != "step" for need in needs):
-        why = "it is not mapped over steps"
-    elif observable.prepares_over_steps or observable.state_of:
-        why = "its state takes several steps or comes from another node"
-    elif any(need.exclusive for need in needs):
-        why = "it is given the whole model"
-    if why:
-        log.debug("no dry run of %s: %s", observable.name, why)
-    return not why
+    of_steps = bool(needs) and all(need.over == "step" and not need.exclusive for need in needs)
+    return of_steps and not (observable.prepares_over_steps or observable.state_of)
 
 
 def _some(inputs: Inputs, count: int | None) -> Inputs:
@@ -180,10 +176,7 @@ def _try(observable: Observable, job: Job, model: Any, trajectory: Trajectory) -
             view = _DryRun(job, trajectory, observable, values)
             state = observable.prepare(view) if observable.prepares else None
             found = observable.observe(_DryReading(job, observable, step, values), state)
-        except _OtherStepsError:
-            log.debug("no dry run of %s: its state takes several steps", observable.name)
-            return None
-        except CheckpointError as error:
+        except (_OtherStepsError, CheckpointError) as error:
             log.debug("no dry run of %s: %s", observable.name, error)
             return None
         except Exception as error:

@@ -21,7 +21,7 @@ from .cache import DigestCache
 from .environment import differences
 from .layout import summary_path
 from .merge import merge
-from .result_files import write_once
+from .result_files import write_result
 from .schedule import RunPart
 from .speaking import of_control
 
@@ -58,7 +58,7 @@ def merged(
         provenance = json.loads(tree.attrs["provenance"])
         tree.attrs["provenance"] = json.dumps({**provenance, "environments": elsewhere})
     tree.attrs["problems"] = json.dumps([*problems, *failed])
-    tree.encoding["source"] = str(write_once(folder, tree))  # as xarray notes it
+    tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
     return tree
 
 

@@ -15,24 +15,25 @@ from zarr.core.buffer import Buffer
 from zarr.storage import MemoryStore
 
 from ..store import plain, temporary
-from .checksums import identity, is_written, same_content, write_checksums
+from .checksums import identity, is_written, write_checksums
 from .claims import held
 from .layout import result_path
 from .merge import LARGE
 
 
-def write_once(folder: Path, tree: xr.DataTree) -> Path:
-    """Write the result of a study, unless another process has just written the same.
+def write_result(folder: Path, tree: xr.DataTree) -> Path:
+    """Write a result beside the old one of its folder, and swap it in whole.
 
-    Of the tasks of a job array, which all end with this, the first one writes.
+    One that says the same as the old one, which is not damaged, is not written: that may be open
+    somewhere, and of the tasks of a job array, which all end with this, the first one writes.
     """
     path, content = result_path(folder), content_digest(tree)
     seen = identity(path)
     with held(folder, "result"):
         written_meanwhile = identity(path) != seen
-        if is_written(path, content, chunks=not written_meanwhile):
-            return path
-        return write_result(folder, tree, content)
+        if not is_written(path, content, chunks=not written_meanwhile):
+            _replace(path, tree, content)
+    return path
 
 
 def content_digest(tree: xr.DataTree) -> str:
@@ -63,22 +64,14 @@ def content_digest(tree: xr.DataTree) -> str:
     return digest.hexdigest()
 
 
-def write_result(folder: Path, tree: xr.DataTree, content: str = "") -> Path:
-    """Write the tree beside the old result, then swap it in whole.
-
-    One that says the same as the old result is not swapped in: that may be open somewhere.
-    `content` is a digest of it that is kept.
-    """
-    path = result_path(folder)
+def _replace(path: Path, tree: xr.DataTree, content: str) -> None:
     new = temporary(path)
     try:
         write_tree(tree, new)
         write_checksums(new, content)
-        if not same_content(new, path):
-            _swap(new, path)
+        _swap(new, path)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return path
 
 
 def _swap(new: Path, path: Path) -> None:

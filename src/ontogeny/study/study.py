@@ -100,24 +100,10 @@ class Study:
         control_steps: int = 12,
         control_runs: Mapping[str, Trajectory] | Sequence[Trajectory] = (),
     ) -> None:
-        self._given: dict[str, Any] = {
-            "reference": reference,
-            "batch_size": batch_size,
-            "device": device,
-            "dtype": dtype,
-            "threads": threads,
-            "weights": weights,
-            "noise": noise,
-            "title": title,
-            "controls": controls,
-            "control_kind": control_kind,
-            "control_steps": control_steps,
-            "control_runs": control_runs,
-        }
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
-        self.title = title or trajectory.title
+        self._title, self.title = title, title or trajectory.title
         self._reference, self._noise = reference, noise
         self._options: dict[str, Any] = {
             "batch_size": batch_size,
@@ -172,7 +158,17 @@ class Study:
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
         array([0, 5])
         """
-        return Study(trajectory, self.inputs, self.observables, **{**self._given, **options})
+        given: dict[str, Any] = {
+            "reference": self._reference,
+            "noise": self._noise,
+            "title": self._title,
+            "controls": self._controls.count,
+            "control_kind": self._controls.kind,
+            "control_steps": self._controls.steps,
+            "control_runs": self._controls.given,
+            **self._options,
+        }
+        return Study(trajectory, self.inputs, self.observables, **given | options)
 
     def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
