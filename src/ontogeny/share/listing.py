@@ -13,7 +13,7 @@ from .texts import LABELS, Passage, passages
 
 
 @dataclass(frozen=True)
-class Looks:
+class PrivateText:
     """Something that looks private: what kind of thing, what, and where it was found first."""
 
     kind: str
@@ -30,16 +30,16 @@ class Listing:
 
     files: dict[str, tuple[int, str]]
     shortened: dict[str, str]
-    looks: tuple[Looks, ...]
+    private: tuple[PrivateText, ...]
     passages: tuple[Passage, ...]
     own_code: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def secrets(self) -> list[Looks]:
+    def secrets(self) -> list[PrivateText]:
         """What looks like a password or an access token."""
-        return [each for each in self.looks if each.kind == "a secret"]
+        return [each for each in self.private if each.kind == "a secret"]
 
     def lines(self) -> list[str]:
         """Return the list, one line each."""
@@ -50,7 +50,7 @@ class Listing:
             ),
             "Weights, checkpoints, cells and your own code are not among them.",
             *_section("Texts and tokens of the inputs in the result and the page:", self.passages),
-            *_section("Looks private, and would be pushed as it is:", self.looks),
+            *_section("Looks private, and would be pushed as it is:", self.private),
             *_section(
                 "Paths shortened in what is pushed:",
                 [f"{path} -> {name}" for path, name in self.shortened.items()],
@@ -61,12 +61,12 @@ class Listing:
         ]
 
 
-def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[Looks, ...]:
+def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[PrivateText, ...]:
     """Return what looks private in a result and in the text files beside it, each thing once."""
-    found: dict[tuple[str, str], Looks] = {}
+    found: dict[tuple[str, str], PrivateText] = {}
     for where, text in [*_strings(tree), *_lines(texts)]:
         for kind, what in private_looking(text):
-            found.setdefault((kind, what), Looks(kind, what, where))
+            found.setdefault((kind, what), PrivateText(kind, what, where))
     return tuple(found.values())
 
 
