@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,12 +115,11 @@ class Examination:
         return replace(found, failures=failures)
 
     def _probed(self, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool) -> Probe:
-        bound: AbstractContextManager[Any] = nullcontext()
-        if bounded:
-            bound = Prefetch(checkpoint, max_revisions=1)
-        with bound:
-            there = bound.trajectory if isinstance(bound, Prefetch) else checkpoint
-            return probe(there, self.inputs, self.observables, self.settings, tried)
+        known = (self.inputs, self.observables, self.settings, tried)
+        if not bounded:
+            return probe(checkpoint, *known)
+        with Prefetch(checkpoint, max_revisions=1) as prefetch:
+            return probe(prefetch.trajectory, *known)
 
     def _kept(
         self, folder: Path, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool

@@ -22,8 +22,23 @@ from .layout import digests_path, run_folder
 from .plan import Plan, make_plan
 from .probe import Probe
 from .readings import Job
-from .schedule import RunPart
 from .settings import Settings
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """One run of a study, the one that is studied or a control, with what is to do of it."""
+
+    name: str
+    job: Job
+    graph: Graph
+    plan: Plan
+    control: ControlRun | None = None
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The checkpoints."""
+        return self.graph.trajectory
 
 
 @dataclass(frozen=True)

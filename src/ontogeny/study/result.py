@@ -14,16 +14,16 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs import Need
 from ..observables import Observable
+from ..problems import of_node
 from ..store import Cell
 from ..tasks import BUNDLED
 from ..trajectory import Trajectory
 from .cache import DigestCache
 from .environment import differences
 from .layout import summary_path
-from .merge import merge
+from .merge import merge, summary_data
+from .parts import RunPart
 from .result_files import write_result
-from .schedule import RunPart
-from .speaking import of_control
 
 
 def merged(
@@ -78,7 +78,7 @@ def _attributes(
     job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
     probe, observables = graph.probe, job.observables
     controls = [
-        part.control.to_dict() | of_control(part, read)
+        part.control.to_dict() | _failed_in_control(part, read)
         for part in parts
         if part.control is not None
     ]
@@ -110,6 +110,15 @@ def _attributes(
         "trajectory": json.dumps(_source(trajectory, graph.digests)),
         "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
     }
+
+
+def _failed_in_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
+    """Return what failed in a control run, as an entry of its description; empty if nothing."""
+    found = []
+    for observable in part.job.observables:
+        data = summary_data(read(summary_path(part.job.folder, observable.name)))
+        found += [row.to_dict() for row in of_node(observable.name, data, part.name)]
+    return {"problems": found} if found else {}
 
 
 def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..capture import WeightBlock
 from ..trajectory import Checkpoint, Trajectory
 from ..trajectory.weights import MemoryWeights
-from .build import Graph
-from .controls import ControlRun
 from .disk import bounded
 from .executors import Submitting
 from .graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
 from .mapping import map_tasks
-from .plan import Plan
+from .parts import RunPart
 from .progress import Progress
 from .readings import Job
 from .run import Task
 
 _BLOCKS_PER_TASK = 8
-
-
-@dataclass(frozen=True)
-class RunPart:
-    """One run of a study, the one that is studied or a control, with what is to do of it."""
-
-    name: str
-    job: Job
-    graph: Graph
-    plan: Plan
-    control: ControlRun | None = None
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """The checkpoints."""
-        return self.graph.trajectory
 
 
 def compute(
