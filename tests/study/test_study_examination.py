@@ -6,9 +6,9 @@ import json
 import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny import observables as of
-from ontogeny.study.examination import decoded, encoded
-from ontogeny.study.probe import needs_of_steps, probe
-from ontogeny.study.settings import Settings
+from ontogeny.study.folder.settings import Settings
+from ontogeny.study.planning.examination import decoded, encoded
+from ontogeny.study.planning.probe import needs_of_steps, probe
 
 
 def test_a_probe_is_read_as_it_was_written():

@@ -13,7 +13,8 @@ from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.capture import buffers
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.scratch import scratch_array
-from ontogeny.study import Plan, cost, plan
+from ontogeny.study import Plan
+from ontogeny.study.planning import cost, plan
 
 
 class Elsewhere(Executor):

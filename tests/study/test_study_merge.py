@@ -9,9 +9,10 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import ActivationNorm, developing, tiny_inputs
 from ontogeny.store import Cell
-from ontogeny.study import merge, result_files
-from ontogeny.study.merge import stack
-from ontogeny.study.result_files import content_digest, write_result, write_tree
+from ontogeny.study.cells import merge
+from ontogeny.study.cells.merge import stack
+from ontogeny.study.results import result_files
+from ontogeny.study.results.result_files import content_digest, write_result, write_tree
 
 
 def _cells(count, width=3):

@@ -13,9 +13,9 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.errors import StoreError
-from ontogeny.study import opened, result_files
-from ontogeny.study.opened import OpenResult
-from ontogeny.study.result_files import write_result
+from ontogeny.study.results import opened, result_files
+from ontogeny.study.results.opened import OpenResult
+from ontogeny.study.results.result_files import write_result
 
 MODELS = developing((0, 1, 2, 4))
 REPLACED = "no longer the result that was opened.*Open it again"

@@ -12,7 +12,7 @@ import ontogeny as og
 from helpers import report_examples as examples
 from ontogeny.errors import ArgumentError
 from ontogeny.study import StudyResult
-from ontogeny.study.result_files import write_result
+from ontogeny.study.results.result_files import write_result
 
 
 @pytest.fixture(scope="module")

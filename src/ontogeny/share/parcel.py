@@ -13,10 +13,10 @@ import xarray as xr
 
 from ..errors import ArgumentError, StoreError
 from ..study import open_study
-from ..study.archive import ARCHIVE, pack
-from ..study.checksums import check_files
-from ..study.foreign import check_foreign
-from ..study.layout import comparison_path, result_path, settings_path
+from ..study.folder.layout import comparison_path, result_path, settings_path
+from ..study.results.archive import ARCHIVE, pack
+from ..study.results.checksums import check_files
+from ..study.results.foreign import check_foreign
 from ..trajectory.hub.repository import is_name
 from .card import card
 from .listing import Listing, looks_private, texts_in

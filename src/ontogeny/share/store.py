@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..study.checksums import write_checksums
+from ..study.results.checksums import write_checksums
 
 _METADATA = (".zarray", ".zattrs", ".zgroup")
 

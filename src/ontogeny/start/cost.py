@@ -16,7 +16,7 @@ from ..machine import size_text
 from ..needs import Weights
 from ..observables import Observable
 from ..study import Plan, Study, make_study
-from ..study.graph import StepCell
+from ..study.cells.graph import StepCell
 from ..study.progress import Silent
 from ..trajectory import Trajectory, missing_bytes
 from ..trajectory.download import check_space

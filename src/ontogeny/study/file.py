@@ -12,8 +12,8 @@ from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
 from ..trajectory import Trajectory, named_tokenizer
+from .folder.settings import resolve_device
 from .input_tables import as_table, as_tables, check_keys, input_sets
-from .settings import resolve_device
 from .study import Study
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ import xarray as xr
 from ..errors import StudyWarning
 from ..inputs import Inputs
 from ..problems import problems_of
-from .dry_run import DryFailure
-from .environment import RECOMPUTE
+from .cells.environment import RECOMPUTE
+from .planning.dry_run import DryFailure
 
 MOVE_IT = ("; run(rereference=True) moves it", "; --rereference moves it")
 """How a reference that is no longer the last step is moved, in Python and by the command."""

@@ -12,21 +12,13 @@ from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
 from ..trajectory import Trajectory
-from .cache import VerifiedCellCache, hash_once
+from .cells.cache import VerifiedCellCache, hash_once
+from .cells.environment import environment
+from .cells.readings import release_skeleton
 from .checks import check_observables, check_trajectory, named_inputs
-from .controls import Controls
-from .environment import environment
-from .examination import Examination
-from .executors import Submitting, workers_here
-from .frozen import entered, frozen_settings, frozen_steps, identity
-from .parts import Parts
-from .plan import Plan, sum_of_plans
-from .probe import Probe
-from .progress import Progress, chosen_progress
-from .readings import release_skeleton
-from .result import merged
-from .schedule import compute, save_digests, summarise
-from .settings import (
+from .folder.controls import Controls
+from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.settings import (
     Settings,
     noise_steps,
     old_reference,
@@ -34,8 +26,16 @@ from .settings import (
     resolve_reference,
     without_reference,
 )
+from .planning.examination import Examination
+from .planning.parts import Parts
+from .planning.plan import Plan, sum_of_plans
+from .planning.probe import Probe
+from .progress import Progress, chosen_progress
+from .results.result import merged
+from .results.study_result import StudyResult
+from .running.executors import Submitting, workers_here
+from .running.schedule import compute, save_digests, summarise
 from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
-from .study_result import StudyResult
 
 
 class Study:

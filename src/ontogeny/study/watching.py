@@ -21,11 +21,11 @@ from ..errors import (
 )
 from ..trajectory import Trajectory
 from ..trajectory.landing import Landing, Look
-from .executors import Submitting
 from .progress import Progress, Silent
+from .results.study_result import StudyResult
+from .running.executors import Submitting
 from .speaking import say
 from .study import Study
-from .study_result import StudyResult
 
 FEWEST = 3
 """With fewer checkpoints there are no curves to show."""
