@@ -6,7 +6,7 @@ import contextlib
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,18 +90,10 @@ def total(costs: Sequence[Cost]) -> Cost:
     >>> total([one, one]).seconds, total([one, one]).checkpoints
     (120.0, 16)
     """
-    first = costs[0]
-    return Cost(
-        checkpoints=sum(each.checkpoints for each in costs),
-        fetched=sum(each.fetched for each in costs),
-        kept=sum(each.kept for each in costs),
-        seconds=sum(each.seconds for each in costs),
-        at_one=first.at_one,
-        device=first.device,
-        why_not=next((each.why_not for each in costs if each.why_not), ""),
-        studies=len(costs),
-        untimed=first.untimed,
-    )
+    names = ("checkpoints", "fetched", "kept", "seconds", "studies")
+    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in costs) for name in names}
+    why_not = next((each.why_not for each in costs if each.why_not), "")
+    return replace(costs[0], **sums, why_not=why_not)
 
 
 def download_limit(fetched: int) -> list[str]:

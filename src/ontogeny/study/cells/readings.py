@@ -101,47 +101,29 @@ def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
     return capture.read(model, needs, job.inputs, job.settings.reading_settings())
 
 
-class Values(Mapping[Need, Any]):
+class Values(dict[Need, Any]):
     """The values of needs at one checkpoint; asking for one that cannot be read raises why."""
 
     def __init__(
         self, needs: Sequence[Need], read: Callable[[Sequence[Need]], dict[Need, Any]]
     ) -> None:
-        self._values: dict[Need, Any] = {}
+        super().__init__()
         self._errors: dict[Need, Exception] = {}
         needs = list(dict.fromkeys(needs))
         try:
-            self._values = read(needs) if needs else {}
+            self.update(read(needs) if needs else {})
         except CheckpointError as error:
             self._errors = dict.fromkeys(needs, error)
         except Exception as error:  # a need that cannot be read must not cost the others theirs
             log.debug("reading together failed (%s); reading one by one", error)
             for need in needs:
                 try:
-                    self._values |= read([need])
+                    self.update(read([need]))
                 except Exception as own:
                     self._errors[need] = own
 
-    @classmethod
-    def failed(cls, needs: Sequence[Need], error: Exception) -> Values:
-        """Return the values of a checkpoint that cannot be read."""
-        found = cls.__new__(cls)
-        found._values, found._errors = {}, dict.fromkeys(needs, error)
-        return found
-
-    def __getitem__(self, need: Need) -> Any:
-        if need in self._errors:
-            raise self._errors[need]
-        return self._values[need]
-
-    def __contains__(self, need: object) -> bool:
-        return need in self._values
-
-    def __iter__(self) -> Iterator[Need]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+    def __missing__(self, need: Need) -> Any:
+        raise self._errors.get(need, KeyError(need))
 
 
 def _skeleton(job: Job, trajectory: Trajectory) -> Any:

@@ -45,9 +45,12 @@ def check_decoders(store: Path) -> None:
     >>> _ = xr.Dataset({"loss": 4.2}).to_zarr(store, zarr_format=2, consolidated=True)
     >>> check_decoders(store)
     """
-    for content in _metadata(store):
-        for name, array in _arrays(content):
-            _check_decoders(name, array, _COMPRESSORS)
+    try:
+        for content in _metadata(store):
+            for name, array in _arrays(content):
+                _check_decoders(name, array, _COMPRESSORS)
+    except StoreError as error:
+        raise StoreError(f"{store} is not opened: {error}") from error
 
 
 def check_foreign(store: Path) -> None:

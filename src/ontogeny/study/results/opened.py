@@ -35,7 +35,7 @@ def open_tree(folder: Path) -> xr.DataTree:
         opened = identity(path)
         try:
             store = OpenResult(path)
-            _check_decoders(path)
+            check_decoders(path)
             tree = xr.open_datatree(store, engine="zarr")
             store.check()
             tree.encoding["source"] = str(path)  # as xarray notes it
@@ -43,13 +43,6 @@ def open_tree(folder: Path) -> xr.DataTree:
         except StoreError:
             if identity(path) == opened:
                 raise  # else a run has just merged, and that result is opened instead
-
-
-def _check_decoders(path: Path) -> None:
-    try:
-        check_decoders(path)
-    except StoreError as error:
-        raise StoreError(f"{path} is not opened: {error}") from error
 
 
 def wait_for_result(folder: Path) -> None:

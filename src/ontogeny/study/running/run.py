@@ -140,10 +140,7 @@ def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, A
     needs = [need for cell in cells for need in cell.needs(job.by_name)]
     if task.step is None or not needs:
         return {}
-    try:
-        return Values(needs, partial(read_needs, job, task.trajectory, task.step))
-    except CheckpointError as error:
-        return Values.failed(needs, error)
+    return Values(needs, partial(read_needs, job, task.trajectory, task.step))
 
 
 def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
