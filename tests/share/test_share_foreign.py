@@ -213,7 +213,7 @@ def test_a_study_file_is_not_even_fetched(hub, store, tmp_path):
 
 
 def test_files_that_are_too_large_are_not_fetched(hub, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("ontogeny.study.results.folder.LARGEST", 100)
+    monkeypatch.setattr("ontogeny.study.results.opening.LARGEST", 100)
     give(hub, store, tmp_path)
     with pytest.raises(StoreError, match="at most"):
         og.open_study(REPO)

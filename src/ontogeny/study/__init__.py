@@ -7,7 +7,7 @@ from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.
 from .file import make_sources, make_study, read_sources, read_study
 from .planning.plan import Plan
 from .progress import Progress
-from .results.folder import open_study
+from .results.opening import open_study
 from .results.study_result import StudyResult
 from .study import Study
 from .watching import watch
