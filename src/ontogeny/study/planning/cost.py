@@ -138,7 +138,7 @@ class Prices:
             self.settings.batch_size * max(lengths, default=0) * self.probe.pass_bytes,
             costs.activation_bytes,
             beside,
-            max(shapes, key=math.prod, default=(0, 0)),
+            max(shapes, key=lambda shape: (math.prod(shape), shape), default=(0, 0)),
         )
         if self.settings.device != "cpu":  # the sample of the reference step stays on the host
             costs.device_bytes = costs.memory_bytes - beside
