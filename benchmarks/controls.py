@@ -37,8 +37,8 @@ from ontogeny.demo import STUDY
 from ontogeny.observables import ActivationDecay, AttentionEntropy, Concepts, Loss, Observable
 from ontogeny.store import read_cell
 from ontogeny.study import read_study
-from ontogeny.study.controls import control_steps
-from ontogeny.study.merge import stack
+from ontogeny.study.cells.merge import stack
+from ontogeny.study.folder.controls import control_steps
 from ontogeny.summary import said, with_controls
 from ontogeny.summary.verdicts import ALPHA_CONTROL
 from ontogeny.tasks import planted

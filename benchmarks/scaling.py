@@ -52,7 +52,7 @@ def study(run: Path, steps: int) -> og.Study:
 def worker(run: str, steps: str, out: str) -> None:
     """Load everything, say so, wait for the word to begin, and run."""
     import ontogeny.report
-    import ontogeny.study.opened  # noqa: F401
+    import ontogeny.study.results.opened  # noqa: F401
 
     chosen = study(Path(run), int(steps))
     print("ready", flush=True)

@@ -30,29 +30,3 @@ def moved_name(name: str, names: Iterable[str], old: str, new: str) -> Any:
         stacklevel=3,
     )
     return getattr(importlib.import_module(new), name)
-
-
-def moved_member(owner: Any, name: str, kind: type, new: str) -> Any:
-    """Return what is now ``owner.new.name``, for the ``__getattr__`` of a class.
-
-    Raises
-    ------
-    AttributeError
-        If objects of the class `kind`, which ``owner.new`` is, have no public member of this name.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> moved_member(SimpleNamespace(number=2), "reel", int, "number")
-    Traceback (most recent call last):
-    AttributeError: 'SimpleNamespace' object has no attribute 'reel'
-    """
-    own = type(owner).__name__
-    if name.startswith("_") or not hasattr(kind, name):
-        raise AttributeError(f"{own!r} object has no attribute {name!r}")
-    warnings.warn(
-        f"{name!r} of a {own} is now {new}.{name}; the old name goes in the next version.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return getattr(getattr(owner, new), name)

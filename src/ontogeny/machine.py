@@ -14,6 +14,21 @@ _LIMITS = {
 _MEMORY = Path("/proc/meminfo")
 
 
+def size_text(count: float) -> str:
+    """Return a number of bytes as people say it.
+
+    Examples
+    --------
+    >>> size_text(999), size_text(2050), size_text(6e10)
+    ('999 B', '2.05 kB', '60 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
 def memory_of_this_machine() -> int | None:
     """Return the bytes of memory that this process may use, None where it cannot be known.
 

@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: every text is escaped, and no style is needed."""
+"""Tables of text, and small pieces of HTML for notebooks, in which every text is escaped."""
 
 from __future__ import annotations
 
@@ -28,6 +28,21 @@ def html_block(title: str, said: str, *parts: str) -> str:
     '<div><b>runs/&lt;1&gt;</b> 12 checkpoints</div>'
     """
     return f"<div><b>{escape(title)}</b> {escape(said)}{''.join(parts)}</div>"
+
+
+def text_table(*rows: Sequence[str]) -> list[str]:
+    """Return rows as lines of text, each column as wide as it must be.
+
+    Examples
+    --------
+    >>> text_table(("node", "why"), ("loss", "no texts"))
+    ['node  why', 'loss  no texts']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _line(tag: str, cells: Iterable[str]) -> str:

@@ -4,11 +4,13 @@ import json
 import shutil
 
 import pytest
+import typer
 
 from helpers.command import call
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
 from ontogeny.cli import main
+from ontogeny.cli.commands import app
 from ontogeny.tasks import train_tokenizer
 
 STEPS = (0, 1, 2, 4, 8, 16)
@@ -156,6 +158,35 @@ def test_unknown_commands_and_options_exit_with_2(capsys):
     assert call(capsys, "rnu")[0] == 2
     code, _, err = call(capsys, "run", "x.toml", "--wrokers", "2")
     assert code == 2 and "--workers" in err
+
+
+def _options():
+    """Return (command, name of an option, its flags) for all commands."""
+    commands = typer.main.get_command(app).commands
+    return [
+        (command, each.name, (*each.opts, *each.secondary_opts))
+        for command, verb in commands.items()
+        for each in verb.params
+        if each.param_type_name == "option"
+    ]
+
+
+def test_every_verb_that_writes_takes_the_place_of_its_result_by_output_or_o():
+    places = {verb: flags for verb, name, flags in _options() if name == "output"}
+    assert places.keys() >= {"study", "init", "demo", "run", "report", "compare", "reproduce"}
+    assert set(places.values()) == {("--output", "-o")}
+
+
+def test_an_option_is_spelled_alike_by_all_verbs():
+    flags = {}
+    for _, name, spelled in _options():
+        assert flags.setdefault(name, spelled) == spelled
+
+
+def test_o_says_where_the_result_of_run_and_report_goes(place, tmp_path, capsys):
+    assert call(capsys, "run", place / "study.toml", "-o", tmp_path / "s")[0] == 0
+    assert call(capsys, "report", tmp_path / "s", "-o", tmp_path / "page.html")[0] == 0
+    assert (tmp_path / "page.html").exists() and not (tmp_path / "s" / "report.html").exists()
 
 
 def test_debug_shows_where_an_error_comes_from():

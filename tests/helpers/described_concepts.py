@@ -89,8 +89,8 @@ def described_result(**options):
 
 def written_result(folder, **options):
     """Write such a result as the folder of a study."""
-    from ontogeny.study.layout import settings_path
-    from ontogeny.study.merge import write_result
+    from ontogeny.study.folder.layout import settings_path
+    from ontogeny.study.results.result_files import write_result
 
     folder.mkdir(parents=True, exist_ok=True)
     settings_path(folder).write_text("{}")

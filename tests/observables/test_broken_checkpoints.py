@@ -10,7 +10,7 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.problems import of_node
 from ontogeny.store import read_cell
-from ontogeny.study.layout import cell_path
+from ontogeny.study.folder.layout import cell_path
 
 STEPS, MIDDLE, REFERENCE = (0, 1, 2, 4, 8), 1, 4
 FEW = {"layers": LAYERS, "max_tokens": 40}

@@ -11,7 +11,7 @@ from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.distances.features import feature_rotation
 from ontogeny.observables import rotations
 from ontogeny.observables.concepts.noise import RESAMPLES, _in_random_basis
-from ontogeny.study import shared
+from ontogeny.study.cells import shared
 
 STEPS = (0, 4, 16)
 LAYER_COUNT = 2

@@ -18,8 +18,8 @@ from helpers.report_browser import Watched, browser
 from ontogeny.cli import main
 from ontogeny.errors import StoreError
 from ontogeny.share.store import seal
-from ontogeny.study.archive import ARCHIVE, pack
-from ontogeny.study.checksums import write_checksums
+from ontogeny.study.results.archive import ARCHIVE, pack
+from ontogeny.study.results.checksums import write_checksums
 
 __all__ = ["browser"]
 
@@ -213,7 +213,7 @@ def test_a_study_file_is_not_even_fetched(hub, store, tmp_path):
 
 
 def test_files_that_are_too_large_are_not_fetched(hub, store, tmp_path, monkeypatch):
-    monkeypatch.setattr("ontogeny.study.fetched.LARGEST", 100)
+    monkeypatch.setattr("ontogeny.study.results.opening.LARGEST", 100)
     give(hub, store, tmp_path)
     with pytest.raises(StoreError, match="at most"):
         og.open_study(REPO)

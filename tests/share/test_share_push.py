@@ -18,7 +18,7 @@ from helpers.report_browser import Watched, browser
 from helpers.text_models import text_study
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.share.private import private_looking, shorten, shorten_within
-from ontogeny.study.archive import ARCHIVE
+from ontogeny.study.results.archive import ARCHIVE
 
 __all__ = ["browser"]
 

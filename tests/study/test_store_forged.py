@@ -9,7 +9,7 @@ import xarray as xr
 
 from ontogeny.errors import StoreError
 from ontogeny.store import Cell, _checksum, _seal, read_cell, read_header, write_cell
-from ontogeny.study.cache import check_cache
+from ontogeny.study.cells.cache import check_cache
 
 FINGERPRINT = {"weights": "abc", "reading": {"dtype": "float32"}}
 

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 import pytest
 
 from ontogeny import store
-from ontogeny.study import claims
-from ontogeny.study.claims import claimed, held, holder, sweep_claims
-from ontogeny.study.layout import claim_path
+from ontogeny.study.folder import claims
+from ontogeny.study.folder.claims import claimed, held, holder, sweep_claims
+from ontogeny.study.folder.layout import claim_path
 
 
 def _leave(folder, task, **changes):

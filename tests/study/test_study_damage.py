@@ -12,7 +12,7 @@ import ontogeny as og
 from helpers.study_examples import LAYERS, developing, record, tiny_inputs
 from ontogeny.cli import main
 from ontogeny.errors import StoreError
-from ontogeny.study import checksums
+from ontogeny.study.results import checksums
 
 
 def _study(run):

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import ontogeny as og
 from helpers.study_examples import record, tiny_model
-from ontogeny.study.cache import DigestCache, hash_once
+from ontogeny.study.cells.cache import DigestCache, hash_once
 from ontogeny.trajectory import Checkpoint
 
 

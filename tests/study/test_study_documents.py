@@ -8,7 +8,7 @@ import pytest
 import ontogeny as og
 from helpers.study_examples import developing, record, tiny_inputs
 from ontogeny.errors import ArgumentError
-from ontogeny.study.unit_counts import unit_counts
+from ontogeny.study.results.result import unit_counts
 
 
 def repeated(times=3, texts=8):

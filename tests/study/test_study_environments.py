@@ -12,10 +12,10 @@ import ontogeny as og
 from helpers.study_examples import ActivationNorm, Counting, developing, tiny_inputs
 from ontogeny.problems import problems_of
 from ontogeny.store import read_cell
-from ontogeny.study import run as run_module
 from ontogeny.study import study as study_module
-from ontogeny.study.environment import RECOMPUTE, differences, environment
-from ontogeny.study.layout import cell_path
+from ontogeny.study.cells.environment import RECOMPUTE, differences, environment
+from ontogeny.study.folder.layout import cell_path
+from ontogeny.study.running import run as run_module
 
 MODELS = developing((0, 1, 2))
 OLDER = environment() | {"torch": "2.0.1", "instructions": "another"}

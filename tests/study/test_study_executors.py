@@ -29,7 +29,7 @@ from ontogeny import needs
 from ontogeny.capture import WeightBlock
 from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
 from ontogeny.observables import Observable, by_layer
-from ontogeny.study.schedule import _only
+from ontogeny.study.running.schedule import _only
 
 STEPS = (0, 1, 2, 4, 8, 16)
 

@@ -17,7 +17,7 @@ from ontogeny import needs
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.observables import Observable, by_layer
-from ontogeny.study import probe
+from ontogeny.study.planning import probe
 
 STEPS = (0, 1, 2, 4, 8, 16)
 TEXTS = 24

@@ -139,15 +139,6 @@ def test_arguments_of_the_summary_alone_leave_the_cells_as_they_are(tmp_path):
     assert tree["summed"].attrs["window"] == 5
 
 
-def test_cells_that_still_name_an_argument_of_the_summary_are_kept(tmp_path, monkeypatch):
-    models = developing(STEPS)
-    monkeypatch.setattr(Summed, "summary_only", ())
-    _run(tmp_path / "s", [Summed(window=3)], models)
-    monkeypatch.setattr(Summed, "summary_only", ("window",))
-    _, progress = _run(tmp_path / "s", [Summed(window=5)], models)
-    assert progress.planned == 0 and "observe" not in progress.calls["summed"]
-
-
 def test_a_summary_that_fails_is_tried_again(tmp_path, monkeypatch):
     models = developing(STEPS)
 

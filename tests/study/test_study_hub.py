@@ -26,7 +26,7 @@ from helpers.paths import environment, script
 from ontogeny import capture
 from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable
-from ontogeny.study.claims import claimed
+from ontogeny.study.folder.claims import claimed
 from ontogeny.study.progress import Silent
 from ontogeny.trajectory.hub import HubRevision
 

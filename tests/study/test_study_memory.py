@@ -13,7 +13,8 @@ from helpers.study_examples import LAYERS, developing, tiny_inputs
 from ontogeny.capture import buffers
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.scratch import scratch_array
-from ontogeny.study import Plan, memory, plan
+from ontogeny.study import Plan
+from ontogeny.study.planning import cost, plan
 
 
 class Elsewhere(Executor):
@@ -41,7 +42,7 @@ def test_more_activations_than_memory_are_noted_by_the_plan_and_refused_by_the_r
     study, small = _study(None), _study(10)
     needed = study.plan().certain_bytes
     assert 0 < small.plan().certain_bytes < needed < study.plan().memory_bytes
-    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: needed - 1)
+    monkeypatch.setattr(cost, "memory_of_this_machine", lambda: needed - 1)
     assert "too large: a study takes" in str(study.plan())
     with pytest.raises(ArgumentError, match="give the observables max_tokens"):
         study.run(tmp_path / "s")
@@ -64,7 +65,7 @@ def test_samples_that_memory_has_no_room_for_lie_in_files_and_change_no_number(
     monkeypatch.setattr(buffers, "free_memory", lambda: 0)
     study = _study(None)
     weights = study.plan().model_bytes
-    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: weights)
+    monkeypatch.setattr(cost, "memory_of_this_machine", lambda: weights)
     assert study.plan().certain_bytes == weights
     with pytest.warns(StudyWarning, match="may take about"):
         found = study.run(tmp_path / "files")
@@ -95,7 +96,7 @@ def test_a_disk_without_room_is_said_with_what_to_do(monkeypatch):
 def test_what_may_be_too_large_by_estimate_is_said_and_tried(tmp_path, monkeypatch):
     study = _study(None)
     foreseen = study.plan().memory_bytes
-    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: foreseen - 1)
+    monkeypatch.setattr(cost, "memory_of_this_machine", lambda: foreseen - 1)
     assert "perhaps too large: a study may take about" in str(study.plan())
     with pytest.warns(StudyWarning, match="may take about .* give the observables max_tokens"):
         assert study.run(tmp_path / "s").attrs["problems"] == "[]"
@@ -134,7 +135,7 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
     assert together.shared_bytes == 2 * 4 * width**2  # of two layers
     sample = 2 * 50 * width * 4
     assert alone.activation_bytes == together.activation_bytes == sample == alone.reference_bytes
-    largest = memory.held_about(0, 0, 0, 0, (50, width))
+    largest = cost.held_about(0, 0, 0, 0, (50, width))
     assert alone.memory_bytes == alone.model_bytes + largest + 2 * sample
     assert together.memory_bytes == alone.memory_bytes + together.shared_bytes
     dimensions = plan(og.observables.EffectiveDimensions(LAYERS, **options))  # no reference
@@ -144,9 +145,9 @@ def test_the_estimate_is_the_sum_of_what_is_held_and_of_shared_rotations():
 
 
 def test_a_pass_counts_where_it_is_larger_than_the_work_on_a_layer():
-    nothing = memory.held_about(0, 0, 0, 0, (0, 0))
-    assert memory.held_about(1000, 10**6, 50, 40, (10, 2)) == nothing + 1000 + 10**6 + 90
-    assert memory.held_about(0, 0, 0, 0, (20, 2)) > memory.held_about(0, 0, 0, 0, (10, 2))
+    nothing = cost.held_about(0, 0, 0, 0, (0, 0))
+    assert cost.held_about(1000, 10**6, 50, 40, (10, 2)) == nothing + 1000 + 10**6 + 90
+    assert cost.held_about(0, 0, 0, 0, (20, 2)) > cost.held_about(0, 0, 0, 0, (10, 2))
 
 
 def test_what_lies_on_the_device_is_said():
@@ -162,7 +163,7 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
     monkeypatch.setattr(plan, "scratch_room", lambda: 0)
     study = _study(None)
     needed = study.plan().certain_bytes
-    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 2 * needed - 1)
+    monkeypatch.setattr(cost, "memory_of_this_machine", lambda: 2 * needed - 1)
     with kind(3) as pool, pytest.raises(ArgumentError, match=r"2 workers.*take fewer workers"):
         study.run(tmp_path / "s", pool)
     if kind is ThreadPoolExecutor:
@@ -173,6 +174,6 @@ def test_every_worker_of_this_machine_counts_as_far_as_there_are_checkpoints(
 
 
 def test_exactly_the_memory_is_enough(monkeypatch):
-    monkeypatch.setattr(memory, "memory_of_this_machine", lambda: 1000)
-    assert memory.too_large(1000) is None and "1e-06 GB" in memory.too_large(1001)
-    assert memory.too_large(500, 2) is None and "1e-06 GB together" in memory.too_large(501, 2)
+    monkeypatch.setattr(cost, "memory_of_this_machine", lambda: 1000)
+    assert cost.too_large(1000) is None and "1e-06 GB" in cost.too_large(1001)
+    assert cost.too_large(500, 2) is None and "1e-06 GB together" in cost.too_large(501, 2)

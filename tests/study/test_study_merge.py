@@ -9,9 +9,10 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import ActivationNorm, developing, tiny_inputs
 from ontogeny.store import Cell
-from ontogeny.study import mapped, merge
-from ontogeny.study.merge import content_digest, stack, write_once
-from ontogeny.study.result_files import write_tree
+from ontogeny.study.cells import merge
+from ontogeny.study.cells.merge import stack
+from ontogeny.study.results import result_files
+from ontogeny.study.results.result_files import content_digest, write_result, write_tree
 
 
 def _cells(count, width=3):
@@ -40,7 +41,7 @@ def test_what_is_stacked_in_a_file_is_what_is_stacked_in_memory(tmp_path, monkey
     if gap:
         cells[2] = "failed: no memory"
     expected = stack(ActivationNorm(), cells)
-    monkeypatch.setattr(mapped.large_variables, "__defaults__", (1,))
+    monkeypatch.setattr(merge.large_variables, "__defaults__", (1,))
     found = stack(ActivationNorm(), cells, tmp_path)
     assert isinstance(found["large"].values.base, np.memmap)
     xr.testing.assert_identical(found, expected)
@@ -51,22 +52,22 @@ def test_what_is_stacked_in_a_file_is_what_is_stacked_in_memory(tmp_path, monkey
 def test_what_has_to_be_aligned_is_stacked_in_memory():
     cells = _cells(3)
     pieces = [cell.data for cell in cells.values()]
-    assert mapped.large_variables(pieces, large=1) == ["large", "small"]
-    assert mapped.large_variables(pieces) == []
+    assert merge.large_variables(pieces, large=1) == ["large", "small"]
+    assert merge.large_variables(pieces) == []
     pieces[1] = pieces[1].assign_coords(layer=["a", "c"])
-    assert mapped.large_variables(pieces, large=1) == []
+    assert merge.large_variables(pieces, large=1) == []
     pieces[1] = _cells(1, width=4)[0].data
-    assert mapped.large_variables(pieces, large=1) == ["small"]
+    assert merge.large_variables(pieces, large=1) == ["small"]
 
 
 def test_of_several_processes_that_end_together_one_writes_the_result(tmp_path, monkeypatch):
-    write, written = merge.write_result, []
+    write, written = result_files.write_tree, []
 
-    def counting(folder, tree, content):
-        written.append(content)
-        return write(folder, tree, content)
+    def counting(tree, folder):
+        written.append(folder)
+        write(tree, folder)
 
-    monkeypatch.setattr(merge, "write_result", counting)
+    monkeypatch.setattr(result_files, "write_tree", counting)
     run = og.Trajectory.from_models(developing((0, 1)))
     studies = [og.Study(run, tiny_inputs(), [ActivationNorm()], device="cpu") for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
@@ -95,7 +96,7 @@ def test_a_result_that_differs_in_anything_but_its_date_is_written(tmp_path):
     others[-1]["a"]["x"].values[1] = 3.0
     assert len({one, *map(content_digest, others)}) == 4
     for each in (tree, *others):
-        write_once(tmp_path, each)
+        write_result(tmp_path, each)
         xr.testing.assert_equal(
             xr.open_datatree(tmp_path / "result.zarr", engine="zarr").load(), each
         )

@@ -13,9 +13,9 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.errors import StoreError
-from ontogeny.study import merge, opened
-from ontogeny.study.merge import write_result
-from ontogeny.study.opened import OpenResult
+from ontogeny.study.results import opened, result_files
+from ontogeny.study.results.opened import OpenResult
+from ontogeny.study.results.result_files import write_result
 
 MODELS = developing((0, 1, 2, 4))
 REPLACED = "no longer the result that was opened.*Open it again"
@@ -118,7 +118,7 @@ def test_a_result_that_is_swapped_while_it_is_opened_is_opened_anew(tmp_path, mo
 def test_between_the_two_renames_of_a_run_opening_waits(tmp_path, monkeypatch):
     _study(tmp_path / "s", 1)
     path = tmp_path / "s" / "result.zarr"
-    moved = merge.temporary(path)
+    moved = result_files.temporary(path)
     path.rename(moved)
     monkeypatch.setattr(opened.time, "sleep", lambda _: moved.rename(path))
     assert og.open_study(tmp_path / "s").result["node"].x.values.tolist() == [1.0] * 3

@@ -8,12 +8,12 @@ import pytest
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.errors import ArgumentError
-from ontogeny.study import shown_progress
-from ontogeny.study.progress import Silent
-from ontogeny.study.shown_progress import (
+from ontogeny.study import progress as shown_progress
+from ontogeny.study.progress import (
     BarProgress,
     LineProgress,
     NotebookProgress,
+    Silent,
     chosen_progress,
 )
 

@@ -12,7 +12,7 @@ import ontogeny as og
 from helpers import report_examples as examples
 from ontogeny.errors import ArgumentError
 from ontogeny.study import StudyResult
-from ontogeny.study.merge import write_result
+from ontogeny.study.results.result_files import write_result
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +39,8 @@ def test_it_can_be_copied_and_pickled(result):
         np.testing.assert_array_equal(again["loss"].loss, result["loss"].loss)
 
 
-def test_what_only_the_tree_has_is_found_there_with_a_warning(result):
-    with pytest.warns(DeprecationWarning, match="'to_dict' of a StudyResult is now tree.to_dict"):
-        assert set(result.to_dict()) == set(result.tree.to_dict())
-    for name in ("to_dataframes", "_ipython_display_", "_repr_mimebundle_"):
+def test_what_only_the_tree_has_is_not_the_results_own(result):
+    for name in ("to_dict", "to_dataframes", "_ipython_display_", "_repr_mimebundle_"):
         assert not hasattr(result, name)
 
 

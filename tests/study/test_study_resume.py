@@ -18,8 +18,8 @@ from helpers.paths import environment, script
 from helpers.study_examples import LAYERS, Counting, developing, observables, record, tiny_inputs
 from ontogeny.errors import StoreError
 from ontogeny.store import read_cell
-from ontogeny.study import cache
-from ontogeny.study.cache import VerifiedCellCache
+from ontogeny.study.cells import cache
+from ontogeny.study.cells.cache import VerifiedCellCache
 from ontogeny.study.progress import Silent
 
 STEPS = (0, 1, 2, 4, 8, 16, 32)

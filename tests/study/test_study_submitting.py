@@ -9,8 +9,8 @@ import xarray as xr
 import ontogeny as og
 from helpers.study_examples import ActivationNorm, Counting, tiny_inputs, tiny_model
 from ontogeny.errors import StoreError
-from ontogeny.study import mapping
-from ontogeny.study.executors import submitted
+from ontogeny.study.running import mapping
+from ontogeny.study.running.executors import submitted
 
 
 class Job:

@@ -28,8 +28,8 @@ from helpers.study_examples import (
 )
 from ontogeny import needs
 from ontogeny.observables import Observable
-from ontogeny.study import frozen as frozen_module
-from ontogeny.study.layout import settings_path
+from ontogeny.study.folder import frozen as frozen_module
+from ontogeny.study.folder.layout import settings_path
 
 STEPS = (0, 1, 2, 4, 8)
 LONG = 600  # seconds; nothing here takes them unless it hangs

@@ -16,7 +16,7 @@ from helpers.hub_models import REPO, linear, linear_files, model_files, neox, to
 from helpers.hub_server import StandIn
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
-from ontogeny.study.cache import DigestCache
+from ontogeny.study.cells.cache import DigestCache
 from ontogeny.trajectory import Prefetch, download, missing_bytes
 from ontogeny.trajectory.control import KINDS, sources
 

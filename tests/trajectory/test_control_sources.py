@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from helpers.control_runs import digest_of, largest_gram_error, record, run_of, same, tensors
 from helpers.tiny_models import Own, bert, eurobert, gpt2, gpt_neox, llama, mixtral
 from ontogeny import Trajectory
-from ontogeny.study.cache import DigestCache, combine
+from ontogeny.study.cells.cache import DigestCache, combine
 from ontogeny.trajectory import retain, retained
 from ontogeny.trajectory.control import KINDS
 

@@ -30,9 +30,13 @@ from ..start import (
     total,
 )
 from ..trajectory import Trajectory
-from .finishing import study_file_of
 
 _ASKED = "# Asked for: "
+
+
+def study_file_of(folder: Path) -> Path:
+    """Return the study file beside a study's folder."""
+    return folder.with_name(f"{folder.name}.toml")
 
 
 @dataclass(frozen=True)

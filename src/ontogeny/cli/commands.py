@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from .comparing import compare
 from .concept import concept
 from .listing import help_, list_, table
-from .options import Model, Quiet, Source
+from .options import MaxRevisions, Model, Quiet, Source, Studied, output
 from .sharing import push
 from .starting import init, study
 from .watching import Patience, Until, Watch, refuse_with_watch, watched
@@ -28,7 +28,7 @@ app = typer.Typer(
     epilog="Add --debug to any command to see where an error comes from.",
 )
 
-Output = Annotated[Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")]
+Output = Annotated[Path | None, output("DIR", "Folder of the study; studies/NAME by default.")]
 Rereference = Annotated[
     bool,
     typer.Option("--rereference", help="Move the reference to today's last (or first) step."),
@@ -60,7 +60,7 @@ app.command()(init)
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for run, study and page.")] = Path(
+    output: Annotated[Path, output("DIR", "Folder for run, study and page.")] = Path(
         "ontogeny-demo"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="A smaller model, for checks.")] = False,
@@ -135,10 +135,7 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on.")
     ] = None,
-    max_revisions: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
-    ] = None,
+    max_revisions: MaxRevisions = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit with 3 if a cell or a planned checkpoint is missing."),
@@ -186,12 +183,10 @@ def run(
 
 @app.command()
 def report(
-    folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
-    ],
+    folder: Studied,
     output: Annotated[
         Path | None,
-        typer.Option(help="The page; DIR/report.html by default, NAME.html for OWNER/NAME."),
+        output("PAGE", "The page; DIR/report.html by default, NAME.html for OWNER/NAME."),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also write every figure and its data.")
@@ -252,9 +247,9 @@ def reproduce(
         int | None,
         typer.Option(metavar="N", min=1, help="How many seeds; by default those of the setting."),
     ] = None,
-    output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for runs, studies and pages.")
-    ] = Path("reproductions"),
+    output: Annotated[Path, output("DIR", "Folder for runs, studies and pages.")] = Path(
+        "reproductions"
+    ),
     text: Annotated[
         Path | None,
         typer.Option(

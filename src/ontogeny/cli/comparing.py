@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from .options import output
+
 Folders = Annotated[
     list[str],
     typer.Argument(metavar="DIR DIR ...", help="Folders of studies, or OWNER/NAME on the Hub."),
 ]
-Page = Annotated[
-    Path, typer.Option("--output", "-o", metavar="PAGE", help="The page, one HTML file.")
-]
+Page = Annotated[Path, output("PAGE", "The page, one HTML file.")]
 Folder = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also keep the result, for `ontogeny report DIR`."),

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-Folder = Annotated[
-    str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
-]
+from .options import Studied
+
 Node = Annotated[
     str | None,
     typer.Argument(metavar="NODE", help="Such as joint-concepts; needed where several describe."),
@@ -30,7 +29,7 @@ Name = Annotated[
 
 
 def concept(
-    folder: Folder,
+    folder: Studied,
     node: Node = None,
     layer: Layer = None,
     index: Index = None,

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..markup import text_table
+
 _PACKAGES = {"observables": "observables", "extractors": "concepts", "distances": "distances"}
 
 
@@ -57,10 +59,7 @@ def help_(
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print rows below each other, the columns as wide as they must be."""
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+    typer.echo("\n".join(text_table(heads, *rows)))
 
 
 def _observables() -> dict[str, Any]:

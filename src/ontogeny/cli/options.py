@@ -19,7 +19,19 @@ Model = Annotated[
     str, typer.Option(metavar="FILE:NAME", help="Code of yours that builds the model; it is run.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, however long it takes.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Studied = Annotated[
+    str, typer.Argument(metavar="DIR", help="Folder of a study, or OWNER/NAME on the Hub.")
+]
+MaxRevisions = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
+]
+
+
+def output(metavar: str, what: str) -> Any:
+    """Return the option that says where the result of a command goes, the same for all of them."""
+    return typer.Option("--output", "-o", metavar=metavar, help=what)
 
 
 def _presets(incomplete: str) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ..study.progress import Progress, Silent
-from ..study.shown_progress import fitting_progress, time_left
+from ..machine import size_text
+from ..study.progress import Progress, Silent, fitting_progress, time_left
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -40,7 +40,7 @@ def download_shown(trajectory: Trajectory, progress: Progress) -> int:
     from ..trajectory import download, missing_bytes
 
     sources = [checkpoint for checkpoint in trajectory if checkpoint.source is not None]
-    progress.note(f"{missing_bytes(trajectory) / 1e9:.3g} GB to fetch in {len(sources)} revisions")
+    progress.note(f"{size_text(missing_bytes(trajectory))} to fetch in {len(sources)} revisions")
     begin, done = time.monotonic(), 0
     for done, step in enumerate(download(trajectory), start=1):
         left = time_left(begin, done, len(sources))

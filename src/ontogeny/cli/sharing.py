@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from .options import Yes
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study or a comparison.")]
 Repository = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The data set on the Hub.")]
 StudyFile = Annotated[
@@ -25,7 +27,6 @@ WithoutTexts = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would be pushed, push nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def push(

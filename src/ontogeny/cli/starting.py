@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .options import Quiet, Source, Yes, with_wishes
+from .options import MaxRevisions, Quiet, Source, Yes, output, with_wishes
 
 
 @with_wishes
 def init(
     source: Source,
     asked: Any,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The study file.")
-    ] = Path("study.toml"),
+    output: Annotated[Path, output("FILE", "The study file.")] = Path("study.toml"),
     yes: Yes = False,
 ) -> None:
     """Write a study file that fits a run."""
@@ -47,40 +47,66 @@ def study(
     asked: Any,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Its folder; studies/NAME by default. The study file is DIR.toml. Of several "
-            "runs, the folder of their studies.",
+        output(
+            "DIR",
+            "Its folder; studies/NAME by default. The study file is DIR.toml. Of several runs, "
+            "the folder of their studies.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes on this machine; by default what fits, at most 4."),
     ] = None,
-    max_revisions: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Keep at most N downloaded Hub revisions on disk."),
-    ] = None,
+    max_revisions: MaxRevisions = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
     """Study runs, from their names to a page; several are compared on one."""
     from .beginning import prepared
-    from .finishing import compare, finish, open_page
 
     studies, workers = prepared(sources, asked, output, workers, yes, quiet, max_revisions)
     lost = False
     for name, folder in studies.items():
         if len(studies) > 1 and not quiet:
             typer.echo(f"studying {name}", err=True)
-        lost |= finish(folder, workers, max_revisions, quiet)
+        lost |= _finish(folder, workers, max_revisions, quiet)
     page = next(iter(studies.values())) / "report.html"
     if len(studies) > 1:
-        page = compare(studies, (output or Path("studies")) / "comparison.html")
+        page = _compare(studies, (output or Path("studies")) / "comparison.html")
     if open_:
-        open_page(page)
+        webbrowser.open(page.resolve().as_uri())
     if lost:
         raise typer.Exit(3)
+
+
+def _finish(folder: Path, workers: int, max_revisions: int | None, quiet: bool) -> bool:
+    """Run the study of a folder and write its page; return whether an observable has no cell."""
+    from ..study import open_study, read_study
+    from .beginning import study_file_of
+    from .executors import executor_for
+    from .progress import progress_for
+
+    study_file = study_file_of(folder)
+    chosen, progress = read_study(study_file), progress_for(quiet)
+    with executor_for(workers, None, chosen.device) as executor:
+        result = chosen.run(folder, executor, progress, max_revisions=max_revisions)
+    page = open_study(folder).report(folder / "report.html")
+    typer.echo(f"study file: {study_file}\npage: {page}")
+    return bool(result.problems().lost)
+
+
+def _compare(studies: Mapping[str, Path], page: Path) -> Path:
+    """Write the page that compares studies, and say each of its sentences."""
+    from .. import comparison, report
+    from ..errors import ArgumentError
+
+    try:
+        tree = comparison.compare(dict(studies))
+    except ArgumentError as error:
+        command = shlex.join(["ontogeny", "compare", *map(str, studies.values())])
+        raise ArgumentError(f"the studies are finished, not compared: {error} {command}") from error
+    typer.echo(f"comparison: {report.write(tree, page)}")
+    for line in comparison.summary_lines(tree):
+        typer.echo(line)
+    return page

@@ -12,7 +12,7 @@ import xarray as xr
 from ..errors import ArgumentError
 from ..figures import Curves, Section, attach, extend
 from ..study import StudyResult
-from ..study.merge import provenance
+from ..study.cells.merge import provenance
 from .clock import Clock, LossClock, make_clock
 from .differences import check_differences
 from .figures import figures_of_runs

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..errors import ArgumentError, StoreError
 from ..store import write_json
-from ..study.layout import comparison_path, settings_path
-from ..study.merge import write_result
+from ..study.folder.layout import comparison_path, settings_path
+from ..study.results.result_files import write_result
 from ..trees import MergedResult, as_tree
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from .accessor import ProblemsAccessor
 from .advice import advice
-from .found import NO_CELL, Problem, of_node
-from .standing import Standing, standing_of
-from .table import Problems, problems_of, steps_text
+from .problem import NO_CELL, Problem, Standing, of_node, standing_of
+from .table import Problems, ProblemsAccessor, problems_of, steps_text
 
 __all__ = [
     "NO_CELL",

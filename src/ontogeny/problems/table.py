@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..markup import html_table
+import xarray as xr
+
+from ..markup import html_table, text_table
 from ..trees import MergedResult, as_tree
-from .found import Problem, of_node
-from .standing import Standing, standing_of
+from .problem import Problem, Standing, of_node, standing_of
 
 HEADS = ("node", "step", "layer", "why")
 _WIDEST = 100  # characters of a reason in a line of text
@@ -117,15 +118,10 @@ class Problems(Sequence[Problem]):
     def __repr__(self) -> str:
         if not self.rows:
             return "\n".join([self.standing, *self.notes])
-        table = [HEADS, *(_cells(row) for row in self.rows[:_SHOWN])]
-        widths = [max(len(line[i]) for line in table) for i in range(len(HEADS) - 1)]
-        lines = [
-            "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]])
-            for line in table
-        ]
+        lines = text_table(HEADS, *map(_cells, self.rows[:_SHOWN]))
         if len(self.rows) > _SHOWN:
             lines.append(f"and {len(self.rows) - _SHOWN} more")
-        return "\n".join([self.standing, *self.notes, *(line.rstrip() for line in lines)])
+        return "\n".join([self.standing, *self.notes, *lines])
 
     @property
     def standing(self) -> str:
@@ -234,3 +230,31 @@ def _some(layers: Sequence[str]) -> str:
 
 def _short(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
+@xr.register_datatree_accessor("problems")
+class ProblemsAccessor:
+    """What failed in a result, on every `xarray.DataTree` as ``result.problems()``.
+
+    Examples
+    --------
+    >>> import ontogeny as og
+    >>> data = xr.Dataset({"status": ("step", ["failed: no", "done"])}, {"step": [0, 8]})
+    >>> result = xr.DataTree.from_dict({"loss": data})
+    >>> og.problems.problems_of(result) == result.problems()
+    True
+    >>> result.problems()
+    1 of 2 cells failed
+    node  step  layer  why
+    loss  0            no
+    """
+
+    def __init__(self, tree: xr.DataTree) -> None:
+        self._tree = tree.root
+
+    def __call__(self) -> Problems:
+        """Return a table of what failed: node, steps, layers and the reason."""
+        return problems_of(self._tree)
+
+    def __repr__(self) -> str:
+        return "result.problems() lists what failed"

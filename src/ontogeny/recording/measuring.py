@@ -17,8 +17,8 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..needs import Reference
 from ..observables import Observable
-from ..study.readings import Job, ReadStep, Values, own_needs, read_model
-from ..study.settings import Settings
+from ..study.cells.readings import Job, ReadStep, Values, own_needs, read_model
+from ..study.folder.settings import Settings
 from .unchanged import unchanged
 
 PREFIX = "observed"

@@ -21,9 +21,10 @@ from ..errors import ArgumentError, check_whole
 from ..start.source import check_source, names_of
 from ..store import plain, write_json
 from ..study import Progress
-from ..study.layout import settings_path
-from ..study.merge import provenance, write_result
+from ..study.cells.merge import provenance
+from ..study.folder.layout import settings_path
 from ..study.progress import Silent
+from ..study.results.result_files import write_result
 from .pieces import Pieces
 from .verdicts import Verdict, verdict_view
 

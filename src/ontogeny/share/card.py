@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 
 from ..report import ResultSummary
-from ..study.archive import ARCHIVE
+from ..study.results.archive import ARCHIVE
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import xarray as xr
 
+from ..machine import size_text
 from .private import private_looking
 from .texts import LABELS, Passage, passages
 
 
 @dataclass(frozen=True)
-class Looks:
+class PrivateText:
     """Something that looks private: what kind of thing, what, and where it was found first."""
 
     kind: str
@@ -29,27 +30,27 @@ class Listing:
 
     files: dict[str, tuple[int, str]]
     shortened: dict[str, str]
-    looks: tuple[Looks, ...]
+    private: tuple[PrivateText, ...]
     passages: tuple[Passage, ...]
     own_code: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def secrets(self) -> list[Looks]:
+    def secrets(self) -> list[PrivateText]:
         """What looks like a password or an access token."""
-        return [each for each in self.looks if each.kind == "a secret"]
+        return [each for each in self.private if each.kind == "a secret"]
 
     def lines(self) -> list[str]:
         """Return the list, one line each."""
         return [
             *(
-                f"  {name:<18} {_size(size):>8}  {what}"
+                f"  {name:<18} {size_text(size):>8}  {what}"
                 for name, (size, what) in self.files.items()
             ),
             "Weights, checkpoints, cells and your own code are not among them.",
             *_section("Texts and tokens of the inputs in the result and the page:", self.passages),
-            *_section("Looks private, and would be pushed as it is:", self.looks),
+            *_section("Looks private, and would be pushed as it is:", self.private),
             *_section(
                 "Paths shortened in what is pushed:",
                 [f"{path} -> {name}" for path, name in self.shortened.items()],
@@ -60,12 +61,12 @@ class Listing:
         ]
 
 
-def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[Looks, ...]:
+def looks_private(tree: xr.DataTree, texts: dict[str, str]) -> tuple[PrivateText, ...]:
     """Return what looks private in a result and in the text files beside it, each thing once."""
-    found: dict[tuple[str, str], Looks] = {}
+    found: dict[tuple[str, str], PrivateText] = {}
     for where, text in [*_strings(tree), *_lines(texts)]:
         for kind, what in private_looking(text):
-            found.setdefault((kind, what), Looks(kind, what, where))
+            found.setdefault((kind, what), PrivateText(kind, what, where))
     return tuple(found.values())
 
 
@@ -97,11 +98,3 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 def _section(heading: str, items: Iterable[object]) -> list[str]:
     lines = [f"  {item}" for item in items]  # all of them: nothing leaves that was not listed
     return [heading, *lines] if lines else []
-
-
-def _size(count: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count = round(count / 1000, 1)  # type: ignore[assignment]
-    return f"{count:.3g} GB"

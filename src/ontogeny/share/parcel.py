@@ -5,24 +5,24 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import xarray as xr
 
 from ..errors import ArgumentError, StoreError
 from ..study import open_study
-from ..study.archive import ARCHIVE, pack
-from ..study.checksums import check_files
-from ..study.foreign import check_foreign
-from ..study.layout import comparison_path, result_path, settings_path
+from ..study.folder.layout import comparison_path, result_path, settings_path
+from ..study.results.archive import ARCHIVE, pack
+from ..study.results.checksums import check_files
+from ..study.results.foreign import check_foreign
 from ..trajectory.hub.repository import is_name
 from .card import card
 from .listing import Listing, looks_private, texts_in
-from .private import remove_paths, shorten
-from .store import copy_store, in_strings, seal
-from .study_file import find_study_file, holds_sentences, own_code_in, shortened
+from .private import find_study_file, holds_sentences, own_code_in, remove_paths, shorten, shortened
+from .store import in_strings, seal
 from .texts import remove_texts
-from .upload import upload
 
 _WHAT = {
     "README.md": "the card: what was studied and learned, and how to open it",
@@ -67,8 +67,11 @@ class Parcel:
         ArgumentError
             If the files hold what looks like a secret.
         StoreError
-            If the Hub refuses; the message says why.
+            If the Hub refuses or cannot be reached, or an existing data set is public and must
+            not be.
         """
+        from huggingface_hub import HfApi
+
         if self.listing.secrets:
             first = self.listing.secrets[0]
             raise ArgumentError(
@@ -76,7 +79,19 @@ class Parcel:
                 "take it out, and make a new one if others could have seen it."
             )
         stale = [name for name in _WHAT if name not in self.listing.files]
-        return upload(self.folder, self.repo, private, token, stale)
+        api = HfApi(token=token)
+        with _refusals(self.repo):
+            api.create_repo(self.repo, repo_type="dataset", private=private or None, exist_ok=True)
+            if private and not api.repo_info(self.repo, repo_type="dataset").private:
+                raise StoreError(f"{self.repo} is there already and public; nothing was pushed.")
+            api.upload_folder(
+                repo_id=self.repo,
+                repo_type="dataset",
+                folder_path=self.folder,
+                commit_message="Push a study",
+                delete_patterns=stale,  # files of an earlier push
+            )
+        return f"{api.endpoint}/datasets/{self.repo}"
 
     def __repr__(self) -> str:
         return "\n".join([f"{self.repo}, a data set on the Hub:", *self.listing.lines()])
@@ -139,7 +154,7 @@ def _put_together(
     texts, notes = _small_files(source, study_file, without_texts, found)
     for name, text in texts.items():
         (place / name).write_text(text, encoding="utf-8")
-    store = copy_store(result_path(source), result_path(place))
+    store = Path(shutil.copytree(result_path(source), result_path(place)))
     remove_paths(store, found)
     seal(store)
     left_out = []
@@ -157,7 +172,7 @@ def _put_together(
     listing = Listing(
         files={name: ((place / name).stat().st_size, _WHAT[name]) for name in names},
         shortened=found,
-        looks=looks_private(tree, {**texts, "README.md": readme}),
+        private=looks_private(tree, {**texts, "README.md": readme}),
         passages=texts_in(tree),
         own_code=tuple(own_code_in(texts.get("study.toml", ""))),
         left_out=tuple(left_out),
@@ -195,3 +210,42 @@ def _checked(place: Path) -> xr.DataTree:
     except StoreError as error:
         raise StoreError(f"the result cannot be shared: {error}") from error
     return open_study(place).tree
+
+
+@contextmanager
+def _refusals(repo: str) -> Iterator[None]:
+    """Turn any error of an upload into a StoreError with one line; a token is never in it."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.OfflineModeIsEnabled:
+        raise StoreError(
+            "huggingface_hub is set to stay offline; unset HF_HUB_OFFLINE to push."
+        ) from None
+    except errors.HfHubHTTPError as error:
+        raise StoreError(_reason(error, repo)) from error
+    except (errors.HTTPError, OSError, RuntimeError) as error:
+        cause = error.__cause__
+        if isinstance(cause, errors.HfHubHTTPError):
+            raise StoreError(_reason(cause, repo)) from error
+        raise StoreError(
+            f"{repo} was not pushed, the Hub cannot be reached: {cause or error}"
+        ) from error
+
+
+def _reason(error: object, repo: str) -> str:
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", 0)
+    owner = repo.partition("/")[0]
+    said = str(getattr(error, "server_message", "") or "").strip()
+    if status == 401:
+        return (
+            "the Hub knows no valid access token: log in with `hf auth login`, or set HF_TOKEN "
+            "to a token that may write."
+        )
+    if status in (402, 403):
+        return f"the token may not write to {owner}: {said or 'the Hub refused'}."
+    if status == 404:
+        return f"the Hub has no {repo}, or not for this token."
+    return f"{repo} was not pushed, the Hub answered {status}: {said or error}"

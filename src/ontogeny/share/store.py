@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..study.checksums import write_checksums
+from ..study.results.checksums import write_checksums
 
 _METADATA = (".zarray", ".zattrs", ".zgroup")
 
 
-def copy_store(source: Path, target: Path) -> Path:
-    """Copy a merged result whose checksums have been verified, and return the copy."""
-    shutil.copytree(source, target)
-    return target
-
-
 def change_attributes(
-    store: Path, node: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+    store: Path, node: str, change: Mapping[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    """Change the attributes of a node; ``""`` is the root."""
+    """Change the attributes of a node, ``""`` for the root: by new ones, or a function of all."""
     path = store / node / ".zattrs"
     before = json.loads(path.read_bytes()) if path.exists() else {}
-    after = change(before)
+    after = change(before) if callable(change) else before | dict(change)
     if after != before:
         path.write_text(json.dumps(after, indent=2), encoding="utf-8")
 
@@ -61,9 +54,19 @@ def in_strings(value: Any, change: Callable[[str], str]) -> Any:
     return change(value)
 
 
-def drop(store: Path, name: str) -> None:
-    """Take a variable or a node out."""
-    shutil.rmtree(store / name)
+def strings(value: Any) -> Iterator[str]:
+    """Yield the texts in plain data.
+
+    Examples
+    --------
+    >>> list(strings({"a": ["b", 1], "c": {"d": "e"}}))
+    ['b', 'e']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from strings(each)
 
 
 def seal(store: Path) -> None:

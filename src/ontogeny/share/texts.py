@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from .store import change_attributes, drop, in_strings
+from .store import change_attributes, in_strings, strings
 
 LABELS = frozenset(
     {
@@ -94,22 +95,18 @@ def remove_texts(store: Path, tree: xr.DataTree) -> list[str]:
         data = node.to_dataset(inherit=False)
         gone = {str(v) for v, array in data.variables.items() if _is_textual(str(v), array)}
         figures = json.loads(data.attrs.get("figures", "[]"))
-        drawn = [figure for figure in figures if not gone & set(_strings(figure))]
+        drawn = [figure for figure in figures if not gone & set(strings(figure))]
         if gone and figures and not drawn:
             left_out.append(name)
-            drop(store, name)
+            shutil.rmtree(store / name)
             continue
         for variable in gone:
-            drop(store, f"{name}/{variable}")
+            shutil.rmtree(store / name / variable)
         if gone:  # what such an observable states may quote what it shows
             kept = {"figures": json.dumps(drawn), "statements": "[]"}
-            change_attributes(store, name, _replaced_by(kept))
+            change_attributes(store, name, kept)
     change_attributes(store, "", lambda attributes: _forget(attributes, left_out))
     return left_out
-
-
-def _replaced_by(kept: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda attributes: attributes | kept
 
 
 def _forget(attributes: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
@@ -138,16 +135,6 @@ def _is_text(name: str, array: xr.Variable) -> bool:
 
 def _is_token_id(name: str, array: xr.Variable) -> bool:
     return array.dtype.kind in "iu" and (name.endswith(_TOKEN_IDS) or name == "piece")
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
-    elif isinstance(value, str):
-        yield value
 
 
 def _short(text: str, width: int = 60) -> str:

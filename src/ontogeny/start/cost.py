@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..capture import match_blocks, weight_block
-from ..errors import CheckpointError, OntogenyError
+from ..errors import OntogenyError
+from ..machine import size_text
 from ..needs import Weights
 from ..observables import Observable
 from ..study import Plan, Study, make_study
-from ..study.graph import StepCell
+from ..study.cells.graph import StepCell
+from ..study.progress import Silent
 from ..trajectory import Trajectory, missing_bytes
+from ..trajectory.download import check_space
 
 MOST_BYTES = 2_000_000_000
 """Bytes that are fetched without asking."""
@@ -55,17 +57,17 @@ class Cost:
 
     def lines(self, workers: int = 1) -> list[str]:
         """Return what is said before a study starts."""
-        fetched = f"{_bytes(self.fetched)}" if self.fetched else "nothing"
+        fetched = f"{size_text(self.fetched)}" if self.fetched else "nothing"
         if self.why_not:
             return [f"to download: {fetched}", f"no checkpoint was timed: {self.why_not}"]
         spread = f" with {workers} workers" if workers > 1 else ""
-        cached = f", {_bytes(self.fetched)} in the Hub's cache" if self.fetched else ""
+        cached = f", {size_text(self.fetched)} in the Hub's cache" if self.fetched else ""
         time_ = _span(self._seconds(workers))
         one = f"{self.at_one:.1f} s for one of {self.checkpoints} checkpoints on {self.device}"
         without = f", without {', '.join(self.untimed)}" if self.untimed else ""
         return [
             f"to download: {fetched}",
-            f"on disk: {_bytes(self.kept)} of results{cached}",
+            f"on disk: {size_text(self.kept)} of results{cached}",
             f"time: {time_}{spread}, by {one}{without}",
         ]
 
@@ -88,23 +90,15 @@ def total(costs: Sequence[Cost]) -> Cost:
     >>> total([one, one]).seconds, total([one, one]).checkpoints
     (120.0, 16)
     """
-    first = costs[0]
-    return Cost(
-        checkpoints=sum(each.checkpoints for each in costs),
-        fetched=sum(each.fetched for each in costs),
-        kept=sum(each.kept for each in costs),
-        seconds=sum(each.seconds for each in costs),
-        at_one=first.at_one,
-        device=first.device,
-        why_not=next((each.why_not for each in costs if each.why_not), ""),
-        studies=len(costs),
-        untimed=first.untimed,
-    )
+    names = ("checkpoints", "fetched", "kept", "seconds", "studies")
+    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in costs) for name in names}
+    why_not = next((each.why_not for each in costs if each.why_not), "")
+    return replace(costs[0], **sums, why_not=why_not)
 
 
 def download_limit(fetched: int) -> list[str]:
     """Return in words that more is to be fetched than may be without asking, if so."""
-    return [f"download {_bytes(fetched)}"] if fetched > MOST_BYTES else []
+    return [f"download {size_text(fetched)}"] if fetched > MOST_BYTES else []
 
 
 def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
@@ -113,19 +107,13 @@ def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
     Raises
     ------
     CheckpointError
-        If the disk of the Hub's cache cannot hold them, or the Hub cannot be reached.
+        If the disk of the Hub's cache cannot hold them, unless it holds a few at once, or the Hub
+        cannot be reached.
     """
     needed = missing_bytes(trajectory)
-    if not needed or bounded:
-        return needed
-    cache = next(c.source.cache for c in trajectory if c.source is not None)
-    there = next(p for p in (cache, *cache.parents) if p.exists())
-    free = shutil.disk_usage(there).free
-    if needed > free:
-        raise CheckpointError(
-            f"{_bytes(needed)} are to be fetched, but {cache} has space for {_bytes(free)}; "
-            "--max-revisions 2 keeps two checkpoints there at once, and --steps 8 takes fewer."
-        )
+    if needed and not bounded:
+        cache = next(c.source.cache for c in trajectory if c.source is not None)
+        check_space(needed, cache)
     return needed
 
 
@@ -224,19 +212,13 @@ class _SeenError(Exception):
     """The one checkpoint is computed; what would follow says nothing."""
 
 
-class _Watch:
+class _Watch(Silent):
     """A progress that stops a run after its one checkpoint."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.before = self.step = 0.0
         self.written_before = self.written = 0
-
-    def note(self, text: str) -> None:
-        """Ignore."""
-
-    def start(self, tasks: int, cells: int) -> None:
-        """Ignore."""
 
     def advance(self, label: str, cells: int, seconds: float) -> None:
         """Note what a task took, and stop after the checkpoint."""
@@ -247,9 +229,6 @@ class _Watch:
         self.before += seconds
         self.written_before = size
 
-    def finish(self) -> None:
-        """Ignore."""
-
 
 def _span(seconds: float) -> str:
     """Return how long it takes on idle cores, and how long on busy ones."""
@@ -259,11 +238,3 @@ def _span(seconds: float) -> str:
     if low < 90:
         return f"{max(low, 1)} to {max(high, 2)} minutes"
     return f"{low / 60:.1f} to {high / 60:.1f} hours"
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..atlas import accessor as accessor  # registers result.concept
 from ..problems import ProblemsAccessor as ProblemsAccessor  # registers result.problems
 from .file import make_sources, make_study, read_sources, read_study
-from .folder import open_study
-from .plan import Plan
+from .planning.plan import Plan
 from .progress import Progress
+from .results.opening import open_study
+from .results.study_result import StudyResult
 from .study import Study
-from .study_result import StudyResult
 from .watching import watch
 
 __all__ = [

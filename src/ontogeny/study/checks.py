@@ -11,8 +11,8 @@ from ..inputs import Inputs
 from ..observables import Observable
 from ..observables.arguments import check_node
 from ..trajectory import Trajectory
-from .build import generations
-from .readings import has_state
+from .cells.readings import has_state
+from .planning.build import generations
 
 
 def named_inputs(inputs: Inputs | Mapping[str, Any]) -> dict[str, Inputs]:

@@ -12,10 +12,9 @@ from .. import observables, own_code
 from ..errors import ArgumentError, OntogenyError
 from ..inputs import Inputs
 from ..trajectory import Trajectory, named_tokenizer
-from .input_tables import input_sets
-from .settings import resolve_device
+from .folder.settings import resolve_device
+from .input_tables import as_table, as_tables, check_keys, input_sets
 from .study import Study
-from .tables import as_table, as_tables, check_keys
 
 T = TypeVar("T")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, suggestion
 from ..inputs import Inputs, read_tokens
+from ..observables.arguments import check_kind
 from ..tasks import (
     BUNDLED,
     LabelledTexts,
@@ -19,7 +20,37 @@ from ..tasks import (
     read_labelled,
 )
 from ..trajectory import Trajectory
-from .tables import as_list, check_keys
+
+
+def check_keys(where: str, table: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
+    """Refuse unknown keys, and values of another kind than `allowed` says."""
+    for key, value in table.items():
+        if key not in allowed:
+            raise ArgumentError(
+                f"{where} has no key {key!r}; it has {', '.join(allowed)}."
+                f"{suggestion(key, allowed)}"
+            )
+        check_kind(where, key, value, allowed[key])
+
+
+def as_table(where: str, value: Any) -> Mapping[str, Any]:
+    """Return a table, or refuse anything else."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"[{where}] must be a table; got {value!r}.")
+    return value
+
+
+def as_tables(where: str, value: Any) -> list[Mapping[str, Any]]:
+    """Return a list of tables, or refuse anything else."""
+    if not isinstance(value, list) or not all(isinstance(v, Mapping) for v in value):
+        raise ArgumentError(f"{where} must be given as [[{where}]] tables.")
+    return value
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list, of one if the value is none."""
+    return value if isinstance(value, list) else [value]
+
 
 _TEXTS = str | tuple[str, ...]
 _SOURCES = {"files": _TEXTS, "texts": _TEXTS, "dataset": Any, "tokens": _TEXTS, "bundled": str}

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import html
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..errors import ArgumentError
 
 
 class Progress(Protocol):
@@ -44,3 +50,220 @@ class Silent:
 
     def finish(self) -> None:
         """Ignore."""
+
+
+LOG_SECONDS = 30.0
+"""A run in Python writes no more than one line about its tasks in so many seconds to a log."""
+
+_METHODS = ("note", "start", "advance", "finish")
+
+
+def chosen_progress(given: Progress | bool | None) -> Progress:
+    """Return what shows a run: `given`, or what fits where Python runs; False shows nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> chosen_progress(False)
+    <ontogeny.study.progress.Silent object at ...>
+    """
+    if given is False:
+        return Silent()
+    if given is None or given is True:
+        return fitting_progress(LOG_SECONDS)
+    if missing := [name for name in _METHODS if not callable(getattr(given, name, None))]:
+        raise ArgumentError(
+            f"progress must be True, False or an object with the methods {', '.join(_METHODS)}; "
+            f"got a {type(given).__name__} without {', '.join(missing)}."
+        )
+    return given
+
+
+def fitting_progress(log_seconds: float = 0.0) -> Progress:
+    """Return the progress that fits where Python runs: a notebook, a terminal, or a log.
+
+    Of a log, `log_seconds` are the least between two lines about tasks.
+    """
+    if (display := _notebook_display()) is not None:
+        return NotebookProgress(display)
+    return BarProgress() if sys.stderr.isatty() else LineProgress(log_seconds)
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """Return what shows HTML in the notebook that this code runs in; None outside of one."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    if getattr(shell, "kernel", None) is None:
+        return None
+    from IPython.display import display
+
+    return display
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them.
+
+    Examples
+    --------
+    >>> duration(3.2), duration(75), duration(7300)
+    ('3 s', '1 min 15 s', '2 h 01 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def time_left(begin: float, done: int, total: int) -> str:
+    """Return how long the rest will take that is done at the pace since `begin`."""
+    left = (time.monotonic() - begin) / done * (total - done)
+    return f"about {duration(left)} left"
+
+
+class LineProgress:
+    """Lines without control characters, for logs.
+
+    There is one for each finished task, or no more than one in `seconds` where that is given: then
+    a run that is over sooner writes none.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._seconds = seconds
+        self._begin = self._said = time.monotonic()
+        self._tasks = self._done = 0
+        self._head = ""
+
+    def note(self, text: str) -> None:
+        """Write one line."""
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Report how much there is to do."""
+        self._begin = self._said = time.monotonic()
+        self._tasks, self._done = tasks, 0
+        self._head = _head(tasks, cells)
+        if not self._seconds:
+            self._say_head()
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Report what is finished and how long the rest will take."""
+        self._done += 1
+        if time.monotonic() - self._said < self._seconds:
+            return
+        self._said = time.monotonic()
+        self._say_head()
+        left = time_left(self._begin, self._done, self._tasks)
+        self.note(f"[{self._done}/{self._tasks}] {label}: {cells} cells in {seconds:.1f} s, {left}")
+
+    def _say_head(self) -> None:
+        if self._head:
+            self.note(self._head)
+        self._head = ""
+
+    def finish(self) -> None:
+        """Write nothing more."""
+
+
+def _head(tasks: int, cells: int) -> str:
+    return f"{cells} cells to compute in {tasks} tasks" if tasks else "all cells are done"
+
+
+class BarProgress:
+    """A bar with time left, for terminals."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        label = TextColumn("{task.description}", style="bold", markup=False)
+        columns = (label, BarColumn(), MofNCompleteColumn(), Remaining())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task: Any = None
+
+    def note(self, text: str) -> None:
+        """Write one line above the bar."""
+        self._bar.console.print(text, style="dim", markup=False, highlight=False)
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Show the bar."""
+        if not tasks:
+            self.note("all cells are done")
+            return
+        self._task = self._bar.add_task(f"{cells} cells", total=tasks)
+        self._bar.start()
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Move the bar."""
+        if self._task is not None:
+            self._bar.update(self._task, advance=1, description=label)
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self._task is not None:
+            self._bar.stop()
+            self._bar.remove_task(self._task)
+            self._task = None
+
+
+class NotebookProgress:
+    """A bar with time left in a notebook's output; it needs no widgets.
+
+    Parameters
+    ----------
+    display
+        ``IPython.display.display``, or what takes the same arguments.
+    """
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._display = display
+        self._handle: Any = None
+        self._begin = time.monotonic()
+        self._tasks = self._done = 0
+        self._notes: list[str] = []
+        self._line = ""
+
+    def note(self, text: str) -> None:
+        """Show one line under the bar."""
+        self._notes.append(text)
+        self._show()
+
+    def start(self, tasks: int, cells: int) -> None:
+        """Show the bar."""
+        self._begin, self._tasks, self._done = time.monotonic(), tasks, 0
+        self._line = _head(tasks, cells)
+        self._show()
+
+    def advance(self, label: str, cells: int, seconds: float) -> None:
+        """Move the bar."""
+        self._done += 1
+        self._line = f"{label}, {time_left(self._begin, self._done, self._tasks)}"
+        self._show()
+
+    def finish(self) -> None:
+        """Leave one line in the place of the bar."""
+        if self._tasks:
+            taken = duration(time.monotonic() - self._begin)
+            self._line = f"{self._done} of {self._tasks} tasks in {taken}"
+            self._tasks = 0
+            self._show()
+
+    def _show(self) -> None:
+        shown = {"text/html": self._html(), "text/plain": "\n".join([self._line, *self._notes])}
+        if self._handle is None:
+            self._handle = self._display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+    def _html(self) -> str:
+        bar = f'<progress value="{self._done}" max="{self._tasks}"></progress> '
+        first = f"{bar if self._tasks else ''}{html.escape(self._line)}"
+        notes = [f"<small>{html.escape(note)}</small>" for note in self._notes]
+        return f"<div>{'<br>'.join(filter(None, [first, *notes]))}</div>"

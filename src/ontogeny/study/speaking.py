@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import xarray as xr
 
 from ..errors import StudyWarning
-from ..problems import of_node, problems_of
-from ..store import Cell
-from .dry_run import DryFailure
-from .environment import RECOMPUTE
-from .layout import summary_path
-from .merge import summary_data
-from .schedule import RunPart
+from ..inputs import Inputs
+from ..problems import problems_of
+from .cells.environment import RECOMPUTE
+from .planning.dry_run import DryFailure
 
 MOVE_IT = ("; run(rereference=True) moves it", "; --rereference moves it")
 """How a reference that is no longer the last step is moved, in Python and by the command."""
@@ -74,10 +70,6 @@ def doubts(failures: Sequence[DryFailure]) -> list[str]:
     ]
 
 
-def of_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
-    """Return what failed in a control run, as an entry of its description; empty if nothing."""
-    found = []
-    for observable in part.job.observables:
-        data = summary_data(read(summary_path(part.job.folder, observable.name)))
-        found += [row.to_dict() for row in of_node(observable.name, data, part.name)]
-    return {"problems": found} if found else {}
+def repeated_texts(inputs: Mapping[str, Inputs]) -> list[str]:
+    """Return one line for each input set in which texts repeat."""
+    return [f"input set {name!r}: {i.repeats}" for name, i in inputs.items() if i.repeats]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,14 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
-from ..trajectory import Prefetch, Trajectory
-from .cache import VerifiedCellCache, hash_once
+from ..trajectory import Trajectory
+from .cells.cache import VerifiedCellCache, hash_once
+from .cells.environment import environment
+from .cells.readings import release_skeleton
 from .checks import check_observables, check_trajectory, named_inputs
-from .controls import Controls
-from .environment import environment
-from .examination import Examination
-from .executors import Submitting
-from .frozen import freeze, frozen_settings, frozen_steps
-from .kept_probe import kept_probe
-from .memory import workers_here
-from .parts import Parts
-from .plan import Plan, sum_of_plans
-from .presence import identity, present
-from .probe import Probe, probe
-from .progress import Progress
-from .readings import release_skeleton
-from .result import merged
-from .schedule import compute, save_digests, summarise
-from .settings import (
+from .folder.controls import Controls
+from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.settings import (
     Settings,
     noise_steps,
     old_reference,
@@ -38,11 +26,16 @@ from .settings import (
     resolve_reference,
     without_reference,
 )
-from .shown_progress import chosen_progress
-from .speaking import MOVE_IT, doubts, refusal, say, say_environments, say_problems
-from .study_result import StudyResult
-from .threads import pinned
-from .unit_counts import repeated_texts
+from .planning.examination import Examination
+from .planning.parts import Parts
+from .planning.plan import Plan, sum_of_plans
+from .planning.probe import Probe
+from .progress import Progress, chosen_progress
+from .results.result import merged
+from .results.study_result import StudyResult
+from .running.executors import Submitting, workers_here
+from .running.schedule import compute, save_digests, summarise
+from .speaking import MOVE_IT, doubts, refusal, repeated_texts, say, say_environments, say_problems
 
 
 class Study:
@@ -107,24 +100,10 @@ class Study:
         control_steps: int = 12,
         control_runs: Mapping[str, Trajectory] | Sequence[Trajectory] = (),
     ) -> None:
-        self._given: dict[str, Any] = {
-            "reference": reference,
-            "batch_size": batch_size,
-            "device": device,
-            "dtype": dtype,
-            "threads": threads,
-            "weights": weights,
-            "noise": noise,
-            "title": title,
-            "controls": controls,
-            "control_kind": control_kind,
-            "control_steps": control_steps,
-            "control_runs": control_runs,
-        }
         self.trajectory = check_trajectory(trajectory)
         self.inputs = named_inputs(inputs)
         self.observables = check_observables(observables)
-        self.title = title or trajectory.title
+        self._title, self.title = title, title or trajectory.title
         self._reference, self._noise = reference, noise
         self._options: dict[str, Any] = {
             "batch_size": batch_size,
@@ -136,9 +115,8 @@ class Study:
         self._controls = Controls.checked(
             trajectory, controls, control_kind, control_steps, control_runs
         )
-        self._hold: Callable[[Trajectory], AbstractContextManager[Trajectory]] = nullcontext
-        self._examination = Examination(self._probe, self.observables)
-        self._settings({})  # refuses a wrong option now and not after the first download
+        settings = self._settings({})  # refuses a wrong option now, not after the first download
+        self._examination = Examination(trajectory, self.inputs, self.observables, settings)
 
     @property
     def device(self) -> str:
@@ -180,7 +158,17 @@ class Study:
         >>> study.over(run.select(stop=5), noise=0).trajectory.steps
         array([0, 5])
         """
-        return Study(trajectory, self.inputs, self.observables, **{**self._given, **options})
+        given: dict[str, Any] = {
+            "reference": self._reference,
+            "noise": self._noise,
+            "title": self._title,
+            "controls": self._controls.count,
+            "control_kind": self._controls.kind,
+            "control_steps": self._controls.steps,
+            "control_runs": self._controls.given,
+            **self._options,
+        }
+        return Study(trajectory, self.inputs, self.observables, **given | options)
 
     def plan(self, folder: str | Path | None = None, *, rereference: bool = False) -> Plan:
         """Return what a run into `folder` would read, compute and store; nothing is written.
@@ -260,15 +248,7 @@ class Study:
             computed in different environments.
         """
         path, shown = Path(folder), chosen_progress(progress)
-        if max_revisions is not None:
-            self._hold = self._one_revision
-        with ExitStack() as at_work:
-
-            def enter(settings: Settings) -> None:
-                who = identity(self.trajectory, self.inputs, self.observables, settings)
-                at_work.enter_context(present(path, who))
-
-            settings = freeze(path, rereference, self._frozen, enter)
+        with entered(path, rereference, self._frozen, self._identity) as settings:
             return self._run(path, settings, executor, shown, max_revisions, keep_going)
 
     def _run(
@@ -282,7 +262,8 @@ class Study:
     ) -> StudyResult:
         """Compute what is missing in a folder that this run has entered, and merge."""
         hash_once(path, self.trajectory)
-        found, read = self._examination.of(path, keep=True), VerifiedCellCache()
+        bounded, read = max_revisions is not None, VerifiedCellCache()
+        found = self._examination.of(path, keep=True, bounded=bounded)
         frozen = frozen_settings(path)
         parts = self._parts(path, found, read).made(settings, frozen)
         for part in parts:
@@ -323,24 +304,6 @@ class Study:
             self.trajectory, self.inputs, self.observables, self._controls, probe, folder, read
         )
 
-    def _probe(self, tried: Sequence[Observable], folder: Path | None) -> Probe:
-        settings = self._settings({})
-        known = (self.inputs, self.observables, settings)
-
-        def keep(checkpoint: Trajectory, examine: Callable[[], Probe]) -> Probe:
-            if folder is None:
-                return examine()
-            return kept_probe(folder, checkpoint, *known, tried, examine)
-
-        with pinned(settings.threads):
-            return probe(self.trajectory, *known, self._hold, tried, keep)
-
-    @contextmanager
-    def _one_revision(self, trajectory: Trajectory) -> Iterator[Trajectory]:
-        """Give checkpoints that leave no download behind."""
-        with Prefetch(trajectory, max_revisions=1) as prefetch:
-            yield prefetch.trajectory
-
     def _settings(self, frozen: Mapping[str, Any]) -> Settings:
         steps = [int(s) for s in self.trajectory.steps]
         same_noise = frozen.get("noise") == self._noise
@@ -350,6 +313,9 @@ class Study:
             noise_steps=noise_steps(steps, self._noise, kept),
             **self._options,
         )
+
+    def _identity(self, settings: Settings) -> dict[str, Any]:
+        return identity(self.trajectory, self.inputs, self.observables, settings)
 
     def _frozen(self, frozen: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
         """Return the settings by what a folder has frozen, and what it keeps from now on."""

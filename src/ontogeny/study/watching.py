@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from ..errors import (
 )
 from ..trajectory import Trajectory
 from ..trajectory.landing import Landing, Look
-from .executors import Submitting
 from .progress import Progress, Silent
+from .results.study_result import StudyResult
+from .running.executors import Submitting
 from .speaking import say
 from .study import Study
-from .study_result import StudyResult
 
 FEWEST = 3
 """With fewer checkpoints there are no curves to show."""
@@ -103,87 +104,34 @@ def watch(
     if patience is not None:
         check_number("patience", patience, 0, above=True)
     path = Path(folder)
-    rounds = _Rounds(
-        open_study,
-        path,
-        path / "report.html" if page is None else Path(page),
-        every,
-        executor,
-        progress or Silent(),
-        keep_going,
+    page = path / "report.html" if page is None else Path(page)
+    run = partial(
+        Study.run,
+        folder=path,
+        executor=executor,
+        progress=progress or Silent(),
+        rereference=True,
+        keep_going=keep_going,
     )
-    return _Watch(rounds, settle, until, patience).run()
-
-
-@dataclass
-class _Rounds:
-    """Makes the study of what has landed, and its page."""
-
-    open_study: Callable[[], Study]
-    folder: Path
-    page: Path
-    every: float
-    executor: Submitting | None
-    progress: Progress
-    keep_going: bool
-    shown: StudyResult | None = None
-    """What the page shows."""
-
-    def provisional(self, look: Look) -> None:
-        """Study what has landed, as far as that can be said before the training has ended."""
-        study = self.open_study()
-        trajectory = _landed(study.trajectory, look)
-        if len(trajectory) < FEWEST:
-            there = (
-                f"{len(trajectory)} checkpoint{'s have' if len(trajectory) > 1 else ' has'} landed"
-            )
-            self.progress.note(f"{there}; the first page takes {FEWEST}")
-            return
-        in_progress = replace(trajectory.catalogue, incomplete=(), temporary=())
-        trajectory = replace(trajectory, catalogue=in_progress)
-        options = {"reference": "first", "noise": 0, "controls": 0, "control_runs": ()}
-        self._run(study.over(trajectory, **options))
-        self._write(self.every)
-        self.progress.note(f"page: {self.page}")
-
-    def final(self, look: Look) -> StudyResult:
-        """Make the study as it was asked for."""
-        study = self.open_study()
-        result = self._run(study.over(_landed(study.trajectory, look)))
-        _write_page(result, self.page)
-        self.shown = None  # nothing is provisional any more
-        return result
-
-    def stopped(self) -> None:
-        """Let the page say that nobody writes it again."""
-        if self.shown is not None:
-            self._write(None)
-
-    def _run(self, study: Study) -> StudyResult:
-        self.shown = study.run(
-            self.folder,
-            self.executor,
-            self.progress,
-            rereference=True,
-            keep_going=self.keep_going,
-        )
-        return self.shown
-
-    def _write(self, every: float | None) -> None:
-        assert self.shown is not None
-        _write_page(self.shown, self.page, {"every": every})
+    return _Watch(open_study, run, page, every, settle, until, patience, progress or Silent()).run()
 
 
 @dataclass
 class _Watch:
     """Looks at the folder until the training has ended; see `watch`."""
 
-    rounds: _Rounds
+    open_study: Callable[[], Study]
+    run_study: Callable[[Study], StudyResult]
+    page: Path
+    every: float
     settle: float
     until: int | None
     patience: float | None
+    progress: Progress
     landing: Landing | None = None
-    said: set[str] = field(default_factory=set)
+    shown: StudyResult | None = None
+    """What the page shows, as long as it is provisional."""
+    warnings: set[str] = field(default_factory=set)
 
     def run(self) -> StudyResult:
         """Return the result of the last round."""
@@ -192,33 +140,54 @@ class _Watch:
             while True:
                 look = self._look()
                 if look is None:
-                    time.sleep(self.rounds.every)
+                    time.sleep(self.every)
                     continue
                 if look != seen:
                     self._say_gone(seen, look)
                     seen, changed = look, time.monotonic()
                 if look.landed and self._is_over(look, changed):
-                    return self.rounds.final(look)
+                    return self._last_round(look)
                 if look.landed != studied.landed and self._round(look):
                     studied = look
                 time.sleep(self._pause(look))
         except BaseException:
             with suppress(OntogenyError, OSError):  # it must not hide why the watch ends
-                self.rounds.stopped()
+                if self.shown is not None:  # nobody writes the page again
+                    _write_page(self.shown, self.page, {"every": None})
             raise
+
+    def _last_round(self, look: Look) -> StudyResult:
+        """Make the study as it was asked for."""
+        study = self.open_study()
+        self.shown = self.run_study(study.over(_landed(study.trajectory, look)))
+        _write_page(self.shown, self.page)
+        return self.shown
+
+    def _provisional_round(self, look: Look) -> None:
+        """Study what has landed, as far as that can be said before the training has ended."""
+        study = self.open_study()
+        trajectory = _landed(study.trajectory, look)
+        if (count := len(trajectory)) < FEWEST:
+            have = "s have" if count > 1 else " has"
+            self.progress.note(f"{count} checkpoint{have} landed; the first page takes {FEWEST}")
+            return
+        in_progress = replace(trajectory.catalogue, incomplete=(), temporary=())
+        trajectory = replace(trajectory, catalogue=in_progress)
+        options = {"reference": "first", "noise": 0, "controls": 0, "control_runs": ()}
+        self.shown = self.run_study(study.over(trajectory, **options))
+        _write_page(self.shown, self.page, {"every": self.every})
+        self.progress.note(f"page: {self.page}")
 
     def _pause(self, look: Look) -> float:
         """Return the seconds until the next look: soon, if something has only to settle."""
         waits = look.unsettled or self.landing is None
-        return (
-            min(self.rounds.every, self.settle or self.rounds.every) if waits else self.rounds.every
-        )
+        return min(self.every, self.settle or self.every) if waits else self.every
 
     def _look(self) -> Look | None:
         """Return what has landed by now, None where that cannot be told at this moment."""
         try:
             if self.landing is None:
-                folder = _folder_of(self.rounds.open_study().trajectory)
+                folder = _folder_of(self.open_study().trajectory)
                 self.landing = Landing(folder, self.settle)
             return self.landing.look()
         except (CheckpointError, OSError) as error:
@@ -233,10 +202,10 @@ class _Watch:
     def _round(self, look: Look) -> bool:
         """Return whether a round could be made; else it is tried again."""
         try:
-            self.rounds.provisional(look)
+            self._provisional_round(look)
         except (OntogenyError, OSError) as error:
             mistake = isinstance(error, ArgumentError | LayerMatchError)
-            if mistake and not isinstance(error, CheckpointError) and self.rounds.shown is None:
+            if mistake and not isinstance(error, CheckpointError) and self.shown is None:
                 raise
             self._say(f"this round failed and is tried again: {error}")
             return False
@@ -254,8 +223,8 @@ class _Watch:
 
     def _say(self, what: str) -> None:
         """Say something once."""
-        if what not in self.said:
-            self.said.add(what)
+        if what not in self.warnings:
+            self.warnings.add(what)
             say(what)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CheckpointError
+from ..machine import size_text
 from .hub.repository import list_files
 from .hub.revision import HubRevision
 from .tokenizers import tokenizer_files
@@ -66,7 +67,7 @@ def download(trajectory: Trajectory) -> Iterator[int]:
     sources = _sources(trajectory)
     if not sources:
         return
-    _check_space(missing_bytes(trajectory), next(iter(sources.values()))[0].cache)
+    check_space(missing_bytes(trajectory), next(iter(sources.values()))[0].cache)
     for step, found in sources.items():
         for source in found:
             source.download()
@@ -83,13 +84,19 @@ def _sources(trajectory: Trajectory) -> dict[int, list[HubRevision]]:
     }
 
 
-def _check_space(needed: int, cache: Path) -> None:
-    """Refuse what the disk of the cache cannot hold."""
+def check_space(needed: int, cache: Path) -> None:
+    """Refuse what the disk of a cache cannot hold.
+
+    Raises
+    ------
+    CheckpointError
+        If it has too little space.
+    """
     existing = next(p for p in (cache, *cache.parents) if p.exists())
     free = shutil.disk_usage(existing).free
     if needed > free:
         raise CheckpointError(
-            f"{needed / 1e9:.3g} GB are to be fetched, but {cache} has space for "
-            f"{free / 1e9:.3g} GB; select fewer steps, or bound the revisions on disk "
-            "(--max-revisions) where the Hub can be reached."
+            f"{size_text(needed)} are to be fetched, but {cache} has space for {size_text(free)}; "
+            "select fewer steps (--steps 8), or keep a few revisions on disk at once where the "
+            "Hub can be reached (--max-revisions 2)."
         )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from ..errors import CheckpointError, check_whole
 from .checkpoint import Checkpoint
@@ -117,12 +116,7 @@ class Prefetch:
             self._stack.callback(self._stop.set)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stop downloading, and delete all that was downloaded."""
         self._stack.close()
 

@@ -13,7 +13,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.inputs import ShownTexts
 from ontogeny.observables import JointConcepts, TokenLosses
 from ontogeny.store import read_cell
-from ontogeny.study.layout import state_path
+from ontogeny.study.folder.layout import state_path
 
 RIDGE = 1e-2
 STEPS = (0, 1, 2)

@@ -22,7 +22,7 @@ from ontogeny.observables.concepts.effect_controls import (
     strengths,
 )
 from ontogeny.store import read_cell
-from ontogeny.study.layout import state_path
+from ontogeny.study.folder.layout import state_path
 from ontogeny.units import Units
 
 N, M, R, USED, TEXT = 720, 16, 12, 2, 12

@@ -12,7 +12,7 @@ from ontogeny import describe, needs
 from ontogeny.capture import Readout
 from ontogeny.observables.concepts.described import vocabulary
 from ontogeny.store import read_cell
-from ontogeny.study.layout import state_path
+from ontogeny.study.folder.layout import state_path
 
 JOINT = {"n_concepts": 12, "n_active": 1, "fit_steps": 6, "readable": 0.4, "max_tokens": None}
 

@@ -1,0 +1,1 @@
+"""What a study computes: cells of observables, how they are read, checked and stacked."""

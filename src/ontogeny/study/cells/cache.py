@@ -1,0 +1,203 @@
+"""Whether a stored cell is what would be computed today, and the digests that tell it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ...errors import CheckpointError, StoreError
+from ...store import Cell, difference, plain, read_cell, write_json
+from ...trajectory import Checkpoint, Trajectory
+from ..folder.claims import held
+from ..folder.layout import digests_path
+from .environment import Environment, environment_of
+
+
+class Checked(NamedTuple):
+    """What is stored of a cell, and why it is not done; if it is, where it was computed."""
+
+    outcome: str
+    why: tuple[str, ...] = ()
+    environment: Environment = MappingProxyType({})
+
+
+def check_cache(
+    path: Path | None,
+    fingerprint: Mapping[str, Any],
+    read: Callable[[Path], Cell] = read_cell,
+) -> Checked:
+    """Return the outcome of what is stored at `path`, and why.
+
+    ``"done"``, ``"new"``, ``"stale"`` (it is of something else, or damaged) or ``"retry"`` (it was
+    missing or had failed).
+
+    Raises
+    ------
+    StoreError
+        If a folder is in its place, which no cell could replace.
+    """
+    if path is None or not path.exists():
+        return Checked("new")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder where a cell belongs. Move it away and run again.")
+    try:
+        stored = read(path)
+    except StoreError as error:
+        return Checked("stale", (str(error),))
+    if changed := difference(stored.fingerprint, plain(fingerprint)):
+        return Checked("stale", tuple(changed))
+    if stored.status != "done" or _failed_layers(stored.data):
+        return Checked("retry", (stored.status,))
+    return Checked("done", (), environment_of(stored.provenance))
+
+
+def _failed_layers(data: Any) -> bool:
+    status = data.get("status")
+    return status is not None and bool((status != "done").any())
+
+
+class VerifiedCellCache:
+    """Reads cells and computes the checksum of each file once, as long as the file stays.
+
+    A file that has been replaced or written to since is checked again. What one process has
+    checked another one checks as well: it is sent none of it.
+
+    Examples
+    --------
+    >>> import tempfile, xarray
+    >>> from ontogeny.store import write_cell
+    >>> path = Path(tempfile.mkdtemp()) / "8.safetensors"
+    >>> _ = write_cell(path, Cell(xarray.Dataset({"loss": 4.25})))
+    >>> read = VerifiedCellCache()
+    >>> read(path).status, read(path).status
+    ('done', 'done')
+    """
+
+    def __init__(self) -> None:
+        self._verified: dict[Path, tuple[int, int, int]] = {}
+
+    def __call__(self, path: Path) -> Cell:
+        """Return the cell at `path`.
+
+        Raises
+        ------
+        StoreError
+            If there is none, or it is damaged.
+        """
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise StoreError(f"{path} is not a readable cell: {error}") from error
+        mark = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        cell = read_cell(path, verify=self._verified.get(path) != mark)
+        self._verified[path] = mark
+        return cell
+
+    def __reduce__(self) -> tuple[type[VerifiedCellCache], tuple[()]]:
+        return VerifiedCellCache, ()
+
+
+def combine(digests: Mapping[str, str], names: Iterable[str] | None = None) -> str:
+    """Return one digest for the tensors `names` (all by default).
+
+    Examples
+    --------
+    >>> combine({"a": "1", "b": "2"}, ["a"]) == combine({"a": "1", "b": "3"}, ["a"])
+    True
+    """
+    chosen = digests if names is None else {n: digests[n] for n in names if n in digests}
+    text = json.dumps(sorted(chosen.items()))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class DigestCache:
+    """Tensor digests of checkpoints, remembered in a study folder by the files' stamps."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, Any] = {}
+        self._changed = False
+        if path is not None and path.exists():
+            try:
+                known = json.loads(path.read_text())
+                self._known = known if isinstance(known, dict) else {}
+            except (OSError, ValueError):  # a damaged cache costs time, never a result
+                self._known = {}
+
+    def __call__(self, checkpoint: Checkpoint, names: Iterable[str] | None = None) -> str:
+        """Return one digest of the tensors `names` of a checkpoint, or of all its weights.
+
+        A Hub revision is known by its files' digests, without a download: of all its weights.
+
+        Raises
+        ------
+        CheckpointError
+            If the checkpoint cannot be read.
+        """
+        if checkpoint.file_digests() is not None:
+            return checkpoint.fingerprint
+        return combine(self._tensors(checkpoint), names)
+
+    def whole(self, checkpoint: Checkpoint) -> str:
+        """Return one digest of all weights of a checkpoint, or ``"unreadable"``.
+
+        What was tried and could not be read is part of what a state depends on, too.
+        """
+        try:
+            return self(checkpoint)
+        except CheckpointError:
+            return "unreadable"
+
+    def _tensors(self, checkpoint: Checkpoint) -> Mapping[str, str]:
+        if checkpoint.derived is not None:
+            return checkpoint.derived.digests(self._tensors)
+        files = checkpoint.weights.on_disk()
+        if files is None:
+            return checkpoint.digests()
+        stamp = [list(each) for each in files.stamp()]  # as JSON gives it back
+        entry = self._known.get(str(checkpoint.path))
+        if not isinstance(entry, dict) or entry.get("files") != stamp or "tensors" not in entry:
+            entry = {"files": stamp, "tensors": checkpoint.digests()}
+            self._known[str(checkpoint.path)] = entry
+            self._changed = True
+        return entry["tensors"]
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Hash the files of a checkpoint that lie in a folder, unless they are known or damaged."""
+        if checkpoint.source is not None or checkpoint.derived is not None:
+            return  # known by listed files, or by what it is made of
+        try:
+            if checkpoint.weights.on_disk() is not None:
+                self._tensors(checkpoint)
+        except CheckpointError:  # said where it is read
+            return
+
+    def save(self) -> None:
+        """Write the digests that are new."""
+        if self._path is not None and self._changed:
+            write_json(self._path, self._known)
+            self._changed = False
+
+
+def hash_once(folder: Path, trajectory: Trajectory) -> None:
+    """Hash the weight files of a run, and note the digests in the folder of a study.
+
+    Of several processes that begin at the same time, one hashes and the others wait for it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> hash_once(folder, Trajectory.from_models({0: __import__("torch").nn.Linear(2, 2)}))
+    >>> digests_path(folder).exists()  # of models in memory there is nothing to note
+    False
+    """
+    with held(folder, "digests"):
+        digests = DigestCache(digests_path(folder))
+        for checkpoint in trajectory:
+            digests.note(checkpoint)
+            digests.save()  # each, as hashing a large run takes long

@@ -1,0 +1,137 @@
+"""Where a cell was computed: what changes the last digits of numbers, and of fits sometimes more.
+
+It is kept with each cell and is no part of its fingerprint: an upgrade does not throw away what a
+week has computed. But a study whose cells come from several environments says so.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeAlias
+
+import torch
+from threadpoolctl import threadpool_info
+
+from ..._version import __version__
+from ...store import difference
+
+Environment: TypeAlias = Mapping[str, str]
+
+PACKAGES = ("torch", "transformers", "scikit-learn", "numpy", "scipy")
+"""The packages that compute numbers."""
+
+RECOMPUTE = (
+    "To compute all in one environment, run the study into a new folder, or delete these cells "
+    "and run again."
+)
+
+
+def environment(device: str = "cpu") -> dict[str, str]:
+    """Return what computes numbers here: versions, instruction sets, and the GPU with its modes.
+
+    Examples
+    --------
+    >>> sorted(environment())[:3]
+    ['BLAS', 'instructions', 'numpy']
+    """
+    found = dict(_of_this_process())
+    if device.startswith("cuda"):
+        found["GPU"] = torch.cuda.get_device_name(device)
+        found["CUDA"] = str(torch.version.cuda)
+        found["matrix products"] = _precision(torch.backends.cuda.matmul)
+    return found
+
+
+def _precision(products: Any) -> str:
+    """Return how float32 is multiplied: ``"tf32"`` is faster and has ten bits."""
+    known = getattr(products, "fp32_precision", None)  # PyTorch before 2.9 has a switch alone
+    return "tf32" if known == "tf32" or (known is None and products.allow_tf32) else "float32"
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of this package and of those of `packages` that are installed."""
+    found = {"ontogeny": __version__}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def _of_this_process() -> dict[str, str]:
+    libraries = {
+        str(each.get("architecture") or each["internal_api"])
+        for each in threadpool_info()
+        if each["user_api"] == "blas"
+    }
+    instructions = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    known = {"instructions": instructions, "BLAS": ", ".join(sorted(libraries))}
+    return versions(PACKAGES) | known
+
+
+def counted(environments: Iterable[Environment]) -> list[tuple[dict[str, str], int]]:
+    """Return each environment once, with how often it comes; the most frequent one first.
+
+    Examples
+    --------
+    >>> counted([{"torch": "2.7"}, {"torch": "2.6"}, {"torch": "2.7"}])
+    [({'torch': '2.7'}, 2), ({'torch': '2.6'}, 1)]
+    """
+    counts = Counter(json.dumps(dict(each), sort_keys=True) for each in environments)
+    return [(json.loads(text), count) for text, count in counts.most_common()]
+
+
+def differences(
+    cells: Iterable[tuple[str, Environment]], here: Environment | None = None
+) -> list[str]:
+    """Return one line for each way in which cells were computed elsewhere than most of them.
+
+    Parameters
+    ----------
+    cells
+        Name of the node and environment of each cell.
+    here
+        The environment that all are compared with; by default that of most cells.
+
+    Examples
+    --------
+    >>> old, new = {"torch": "2.6"}, {"torch": "2.7"}
+    >>> differences([("loss", new), ("loss", new), ("norm", old)])
+    ['1 of 3 cells (norm) was computed in another environment: torch: 2.7 -> 2.6']
+    """
+    cells = list(cells)
+    groups = counted(each for _, each in cells)
+    if not groups:
+        return []
+    usual, lines = groups[0][0] if here is None else here, []
+    for there, count in groups:
+        if changed := _changed(usual, there):
+            named = _named(node for node, each in cells if each == there)
+            verb = "was" if count == 1 else "were"
+            lines.append(
+                f"{count:,} of {len(cells):,} cells ({named}) {verb} computed in another "
+                f"environment: {changed}"
+            )
+    return lines
+
+
+def _named(nodes: Iterable[str]) -> str:
+    names = list(dict.fromkeys(nodes))
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and others"
+
+
+def _changed(usual: Environment, other: Environment) -> str:
+    return "; ".join(difference(usual, other)) if other else "it was not recorded"
+
+
+def environment_of(provenance: Mapping[str, Any]) -> Environment:
+    """Return where a cell was computed, by what is kept with it; empty for earlier versions."""
+    found = provenance.get("environment")
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,380 @@
+"""A study as a graph of cells: what each of them is a function of, and how it is computed.
+
+A cell is a function of what its fingerprint names: an observable with its arguments, weights,
+inputs and settings, and the checksums of the cells that it reads. Those are references (a need at
+the reference step), states (what `prepare` returns), the cells of another observable (a series),
+and for a summary all cells of its observable and the summaries that it depends on.
+"""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from ... import capture
+from ...errors import ArgumentError, NonFiniteError, StoreError
+from ...needs import Need
+from ...observables import Observable
+from ...store import Cell, difference, plain, read_cell, read_header
+from ...summary import named, with_controls
+from ...trajectory import Checkpoint, Trajectory
+from .cache import Checked, check_cache
+from .dependencies import REPLACED, Dependencies, Header
+from .environment import counted, environment_of
+from .merge import stack, summarised, summary_data
+from .readings import (
+    Job,
+    ReadBlock,
+    ReadSeries,
+    ReadStep,
+    RunView,
+    load_state,
+    own_needs,
+    release_skeleton,
+    restored,
+    store_reference,
+)
+from .shared import Shared
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker gives to the cells of one task."""
+
+    job: Job
+    trajectory: Trajectory
+    values: Mapping[Need, Any]
+    dependencies: Dependencies
+    """What the cell reads that is computed."""
+    shared: Shared = field(default_factory=Shared)
+    """What the observables of its checkpoint compute alike."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was computed for a cell."""
+
+    data: xr.Dataset
+    status: str = "done"
+    observed_dependencies: Mapping[str, Any] = field(default_factory=dict)
+    """What it turned out to depend on beside its fingerprint."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What is kept with it and is no part of the fingerprint."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, xr.Dataset):
+            kind = type(self.data).__name__
+            raise ArgumentError(f"an observable must return an xarray.Dataset; got {kind}.")
+
+
+@dataclass(frozen=True)
+class StudyCell(abc.ABC):
+    """One cell of a study: `node` names its observable, `key` its step, block or layer."""
+
+    node: str
+    key: int | str
+    place: Path
+    """Where it lies in the study's folder."""
+    label: str
+    """What messages call it."""
+    components: Mapping[str, Any]
+    """What its fingerprint holds beside the cells that it reads."""
+    reads: tuple[Path, ...] = ()
+    """The cells that it reads, as places in the folder."""
+    sources: tuple[StudyCell, ...] = ()
+    """The cells that it reads, where another run in the same folder might replace them."""
+    observed: ClassVar[bool] = True
+    """Whether it is what an observable observes."""
+    phase: ClassVar[str] = "fitting"
+    """What the log calls its computation."""
+    reads_as: ClassVar[str] = "state"
+    """What its fingerprint calls the cells that it reads."""
+
+    def of_reads(self, headers: Sequence[Header]) -> Any:
+        """Return what the fingerprint holds of the cells that it reads: their checksums."""
+        return [checksum for checksum, _ in headers]
+
+    def fingerprint(self, header: Callable[[Path], Header] | None) -> dict[str, Any]:
+        """Return the fingerprint; without `header`, what it reads is still to be computed."""
+        if not self.reads:
+            return dict(self.components)
+        known = self.of_reads([header(place) for place in self.reads]) if header else None
+        return {**self.components, self.reads_as: "to be computed" if known is None else known}
+
+    def observed_dependencies(
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
+    ) -> dict[str, Any]:
+        """Return today's value of what the stored cell turned out to depend on."""
+        return {}
+
+    def check(
+        self,
+        folder: Path | None,
+        trajectory: Trajectory,
+        digest: Callable[[Checkpoint], str],
+        header: Callable[[Path], Header] | None,
+        read: Callable[[Path], Cell] = read_cell,
+    ) -> Checked:
+        """Return the outcome of what is stored for it, and why (see `check_cache`)."""
+        path = None if folder is None else folder / self.place
+        expected = self.fingerprint(header)
+        if path is not None and path.exists():
+            expected |= self.observed_dependencies(path, trajectory, digest)
+        return check_cache(path, expected, read)
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return what is read of the task's checkpoint before it is computed."""
+        return []
+
+    def blocked(self, header: Callable[[Path], Header]) -> str:
+        """Return why it cannot be computed: what it reads has failed. Empty if it can."""
+        return ""
+
+    @abc.abstractmethod
+    def compute(self, context: Context) -> Outcome:
+        """Return what it holds."""
+
+
+def header_of(folder: Path, cells: Iterable[StudyCell] = ()) -> Callable[[Path], Header]:
+    """Return a function that gives checksum and status of a cell of a folder.
+
+    Of the sources of `cells` only those count that are of the settings of this run: a run with
+    others may have put its own in their place.
+    """
+    known: dict[Path, StudyCell] = {}
+    left = list(cells)
+    while left:
+        new = [source for source in left.pop().sources if source.place not in known]
+        known |= {source.place: source for source in new}
+        left += new
+
+    @cache
+    def header(place: Path) -> Header:
+        if not (folder / place).exists():
+            return "absent", "missing"
+        try:
+            found = read_header(folder / place)
+        except StoreError as error:
+            return "unreadable", f"missing: {error}"
+        if place in known:
+            expected = plain(known[place].fingerprint(header))
+            stored = found["fingerprint"]
+            same = {name: each for name, each in stored.items() if name in expected}
+            if changed := difference(same, expected):
+                why = f"another run has put its own in its place ({changed[0]}); run again"
+                return REPLACED, f"missing: {why}"
+        return found["checksum"], found["status"]
+
+    return header
+
+
+def observed_steps(path: Path) -> Mapping[str, Any]:
+    """Return the part of a stored fingerprint that says which other steps were read."""
+    try:
+        stored = read_header(path)["fingerprint"]
+    except StoreError:  # it is damaged, and found to be so when it is checked
+        return {}
+    return {name: stored[name] for name in ("other_weights", "steps") if name in stored}
+
+
+@dataclass(frozen=True)
+class ReferenceCell(StudyCell):
+    """What a need gives at the reference step, which is `key`."""
+
+    need: Need = field(kw_only=True)
+    observed: ClassVar[bool] = False
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return the need."""
+        return [self.need]
+
+    def compute(self, context: Context) -> Outcome:
+        """Return the value as a dataset."""
+        return Outcome(store_reference(context.values[self.need]))
+
+
+@dataclass(frozen=True)
+class StateCell(StudyCell):
+    """What an observable's `prepare` returns."""
+
+    observed: ClassVar[bool] = False
+    phase: ClassVar[str] = "preparing"
+
+    def observed_dependencies(
+        self, path: Path, trajectory: Trajectory, digest: Callable[[Checkpoint], str]
+    ) -> dict[str, Any]:
+        """Return today's weights of the steps that `prepare` has read, and today's steps."""
+        found = dict(observed_steps(path))
+        steps = [int(step) for step in trajectory.steps]
+        if "other_weights" in found:
+            found["other_weights"] = {
+                s: digest(trajectory[int(s)]) if int(s) in steps else "absent"
+                for s in found["other_weights"]
+            }
+        return {**found, "steps": steps} if "steps" in found else found
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return what is read at the reference step; `prepare` reads the rest itself."""
+        own = own_needs(by_name[self.node])
+        return [need for need in own if need.over == "step" and not need.exclusive]
+
+    def compute(self, context: Context) -> Outcome:
+        """Return the state; an empty dataset stands for None."""
+        observable = context.job.by_name[self.node]
+        view = RunView(context.job, context.trajectory, observable, context.values)
+        try:
+            state = observable.prepare(view)
+        finally:
+            if any(need.exclusive for need in observable.needs()):
+                release_skeleton()  # whatever was done to the model is gone with it
+        data = xr.Dataset(attrs={"empty": 1}) if state is None else state
+        return Outcome(data, observed_dependencies=view.observed_dependencies())
+
+
+@dataclass(frozen=True)
+class ObservedCell(StudyCell):
+    """What an observable observes; it reads its references and its state."""
+
+    def blocked(self, header: Callable[[Path], Header]) -> str:
+        """Return which reference or state has failed, and why."""
+        for place in self.reads:
+            if (status := header(place)[1]) != "done":
+                is_reference = place.name.startswith("reference-")
+                what = f"reference step {self.components['reference_step']}"
+                why = status.replace("missing:", "is missing:", 1)
+                return f"{what if is_reference else 'its preparation'} {why}"
+        return ""
+
+
+@dataclass(frozen=True)
+class StepCell(ObservedCell):
+    """What an observable observes at one checkpoint."""
+
+    def needs(self, by_name: Mapping[str, Observable]) -> list[Need]:
+        """Return the observable's own needs."""
+        return own_needs(by_name[self.node])
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the checkpoint."""
+        job, observable = context.job, context.job.by_name[self.node]
+        values = {need: context.values[need] for need in self.needs(job.by_name)}
+        read = context.dependencies.read
+        reading = ReadStep(job, observable, int(self.key), values, read, context.shared)
+        with restored(observable):
+            return Outcome(observable.observe(reading, load_state(observable, read)))
+
+
+@dataclass(frozen=True)
+class BlockCell(ObservedCell):
+    """What an observable observes of one weight block over all steps."""
+
+    block: capture.WeightBlock = field(kw_only=True)
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the block, without checkpoints between the ends that hold NaN or infinity.
+
+        They get NaN and the reason in ``status(step)``. Much is measured from the first checkpoint
+        or to the last one: where one of these is not finite, nothing is left to say.
+        """
+        job, observable = context.job, context.job.by_name[self.node]
+        state = load_state(observable, context.dependencies.read)
+        reading = ReadBlock(context.trajectory, self.block, job.settings.reference_step)
+        try:
+            return Outcome(observable.observe(reading, state))
+        except NonFiniteError as error:
+            broken = reading.not_finite()
+            if not broken.any() or broken[0] or broken[-1]:
+                raise
+            why = f"failed: NonFiniteError: {error}".split("\n")[0]
+        rest = context.trajectory.select(steps=reading.steps[~broken].tolist())
+        reading_of_rest = ReadBlock(rest, self.block, job.settings.reference_step)
+        found = observable.observe(reading_of_rest, state).reindex(step=reading.steps)
+        status = np.where(broken, why, "done").astype(object)
+        return Outcome(
+            found.assign(status=xr.DataArray(status, {"step": reading.steps}, ("step",)))
+        )
+
+
+@dataclass(frozen=True)
+class LayerCell(StudyCell):
+    """What an observable observes of one layer of another observable's cells."""
+
+    steps: tuple[int, ...] = field(kw_only=True)
+    reads_as: ClassVar[str] = "series"
+
+    def of_reads(self, headers: Sequence[Header]) -> dict[str, str]:
+        """Return the checksum at each step."""
+        found = zip(self.steps, headers, strict=True)
+        return {str(step): checksum for step, (checksum, _) in found}
+
+    def compute(self, context: Context) -> Outcome:
+        """Observe the layer; an observable of series prepares no state."""
+        observable = context.job.by_name[self.node]
+        assert observable.source is not None
+        source, read = observable.source, context.dependencies.read
+        reading = ReadSeries(context.job, source, self.steps, str(self.key), read)
+        return Outcome(observable.observe(reading, None))
+
+
+@dataclass(frozen=True)
+class SummaryCell(StudyCell):
+    """What follows from all cells of an observable, and from the summaries it depends on.
+
+    After its cells it reads the summaries of other nodes, those of the same observable in control
+    runs, and the state, where variables of it are kept.
+    """
+
+    cells: tuple[StudyCell, ...] = field(kw_only=True)
+    controls: tuple[str, ...] = field(kw_only=True, default=())
+    observed: ClassVar[bool] = False
+    phase: ClassVar[str] = "summarising"
+    reads_as: ClassVar[str] = "cells"
+
+    def of_reads(self, headers: Sequence[Header]) -> str:
+        """Return one digest: what it reads is too much to be listed."""
+        content = repr([*zip(map(str, self.reads), headers, strict=True)])
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+    def compute(self, context: Context) -> Outcome:
+        """Stack the cells and summarise them."""
+        job, observable = context.job, context.job.by_name[self.node]
+        stored = {cell.key: self._stored(cell.place, context.dependencies) for cell in self.cells}
+        stacked = stack(observable, stored, job.folder)
+        stacked.attrs["reference_step"] = job.settings.reference_step
+        count, beside = len(observable.depends_on), len(self.controls)
+        places = self.reads[len(self.cells) :][: count + beside]
+        read = [summary_data(context.dependencies.read(place)) for place in places]
+        stacked = self._with_state(stacked, context)
+        others = dict(zip(observable.depends_on, read[:count], strict=True))
+        controls = dict(zip(self.controls, read[count:], strict=True))
+        stacked = with_controls(stacked, controls, observable.quantities, observable.compared)
+        data = named(summarised(observable, stacked, others), observable.names())
+        failed = data.attrs.get("failed")
+        texts = [str(name) for name, v in data.variables.items() if v.dtype.kind in "TU"]
+        status = "done" if failed is None else f"failed: {failed}"
+        cells = [each for each in stored.values() if isinstance(each, Cell)]
+        where = counted(environment_of(cell.provenance) for cell in cells)
+        notes = {"texts": texts, "environments": where}
+        return Outcome(data.assign_attrs(plain(data.attrs)), status, notes=notes)
+
+    def _stored(self, place: Path, dependencies: Dependencies) -> Cell | str:
+        """Return a cell, or why there is none of the settings of this run."""
+        checksum, status = dependencies.header(place)
+        return status if checksum == REPLACED else dependencies.read(place)
+
+    def _with_state(self, stacked: xr.Dataset, context: Context) -> xr.Dataset:
+        """Return the cells with what is kept of the state, where there is any of both."""
+        observable = context.job.by_name[self.node]
+        kept = observable.kept if observable.prepares else ()
+        if not kept or not set(stacked.data_vars) - {"status"}:
+            return stacked
+        state = context.dependencies.read(self.reads[-1]).data
+        return stacked.assign({name: state[name] for name in kept if name in state})

@@ -1,0 +1,403 @@
+"""What observables are given (see `ontogeny.observables.Reading`), and how a checkpoint is read.
+
+These functions run in any process or thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ... import capture
+from ...errors import ArgumentError, CheckpointError, StoreError, suggestion
+from ...inputs import Inputs
+from ...inputs.pieces import pieces_of, pieces_of_texts
+from ...needs import Need, Reference, Series
+from ...observables import Observable
+from ...store import Cell
+from ...trajectory import Checkpoint, Skeleton, Trajectory
+from ...trajectory.untrained import untrained_like
+from ..folder.layout import HERE, cell_path, digests_path, reference_path, state_path
+from ..folder.settings import Settings
+from .cache import DigestCache, VerifiedCellCache
+from .shared import Shared
+
+log = logging.getLogger("ontogeny.study")
+_local = threading.local()
+_CHUNK_BYTES = 1 << 26  # of float64 for all steps together
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of one run share, as picklable values."""
+
+    token: str
+    folder: Path
+    observables: tuple[Observable, ...]
+    inputs: Mapping[str, Inputs]
+    settings: Settings
+    read: Callable[[Path], Cell] = field(default_factory=VerifiedCellCache, repr=False)
+    """Reads a cell of the folder; its checksum is computed once."""
+
+    @cached_property
+    def by_name(self) -> dict[str, Observable]:
+        """The observables by their node names."""
+        return {o.name: o for o in self.observables}
+
+    def inputs_of(self, need: Need) -> Inputs:
+        """Return the input set that a need reads."""
+        return self.inputs[need.at_step.on or next(iter(self.inputs))]
+
+    @cached_property
+    def digests(self) -> DigestCache:
+        """The digests of weights that the run has noted in its folder."""
+        return DigestCache(digests_path(self.folder))
+
+
+def own_needs(observable: Observable) -> list[Need]:
+    """Return the needs that are read of every checkpoint itself."""
+    return [n for n in observable.needs() if n.at_step is n and n.over == "step"]
+
+
+def read_needs(
+    job: Job, trajectory: Trajectory, step: int, needs: Sequence[Need]
+) -> dict[Need, Any]:
+    """Read all `needs` of one checkpoint, loaded into this thread's skeleton if a need asks it."""
+    log.debug("phase=loading step=%d", step)
+    if only_looks(needs):
+        model = trajectory[step].mapped()
+    else:
+        skeleton = _skeleton(job, trajectory)
+        model = _local.model = model_of(skeleton, trajectory[step], needs, job.settings)
+    log.debug("phase=capturing step=%d", step)
+    return read_model(job, model, needs)
+
+
+def only_looks(needs: Iterable[Need]) -> bool:
+    """Return whether no need runs the model or is given it: nothing has to be loaded then."""
+    return not any(need.runs_model or need.exclusive for need in needs)
+
+
+def model_of(
+    skeleton: Skeleton, checkpoint: Checkpoint, needs: Iterable[Need], settings: Settings
+) -> Any:
+    """Return the model of a checkpoint, loaded or streamed; what is given away is loaded."""
+    if settings.weights == "streamed" and not any(need.exclusive for need in needs):
+        return skeleton.streamed(checkpoint)
+    return skeleton.load(checkpoint)
+
+
+def read_model(job: Job, model: Any, needs: Sequence[Need]) -> dict[Need, Any]:
+    """Read all `needs` of a model, as the study reads its checkpoints."""
+    return capture.read(model, needs, job.inputs, job.settings.reading_settings())
+
+
+class Values(dict[Need, Any]):
+    """The values of needs at one checkpoint; asking for one that cannot be read raises why."""
+
+    def __init__(
+        self, needs: Sequence[Need], read: Callable[[Sequence[Need]], dict[Need, Any]]
+    ) -> None:
+        super().__init__()
+        self._errors: dict[Need, Exception] = {}
+        needs = list(dict.fromkeys(needs))
+        try:
+            self.update(read(needs) if needs else {})
+        except CheckpointError as error:
+            self._errors = dict.fromkeys(needs, error)
+        except Exception as error:  # a need that cannot be read must not cost the others theirs
+            log.debug("reading together failed (%s); reading one by one", error)
+            for need in needs:
+                try:
+                    self.update(read([need]))
+                except Exception as own:
+                    self._errors[need] = own
+
+    def __missing__(self, need: Need) -> Any:
+        raise self._errors.get(need, KeyError(need))
+
+
+def _skeleton(job: Job, trajectory: Trajectory) -> Any:
+    """Return this thread's one model skeleton of the run."""
+    if getattr(_local, "token", None) != job.token:
+        settings = job.settings
+        _local.skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
+        _local.token = job.token
+    return _local.skeleton
+
+
+def release_skeleton() -> None:
+    """Drop this thread's model."""
+    _local.token = _local.skeleton = _local.model = None
+
+
+def restored(observable: Observable) -> AbstractContextManager[Any]:
+    """Return a context after which this thread's model is as it was, if `observable` gets it."""
+    exclusive = any(need.exclusive for need in observable.needs())
+    return capture.untouched(_local.model) if exclusive else nullcontext()
+
+
+class ReadStep:
+    """One checkpoint, with the values of the needs that its observable declared."""
+
+    def __init__(
+        self,
+        job: Job,
+        observable: Observable,
+        step: int,
+        values: Mapping[Need, Any],
+        read: Callable[[Path], Cell] | None = None,
+        shared: Shared | None = None,
+    ) -> None:
+        self.step = step
+        self._read = read or (lambda place: job.read(job.folder / place))
+        self.reference_step = job.settings.reference_step
+        self._job = job
+        self._observable = observable
+        self._values = values
+        self._shared = shared or Shared(limit=0)
+
+    @property
+    def noise(self) -> bool:
+        """Whether noise floors are to be measured at this step."""
+        if not self._observable.uses_noise:
+            raise ArgumentError(f"{self._observable.name} must set uses_noise to read noise.")
+        return self.step in self._job.settings.noise_steps
+
+    def __getitem__(self, need: Need) -> Any:
+        self._check_declared(need)
+        if isinstance(need, Reference):
+            return _reference(self._read(reference_path(HERE, need)), self.reference_step)
+        return self._values[need]
+
+    def units(self, need: Need) -> np.ndarray:
+        """Return the index of the text that each row of a need's value belongs to."""
+        self._check_declared(need)
+        return need.at_step.units(self._job.inputs_of(need))
+
+    def shared(self, need: Need, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` gives, kept for other observables that declare the need."""
+        self._check_declared(need)
+        others = sum(need in other.needs() for other in self._job.observables) - 1
+        return self._shared.get((need, key), make) if others > 0 else make()
+
+    def _check_declared(self, need: Need) -> None:
+        if need not in self._observable.needs():
+            declared = ", ".join(map(repr, self._observable.needs()))
+            raise ArgumentError(
+                f"{self._observable.name} asked for {need!r}, which its needs() does not declare; "
+                f"it declares {declared}."
+            )
+
+
+class RunView:
+    """The study as `prepare` sees it; it notes which steps were read, for the fingerprint."""
+
+    def __init__(
+        self,
+        job: Job,
+        trajectory: Trajectory,
+        observable: Observable,
+        values: Mapping[Need, Any],
+    ) -> None:
+        self.reference_step = job.settings.reference_step
+        self._job, self._trajectory, self._observable = job, trajectory, observable
+        self._at_reference = values
+        self._read: set[int] = set()
+        self._saw_steps = False
+
+    @property
+    def steps(self) -> np.ndarray:
+        """All steps of the study."""
+        self._saw_steps = True
+        return self._trajectory.steps
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control run made of the studied one, at fewer steps than that."""
+        return self._trajectory.controlled is not None
+
+    def reading(self, step: int) -> ReadStep:
+        """Read one checkpoint for the observable's needs."""
+        self._read.add(int(step))
+        own = own_needs(self._observable)
+        values = self._at_reference if step == self.reference_step else {}
+        if any(need not in values for need in own):
+            values = read_needs(self._job, self._trajectory, step, own)
+        return ReadStep(self._job, self._observable, step, values)
+
+    def untrained(self) -> ReadStep:
+        """Read the run's model before training: at step 0, else newly initialised."""
+        if 0 in self._trajectory.steps:
+            return self.reading(0)
+        own, job = own_needs(self._observable), self._job
+        like = _skeleton(job, self._trajectory).load(self._trajectory[self.reference_step])
+        model = untrained_like(like, random_state=0)
+        return ReadStep(job, self._observable, 0, read_model(job, model, own))
+
+    def tokenizer(self) -> Any:
+        """Return the run's tokenizer, or None if there is none."""
+        return self._trajectory.tokenizer()
+
+    def pieces(self, need: Need) -> list[str]:
+        """Return how each token id is shown, by the tokenizer or else the texts of the need."""
+        tokenizer = self.tokenizer()
+        if tokenizer is not None:
+            return pieces_of(tokenizer)
+        return pieces_of_texts(self._job.inputs_of(need))
+
+    def observed_dependencies(self) -> dict[str, Any]:
+        """Return what the state depends on beside the reference step, for its fingerprint."""
+        others = sorted(self._read - {self.reference_step})
+        found: dict[str, Any] = {}
+        if others:
+            digest = self._job.digests.whole
+            found["other_weights"] = {str(s): digest(self._trajectory[s]) for s in others}
+        if self._saw_steps:
+            found["steps"] = [int(s) for s in self._trajectory.steps]
+        return found
+
+
+class ReadBlock:
+    """One weight matrix over all steps, read in chunks from memory-mapped files."""
+
+    def __init__(
+        self, trajectory: Trajectory, block: capture.WeightBlock, reference_step: int
+    ) -> None:
+        self.name = block.name
+        self.steps = trajectory.steps
+        self.reference_step = reference_step
+        self._trajectory, self._block = trajectory, block
+        self.shape, self.masked_rows = tuple(block.shape), block.masked_rows
+
+    def rows(self, step: int, rows: np.ndarray) -> np.ndarray:
+        """Return chosen rows of the matrix at one step, in float32."""
+        first, last = int(rows.min()), int(rows.max()) + 1
+        with self._trajectory[step].open() as reader:
+            found = self._block.rows(reader, first, last).float().numpy()
+        return np.asarray(found[rows - first])
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Iterate over ``(steps, coordinates)`` float64 arrays that hold the matrix once."""
+        per_row = int(np.prod(self.shape[1:])) * 8 * len(self.steps)
+        rows = max(1, _CHUNK_BYTES // max(per_row, 1))
+        with ExitStack() as stack:
+            readers = [stack.enter_context(checkpoint.open()) for checkpoint in self._trajectory]
+            for start in range(0, self.shape[0], rows):
+                stop = min(start + rows, self.shape[0])
+                yield np.stack(
+                    [self._block.rows(r, start, stop).double().numpy().ravel() for r in readers]
+                )
+
+    def not_finite(self) -> np.ndarray:
+        """Return (steps,) whether the matrix holds NaN or infinity at a step."""
+        found = np.zeros(len(self.steps), dtype=bool)
+        for chunk in self.chunks():
+            found |= ~np.isfinite(chunk).all(axis=1)
+        return found
+
+
+def vocabulary_size(trajectory: Trajectory) -> int | None:
+    """Return the number of tokens that the run's tokenizer knows, where it has one."""
+    tokenizer = trajectory.tokenizer()
+    return None if tokenizer is None else len(tokenizer)
+
+
+class ReadSeries:
+    """One layer of another observable's cells along ``step``; failed cells are left out."""
+
+    def __init__(
+        self,
+        job: Job,
+        source: Series,
+        steps: Sequence[int],
+        layer: str,
+        read: Callable[[Path], Cell],
+    ) -> None:
+        self.layer = layer
+        self.reference_step = job.settings.reference_step
+        pieces = []
+        for step in steps:
+            cell = read(cell_path(HERE, source.node, step))
+            if cell.status != "done":
+                continue
+            data = self._of_layer(cell.data, source.node)
+            if "status" not in data or str(data.status.item()) == "done":
+                pieces.append(_variables(data, source).expand_dims(step=[step]))
+        if not pieces:
+            raise ArgumentError(f"{source.node} has no finished cell of this layer")
+        self.data: xr.Dataset = xr.concat(pieces, dim="step", join="outer", data_vars="all")
+
+    def _of_layer(self, data: xr.Dataset, node: str) -> xr.Dataset:
+        if "layer" not in data.dims or self.layer not in data.layer.values:
+            raise ArgumentError(
+                f"{node} has no layer {self.layer!r}; series are of observables of activations."
+            )
+        return data.sel(layer=self.layer, drop=True)
+
+
+def _variables(data: xr.Dataset, source: Series) -> xr.Dataset:
+    unknown = [name for name in source.variables if name not in data]
+    if unknown:
+        known = [str(name) for name in data.data_vars]
+        raise ArgumentError(
+            f"{source.node} has no variable {unknown[0]!r}; its cells hold {', '.join(known)}."
+            f"{suggestion(unknown[0], known)}"
+        )
+    return data[list(source.variables)]
+
+
+def store_reference(value: Any) -> xr.Dataset:
+    """Return a need's value as a dataset; ``{path: (n, m) tensor}`` gets one variable a layer."""
+    if isinstance(value, xr.Dataset):
+        return value.assign_attrs(reference="dataset")
+    layers = {
+        path: ((f"token{i}", f"feature{i}"), tensor.cpu().numpy())
+        for i, (path, tensor) in enumerate(value.items())
+    }
+    return xr.Dataset(layers, attrs={"reference": "layers"})
+
+
+def has_state(observable: Observable) -> bool:
+    """Return whether an observable prepares a state."""
+    return observable.prepares
+
+
+def state_node(observable: Observable) -> str:
+    """Return the node whose state an observable is given, usually its own; empty if none."""
+    return observable.state_of or (observable.name if has_state(observable) else "")
+
+
+def load_state(observable: Observable, read: Callable[[Path], Cell]) -> xr.Dataset | None:
+    """Return the stored state that an observable is given, memory-mapped, or None."""
+    node = state_node(observable)
+    if not node:
+        return None
+    data = read(state_path(HERE, node)).data
+    return None if "empty" in data.attrs else data
+
+
+def _reference(cell: Cell, step: int) -> Any:
+    """Return what a need gave at the reference step; tensors share the file's memory map.
+
+    Raises
+    ------
+    StoreError
+        If it could not be read there.
+    """
+    if cell.status != "done":
+        raise StoreError(f"reference step {step} {cell.status}")
+    if cell.data.attrs["reference"] == "dataset":
+        return cell.data
+    import torch
+
+    return {str(path): torch.from_numpy(v.values) for path, v in cell.data.data_vars.items()}

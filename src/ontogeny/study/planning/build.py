@@ -1,0 +1,330 @@
+"""The cells of a study, from its observables, checkpoints, inputs and settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from ... import own_code, summary
+from ..._version import __version__
+from ...errors import ArgumentError, CheckpointError, StoreError
+from ...inputs import Inputs
+from ...needs import Need, Reference
+from ...observables import Observable
+from ...store import plain, read_header
+from ...trajectory import Checkpoint, Trajectory
+from ..cells.cache import DigestCache, combine
+from ..cells.graph import (
+    BlockCell,
+    LayerCell,
+    ReferenceCell,
+    StateCell,
+    StepCell,
+    StudyCell,
+    SummaryCell,
+)
+from ..cells.readings import has_state, own_needs, state_node, vocabulary_size
+from ..folder.layout import HERE, cell_path, reference_path, run_folder, state_path, summary_path
+from ..folder.settings import Settings
+from .probe import Probe
+
+
+class Graph:
+    """The cells of one run of a study, each with what its fingerprint holds.
+
+    `name` is that of a control run, and empty for the run that is studied.
+    """
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        inputs: Mapping[str, Inputs],
+        observables: Sequence[Observable],
+        settings: Settings,
+        probe: Probe,
+        digests: DigestCache,
+        name: str = "",
+    ) -> None:
+        self.name = name
+        self.trajectory, self.inputs, self.observables = trajectory, inputs, observables
+        self.settings, self.probe, self.digests = settings, probe, digests
+        self.by_name = {o.name: o for o in observables}
+        self.steps = tuple(int(s) for s in trajectory.steps)
+        self._models: dict[int, str] = {}
+        self._observed_cells: dict[str, tuple[StudyCell, ...]] = {}
+
+    def cells(self) -> list[StudyCell]:
+        """Return the cells of observables and what they need, each after those that it reads."""
+        of_series = [o for o in self.observables if o.source is not None]
+        others = [o for o in self.observables if o.source is None]
+        return [
+            *self._prepared.values(),
+            *(cell for o in [*others, *of_series] for cell in self.observed(o)),
+        ]
+
+    @cached_property
+    def _prepared(self) -> dict[Path, StudyCell]:
+        """References and states by their places."""
+        states = (self._state(o) for o in self.observables if has_state(o))
+        return {cell.place: cell for cell in (*self._references(), *states)}
+
+    def observed(self, observable: Observable) -> tuple[StudyCell, ...]:
+        """Return the cells of one observable."""
+        name = observable.name
+        if name not in self._observed_cells:
+            make = self._observed if observable.source is None else self._layers
+            self._observed_cells[name] = tuple(make(observable))
+        return self._observed_cells[name]
+
+    def summaries(self, controls: Sequence[Graph] = ()) -> list[list[SummaryCell]]:
+        """Return the summaries in generations: each reads those of the generations before.
+
+        They read the same node of `controls` as well.
+        """
+        edges = {o.name: o.depends_on for o in self.observables}
+        return [
+            [self._summary(self.by_name[n], controls) for n in each] for each in generations(edges)
+        ]
+
+    def keys(self, observable: Observable) -> tuple[int | str, ...]:
+        """Return the steps, blocks or layers that an observable has cells for.
+
+        One that needs nothing has none: it follows from other nodes alone.
+
+        Raises
+        ------
+        ArgumentError
+            If an observable of series asks for those of one that reads no layers.
+        """
+        if not observable.needs():
+            return ()
+        if observable.over_blocks:
+            return self.probe.blocks[observable.name]
+        if observable.source is None:
+            return self.steps
+        layers = self.probe.layers_of(self.by_name[observable.source.node])
+        if not layers:
+            raise ArgumentError(
+                f"{observable.name} needs an observable of activations; "
+                f"{observable.source.node!r} has no layers."
+            )
+        return layers
+
+    def _references(self) -> Iterator[ReferenceCell]:
+        step = self.settings.reference_step
+        needs = (n for o in self.observables for n in o.needs() if isinstance(n, Reference))
+        for need in dict.fromkeys(needs):
+            place, read = reference_path(HERE, need), need.need
+            label = self._label(f"{type(read).__name__} of reference step {step}")
+            components = {"need": repr(read), **self._at_step(step, [need], [need])}
+            yield ReferenceCell("reference", step, place, label, components, need=read)
+
+    def _state(self, observable: Observable) -> StateCell:
+        name, step = observable.name, self.settings.reference_step
+        needs = [need for need in observable.needs() if need.over == "step"]
+        components = _for_cells(observable) | self._at_step(step, needs, needs)
+        components["reference_step"] = step
+        label = self._label(f"the state of {name}")
+        return StateCell(name, "state", state_path(HERE, name), label, components)
+
+    def _observed(self, observable: Observable) -> Iterator[StudyCell]:
+        name = observable.name
+        references = [n for n in observable.needs() if isinstance(n, Reference)]
+        reads = [reference_path(HERE, need) for need in references]
+        if state := state_node(observable):
+            reads.append(state_path(HERE, state))
+        sources = tuple(self._prepared[place] for place in reads)
+        common: dict[str, Any] = _for_cells(observable)
+        common["threads"] = self.settings.threads
+        if reads:
+            common["reference_step"] = self.settings.reference_step
+        for key in self.keys(observable):
+            place = cell_path(HERE, name, key)
+            if observable.over_blocks:
+                block = self.probe.weight_blocks[str(key)]
+                components = common | self._of_block(block.tensor)
+                start = (name, key, place, self._label(f"{name} of {key}"), components)
+                yield BlockCell(*start, tuple(reads), sources, block=block)
+            else:
+                components = common | self._of_step(observable, int(key))
+                start = (name, key, place, self._label(f"{name} at step {key}"), components)
+                yield StepCell(*start, tuple(reads), sources)
+
+    def _label(self, text: str) -> str:
+        return f"{self.name}: {text}" if self.name else text
+
+    def _of_block(self, tensor: str) -> dict[str, Any]:
+        return {
+            "weights": {str(c.step): self._digest(c, [tensor]) for c in self.trajectory},
+            "vocabulary": vocabulary_size(self.trajectory),
+            "model": self._model(self.steps[0]),
+        }
+
+    def _of_step(self, observable: Observable, step: int) -> dict[str, Any]:
+        own = own_needs(observable)
+        components = self._at_step(step, own, observable.needs())
+        # Which loss it is may follow from the model's class, or from another package.
+        losses = [repr(need) for need in own if need.exclusive and need.reads_inputs]
+        if losses:
+            components["losses"] = losses
+        if observable.uses_noise:
+            components["noise"] = step in self.settings.noise_steps
+        return components
+
+    def _at_step(
+        self, step: int, weights: Sequence[Need], inputs: Sequence[Need]
+    ) -> dict[str, Any]:
+        """Return what needs at one checkpoint depend on."""
+        return {
+            "weights": self._weights(step, weights),
+            "inputs": self._inputs(inputs),
+            "reading": {
+                **self.settings.reading(),
+                "model": self._model(step),
+                **self._own_code(step),
+            },
+        }
+
+    def _own_code(self, step: int) -> dict[str, Any]:
+        """Return what the file holds that builds the model, where it is one of the user's."""
+        content = own_code.content_of(self.trajectory[step].template)
+        return {} if content is None else {"code": content}
+
+    def _layers(self, observable: Observable) -> Iterator[StudyCell]:
+        assert observable.source is not None
+        name, source = observable.name, observable.source
+        components = _for_cells(observable) | self._derived()
+        sources = self.observed(self.by_name[source.node])
+        reads = tuple(cell.place for cell in sources)
+        for key in self.keys(observable):
+            start = (name, key, cell_path(HERE, name, key), f"{name} of {key}", components)
+            yield LayerCell(*start, reads, sources, steps=self.steps)
+
+    def _summary(self, observable: Observable, controls: Sequence[Graph]) -> SummaryCell:
+        name, cells = observable.name, self.observed(observable)
+        components = {
+            **_observable(observable),
+            **self._derived(),
+            "code": _code_of(type(observable)),
+        }
+        beside = [c.name for c in controls if name in c.by_name]
+        reads = (
+            *(cell.place for cell in cells),
+            *(summary_path(HERE, node) for node in observable.depends_on),
+            *(summary_path(run_folder(HERE, run), name) for run in beside),
+            *([state_path(HERE, name)] if observable.kept and observable.prepares else ()),
+        )
+        label = self._label(f"the summary of {name}")
+        start = (name, "summary", summary_path(HERE, name), label, components)
+        return SummaryCell(*start, reads, cells, cells=cells, controls=tuple(beside))
+
+    def _derived(self) -> dict[str, Any]:
+        """Return the settings that what is computed from other cells depends on."""
+        return {
+            "threads": self.settings.threads,
+            "reference_step": self.settings.reference_step,
+        }
+
+    def _weights(self, step: int, needs: Sequence[Need]) -> str:
+        names: set[str] | None = set()
+        for need in needs:
+            known = self.probe.reads.get(need.at_step)
+            names = None if names is None or known is None else names | known
+        return self._digest(self.trajectory[step], names)
+
+    def _inputs(self, needs: Sequence[Need]) -> dict[str, str]:
+        first = next(iter(self.inputs))
+        used = [need.at_step.on or first for need in needs if need.at_step.reads_inputs]
+        return {name: self.inputs[name].fingerprint for name in used}
+
+    def _model(self, step: int) -> str:
+        """Return a digest of what a checkpoint's model is, beside its weights."""
+        if step not in self._models:
+            try:
+                configuration = self.trajectory[step].configuration()
+            except CheckpointError as error:
+                configuration = {"unreadable": str(error)}
+            content = {"class": self.probe.model_class, "attention": self.probe.attention}
+            content["configuration"] = json.dumps(configuration, sort_keys=True, default=str)
+            self._models[step] = combine(content)
+        return self._models[step]
+
+    def _digest(self, checkpoint: Checkpoint, names: Iterable[str] | None) -> str:
+        try:
+            return self.digests(checkpoint, names)
+        except CheckpointError as error:
+            return f"unreadable: {error}"
+
+
+def has_begun(folder: Path, observable: Observable) -> bool:
+    """Return whether a folder has a finished cell of an observable with these arguments."""
+    expected = plain(_for_cells(observable)["observable"])
+    for path in cell_path(folder, observable.name, "any").parent.glob("*.safetensors"):
+        try:
+            header = read_header(path)
+        except StoreError:  # it is damaged, and found to be so when it is checked
+            continue
+        stored = header["fingerprint"].get("observable")
+        if header["status"] == "done" and stored == expected:
+            return True
+    return False
+
+
+def generations(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the nodes of a graph in generations: each depends on the generations before.
+
+    Raises
+    ------
+    graphlib.CycleError
+        If a node depends on itself, directly or through others.
+
+    Examples
+    --------
+    >>> generations({"fits": ["loss"], "loss": []})
+    [['loss'], ['fits']]
+    """
+    sorter = TopologicalSorter(edges)
+    sorter.prepare()
+    found = []
+    while sorter.is_active():
+        ready = list(sorter.get_ready())
+        found.append(ready)
+        sorter.done(*ready)
+    return found
+
+
+def _for_cells(observable: Observable) -> dict[str, Any]:
+    """Return the fingerprint of an observable without arguments that its summary alone reads."""
+    return _observable(observable, getattr(observable, "summary_only", ()))
+
+
+def _observable(observable: Observable, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fingerprint of an observable, of its arguments all but those named."""
+    arguments = {k: v for k, v in observable.arguments().items() if k not in without}
+    kind, version = observable.kind, observable.version
+    return {"observable": {"kind": kind, "version": version, "arguments": plain(arguments)}}
+
+
+@cache
+def _code_of_summaries() -> bytes:
+    """Return a digest of the modules that verdicts, intervals and sentences come from."""
+    digest = hashlib.blake2b(digest_size=16)
+    for module in sorted(Path(summary.__file__).parent.glob("*.py")):
+        digest.update(module.read_bytes())
+    return digest.digest()
+
+
+def _code_of(cls: type) -> str:
+    """Return a digest of this version, of how it summarises, and of an observable's own module."""
+    digest = hashlib.blake2b(__version__.encode(), digest_size=16)
+    digest.update(_code_of_summaries())
+    path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if path is not None and Path(path).is_file():
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()

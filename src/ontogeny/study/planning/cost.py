@@ -1,0 +1,238 @@
+"""What cells cost: passes, weights read, and bytes held and stored; and whether memory bears it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...inputs import Inputs
+from ...machine import memory_of_this_machine
+from ...needs import Need, Reference
+from ...observables import Observable
+from ..cells.graph import BlockCell, ReferenceCell, StateCell, StepCell, StudyCell
+from ..cells.shared import SHARED_BYTES
+from ..folder.settings import Settings
+from .probe import Probe
+
+# All three by benchmarks/memory_model.py.
+_BUFFERS = 100_000_000  # of the libraries, when they have computed something of any size
+_COPIES = 8  # of one layer's sample in float64
+_PRODUCTS = 3  # of features by features, in float64
+
+
+@dataclass
+class Costs:
+    """What cells cost that are still to be computed."""
+
+    forwards: int = 0
+    """Passes over an input set that are still to be run."""
+    batches: int = 0
+    """Batches of those passes together."""
+    reference_bytes: int = 0
+    """What references that are still to be computed take in the folder."""
+    weight_bytes: int = 0
+    """Weights that will be read."""
+    retained_bytes: int = 0
+    """Weight blocks of all steps: what a run with bounded Hub revisions keeps in its folder."""
+    activation_bytes: int = 0
+    """Largest activations held at once: of one checkpoint, or of all that a state is fitted to."""
+    fitted_bytes: int = 0
+    """What of it a state is fitted to, which has to lie in memory; samples may lie in files."""
+    model_bytes: int = 0
+    """The model's weights in memory, 0 where they are only looked at."""
+    memory_bytes: int = 0
+    """About what one worker holds at most beside the libraries, see `held_about`."""
+    shared_bytes: int = 0
+    """What of it are rotations that several observables share."""
+    device_bytes: int = 0
+    """About what of it lies on the device, where that is not the CPU."""
+
+
+_ADDED = ("forwards", "batches", "reference_bytes", "weight_bytes", "retained_bytes")
+
+
+def together(costs: Sequence[Costs]) -> Costs:
+    """Return what is computed, read and stored altogether, and what is held at once at most.
+
+    Examples
+    --------
+    >>> both = together([Costs(batches=2, memory_bytes=9), Costs(batches=3, memory_bytes=5)])
+    >>> both.batches, both.memory_bytes
+    (5, 9)
+    """
+    names = [each.name for each in fields(Costs)]
+    values = {name: [getattr(each, name) for each in costs] for name in names}
+    return Costs(**{n: sum(values[n]) if n in _ADDED else max(values[n]) for n in names})
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What needs and cells of one run cost.
+
+    Parameters
+    ----------
+    probe
+        What is known of the model.
+    inputs, by_name, settings
+        Input sets, observables by the names of their nodes, and settings of the run.
+    steps
+        How many steps it has.
+    """
+
+    probe: Probe
+    inputs: Mapping[str, Inputs]
+    by_name: Mapping[str, Observable]
+    settings: Settings
+    steps: int
+
+    def of(self, cells: Sequence[StudyCell], others: Sequence[Sequence[Need]] = ()) -> Costs:
+        """Return what cells cost.
+
+        `others` are the needs that states read of further checkpoints, as far as that is known.
+        """
+        probe, by_name, batch_size = self.probe, self.by_name, self.settings.batch_size
+        groups: dict[Any, list[Need]] = {}
+        for cell in cells:
+            needs = cell.needs(by_name)
+            if needs or isinstance(cell, StepCell | StateCell):
+                groups.setdefault(cell.key if cell.observed else "prepared", []).extend(needs)
+        readings: list[Sequence[Need]] = [*groups.values(), *others]
+        passes = [{probe.passes[n] for n in needs if n in probe.passes} for needs in readings]
+        batches = sum(-(-len(self.inputs[key.on]) // batch_size) for keys in passes for key in keys)
+        fitted = max(
+            (self._to_prepare(by_name[c.node]) for c in cells if isinstance(c, StateCell)),
+            default=0,
+        )
+        prepared = self._held(groups.get("prepared", ())) + fitted
+        activations = max(map(self._held, readings), default=0)
+        in_blocks = self.steps * any(isinstance(cell, BlockCell) for cell in cells)
+        read = len(readings) + in_blocks
+        if self.settings.weights == "streamed":  # all is read again for every batch
+            read = max(read, batches)
+        costs = Costs(
+            forwards=sum(map(len, passes)),
+            batches=batches,
+            reference_bytes=self._held({c.need for c in cells if isinstance(c, ReferenceCell)}),
+            weight_bytes=probe.stored_bytes * read,
+            retained_bytes=sum(probe.block_bytes.values()) * in_blocks,
+            activation_bytes=max(activations, prepared),
+            fitted_bytes=fitted,
+            model_bytes=probe.model_bytes,
+        )
+        self._hold(costs, {cell.node for cell in cells if isinstance(cell, StepCell)}, readings)
+        return costs
+
+    def _hold(self, costs: Costs, nodes: set[str], readings: Sequence[Sequence[Need]]) -> None:
+        """Note in `costs` what one worker holds at most, at the steps of these nodes or before."""
+        of_steps = [need for name in nodes for need in self.by_name[name].needs()]
+        references = Counter(need for need in of_steps if isinstance(need, Reference))
+        beside = self._held({need.at_step for need in references})
+        costs.shared_bytes = self._shared(n.at_step for n, count in references.items() if count > 1)
+        lengths = [int(each.lengths.max()) for each in self.inputs.values()]
+        shapes = [self._shape(need) for reading in readings for need in set(reading)]
+        costs.memory_bytes = costs.shared_bytes + held_about(
+            costs.model_bytes,
+            self.settings.batch_size * max(lengths, default=0) * self.probe.pass_bytes,
+            costs.activation_bytes,
+            beside,
+            max(shapes, key=lambda shape: (math.prod(shape), shape), default=(0, 0)),
+        )
+        if self.settings.device != "cpu":  # the sample of the reference step stays on the host
+            costs.device_bytes = costs.memory_bytes - beside
+
+    def _shared(self, needs: Iterable[Need]) -> int:
+        """Return the bytes of rotations that observables share at one step, within the bound.
+
+        Of every layer that more than one observable compares with the reference step's: a square,
+        or factors of twice as many columns as there are samples where that is smaller. At steps
+        with noise floors there are more of them, as far as the bound allows.
+        """
+        total = 0
+        for need in needs:
+            rows, features = self._shape(need)
+            rotation = 4 * min(features**2, 4 * rows * features)
+            total += rotation * len(self.probe.layers.get(need, ()))
+        return min(total, SHARED_BYTES)
+
+    def _shape(self, need: Need) -> tuple[int, int]:
+        """Return rows and features of the matrix that a need gives of each layer, or (0, 0)."""
+        held, layers = self.probe.bytes.get(need, 0), len(self.probe.layers.get(need, ()))
+        if not held or not layers:
+            return 0, 0
+        rows = len(need.units(self.inputs[need.at_step.on or next(iter(self.inputs))]))
+        return rows, held // (4 * rows * layers)
+
+    def _held(self, needs: Iterable[Need]) -> int:
+        """Return the bytes of the values of needs."""
+        return sum(self.probe.bytes.get(need, 0) for need in set(needs))
+
+    def _to_prepare(self, observable: Observable) -> int:
+        """Return the bytes that an observable's `prepare` holds beside the values of its needs."""
+        shapes = [shape for need in observable.needs() if (shape := self._shape(need))[0]]
+        return max((observable.bytes_to_prepare(*each, self.steps) for each in shapes), default=0)
+
+
+def held_about(
+    model_bytes: int,
+    pass_bytes: int,
+    activation_bytes: int,
+    reference_bytes: int,
+    largest: tuple[int, int],
+) -> int:
+    """Return about how many bytes one worker holds at most, beside the libraries.
+
+    The weights; the larger of one forward pass and of float64 work on one layer; the samples of
+    this step and of the reference step; and buffers. The guide on costs has what studies took.
+
+    Parameters
+    ----------
+    model_bytes
+        Of the weights.
+    pass_bytes
+        What one batch takes beside them.
+    activation_bytes
+        Of the sample of one checkpoint.
+    reference_bytes
+        Of what is read of the reference step beside it.
+    largest
+        Rows and features of the sample's largest layer.
+
+    Examples
+    --------
+    >>> held_about(1000, 300, 50, 50, (10, 2)) - held_about(0, 0, 0, 0, (0, 0))
+    2476
+    """
+    rows, features = largest
+    work = 8 * (_COPIES * rows * features + _PRODUCTS * features**2)
+    samples = activation_bytes + reference_bytes
+    return _BUFFERS + model_bytes + max(pass_bytes, work) + samples
+
+
+def too_large(needed_bytes: int, workers: int = 1, *, about: bool = False) -> str | None:
+    """Return what is wrong with holding so many bytes in each worker, or None.
+
+    Where they are `about` so many, it may yet go well, and the sentence says so.
+
+    Examples
+    --------
+    >>> too_large(1000) is None
+    True
+    >>> too_large(10**18)
+    'a study takes 1e+09 GB at once, this machine has ... GB; ...'
+    """
+    room = memory_of_this_machine()
+    if room is None or needed_bytes * workers <= room:
+        return None
+    each, fewer = "", ""
+    if workers > 1:
+        each = f" in each of {workers} workers, {needed_bytes * workers / 1e9:.3g} GB together"
+        fewer = "take fewer workers, or "
+    takes = "may take about" if about else "takes"
+    return (
+        f"a study {takes} {needed_bytes / 1e9:.3g} GB at once{each}, "
+        f"this machine has {room / 1e9:.3g} GB; {fewer}give the observables max_tokens, fewer "
+        'layers or fewer texts, or tokens="mean", or the study a smaller batch_size.'
+    )

@@ -1,0 +1,203 @@
+"""Observables are tried at one checkpoint before a study computes: mistakes cost seconds.
+
+Each is prepared and observed on two texts. What fails there may only lack texts, so it is tried on
+more of them, and at last on all: what fails then fails in a real cell as well. It is a mistake for
+certain if the observable itself refuses, at two checkpoints. Anything else may go better at other
+steps, and is only said.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError, CheckpointError, OntogenyError
+from ...inputs import Inputs
+from ...needs import Need, Reference
+from ...observables import Observable
+from ...problems import of_node
+from ...trajectory import Trajectory
+from ..cells.readings import Job, ReadStep, RunView, Values, read_model
+from ..folder.settings import Settings
+
+log = logging.getLogger("ontogeny.study")
+_TEXTS = (2, 16, None)
+
+
+@dataclass(frozen=True)
+class DryFailure:
+    """An observable that could not be computed at one step, with all texts.
+
+    Parameters
+    ----------
+    node
+        Its name.
+    step
+        The step.
+    why
+        The reason.
+    refused
+        Whether it refuses everything with an `ArgumentError`; of a study's `Probe`, at two
+        checkpoints.
+    """
+
+    node: str
+    step: int
+    why: str
+    refused: bool
+
+
+class _OtherStepsError(Exception):
+    """More than one checkpoint would have to be read."""
+
+
+class _DryRun(RunView):
+    """The study as `prepare` sees it, at one checkpoint: it also stands for an untrained model."""
+
+    @property
+    def steps(self) -> np.ndarray:
+        raise _OtherStepsError("its state takes several steps")
+
+    def reading(self, step: int) -> ReadStep:
+        if step != self.reference_step:
+            raise _OtherStepsError("its state takes several steps")
+        return _DryReading(self._job, self._observable, step, self._at_reference)
+
+    def untrained(self) -> ReadStep:
+        return self.reading(self.reference_step)
+
+
+class _DryReading(ReadStep):
+    """One checkpoint that is its own reference, without noise."""
+
+    def __getitem__(self, need: Need) -> Any:
+        self._check_declared(need)
+        return self._values[need.at_step if isinstance(need, Reference) else need]
+
+
+def dry_run(
+    model: Any,
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+    observables: Sequence[Observable],
+    settings: Settings,
+    texts: Sequence[int | None] = _TEXTS,
+) -> list[DryFailure]:
+    """Try observables on the model of the one checkpoint of a trajectory.
+
+    Parameters
+    ----------
+    model
+        The module with the weights of that checkpoint.
+    texts
+        Numbers of texts that are tried in turn where fewer were not enough; None means all.
+    """
+    step = int(trajectory.steps[0])
+    settings = replace(settings, noise_steps=(), reference_step=step)
+    left = [o for o in observables if _can(o)]
+    failures: list[DryFailure] = []
+    for count in texts:
+        few = {name: _some(each, count) for name, each in inputs.items()}
+        whole = all(len(few[name]) == len(each) for name, each in inputs.items())
+        job = Job("dry run", Path(), tuple(left), few, settings)
+        failures = [found for o in left if (found := _try(o, job, model, trajectory)) is not None]
+        failed = {found.node for found in failures}
+        left = [o for o in left if o.name in failed]
+        if not left or whole:
+            break
+    return failures
+
+
+def confirmed(
+    failures: Sequence[DryFailure],
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+    observables: Sequence[Observable],
+    settings: Settings,
+) -> tuple[DryFailure, ...]:
+    """Return failures, refused only where another checkpoint is refused as well.
+
+    That is the reference step, or else the last one. Nothing is downloaded for it.
+    """
+    refused = [failure for failure in failures if failure.refused]
+    if not refused or len(trajectory) == 1:
+        return tuple(failures)
+    again: set[str] = set()
+    others = [settings.reference_step, int(trajectory.steps[-1]), int(trajectory.steps[0])]
+    step = next((s for s in others if s != refused[0].step), others[0])
+    checkpoint, names = trajectory[step], {failure.node for failure in refused}
+    if checkpoint.is_downloaded:
+        try:
+            skeleton = trajectory.skeleton(settings.device, settings.torch_dtype())
+            model, there = skeleton.load(checkpoint), trajectory.select(steps=[step])
+            tried = [o for o in observables if o.name in names]
+            found = dry_run(model, there, inputs, tried, settings, texts=(None,))
+            again = {failure.node for failure in found if failure.refused}
+        except OntogenyError as error:
+            log.debug("no dry run at step %d: %s", step, error)
+    return tuple(replace(failure, refused=failure.node in again) for failure in failures)
+
+
+def _can(observable: Observable) -> bool:
+    """Return whether an observable can be tried at one checkpoint, at the cost of a cell.
+
+    It must be mapped over steps, take its state from no other step or node, and not be given the
+    whole model, to which it might do anything.
+    """
+    needs = [need.at_step for need in observable.needs()]
+    of_steps = bool(needs) and all(need.over == "step" and not need.exclusive for need in needs)
+    return of_steps and not (observable.prepares_over_steps or observable.state_of)
+
+
+def _some(inputs: Inputs, count: int | None) -> Inputs:
+    """Return the texts with the most tokens, in their order."""
+    if count is None or count >= len(inputs):
+        return inputs
+    longest = np.argsort(-inputs.ordinary.sum(axis=1), kind="stable")[:count]
+    return inputs.subset(np.sort(longest))
+
+
+def _try(observable: Observable, job: Job, model: Any, trajectory: Trajectory) -> DryFailure | None:
+    """Prepare and observe; return how that failed."""
+    needs = list(dict.fromkeys(need.at_step for need in observable.needs()))
+    step = job.settings.reference_step
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits on two texts; real cells warn by themselves
+        try:
+            values = Values(needs, partial(read_model, job, model))
+            view = _DryRun(job, trajectory, observable, values)
+            state = observable.prepare(view) if observable.prepares else None
+            found = observable.observe(_DryReading(job, observable, step, values), state)
+        except (_OtherStepsError, CheckpointError) as error:
+            log.debug("no dry run of %s: %s", observable.name, error)
+            return None
+        except Exception as error:
+            why = f"{type(error).__name__}: {_first_line(error)}"
+            return DryFailure(observable.name, step, why, isinstance(error, ArgumentError))
+    return _failed_layers(observable, found, step)
+
+
+def _failed_layers(observable: Observable, found: Any, step: int) -> DryFailure | None:
+    """Return how layers failed in what was observed, if any did."""
+    if not isinstance(found, xr.Dataset):
+        kind = type(found).__name__
+        why = f"ArgumentError: an observable must return an xarray.Dataset; got {kind}."
+        return DryFailure(observable.name, step, why, refused=True)
+    rows = of_node(observable.name, found.expand_dims(step=[step]))
+    if not rows:
+        return None
+    refused = all(row.reason.startswith(ArgumentError.__name__) for row in rows)
+    all_layers = "status" in found and bool((found["status"] != "done").all())
+    return DryFailure(observable.name, step, rows[0].reason, refused and all_layers)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,198 @@
+"""What a study finds out of its model before it computes: once, with a dry run of what is new.
+
+A commit of the Hub never changes. So what is found at one is kept in the study's folder: of several
+processes there, or of one that is started again, the first alone downloads it to look at it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ...capture import PassKey, WeightBlock
+from ...errors import CheckpointError, NonFiniteError, StoreError, check_choice
+from ...inputs import Inputs
+from ...needs import Need
+from ...observables import Observable
+from ...store import Cell, difference, plain, read_cell, write_cell
+from ...trajectory import Prefetch, Trajectory
+from ..cells.environment import environment
+from ..cells.threads import pinned
+from ..folder.claims import held
+from ..folder.frozen import identity
+from ..folder.layout import probe_path
+from ..folder.settings import Settings
+from .build import has_begun
+from .dry_run import DryFailure, confirmed
+from .probe import Probe, needs_of_steps, probe, widest_stored
+
+log = logging.getLogger("ontogeny.study")
+
+_OF_NEEDS = ("reads", "passes", "bytes", "layers")
+
+
+@dataclass
+class Examination:
+    """The probe of a study, and the dry runs of its observables, each made once.
+
+    Which observables get a dry run depends on the folder: those that have no finished cell in it.
+    What one folder spared its study is tried when another one asks for it.
+
+    Parameters
+    ----------
+    trajectory, inputs, observables, settings
+        Of the study.
+    """
+
+    trajectory: Trajectory
+    inputs: Mapping[str, Inputs]
+    observables: Sequence[Observable]
+    settings: Settings
+    _probe: Probe | None = None
+    _failures: dict[str, DryFailure | None] = field(default_factory=dict)
+
+    def of(self, folder: Path | None, *, keep: bool = False, bounded: bool = False) -> Probe:
+        """Return the probe, with the failures of what has no finished cell in a folder.
+
+        With `keep` the folder may keep it, and give what it has kept; where Hub revisions are
+        `bounded`, no download is left behind.
+
+        Raises
+        ------
+        LayerMatchError, BatchInvarianceError, ArgumentError
+            What would otherwise fail hours later.
+        CheckpointError, NonFiniteError
+            If none of three checkpoints can be read: what was wrong with the first.
+        """
+        wanted = [o for o in self.observables if folder is None or not has_begun(folder, o)]
+        untried = [o for o in wanted if o.name not in self._failures]
+        if self._probe is None or untried:
+            with pinned(self.settings.threads):
+                self._probe = self._first_readable(untried, folder if keep else None, bounded)
+            failed = {failure.node: failure for failure in self._probe.failures}
+            self._failures |= {o.name: failed.get(o.name) for o in untried}
+        failures = (self._failures[o.name] for o in wanted)
+        return replace(self._probe, failures=tuple(f for f in failures if f is not None))
+
+    def _first_readable(
+        self, tried: Sequence[Observable], folder: Path | None, bounded: bool
+    ) -> Probe:
+        """Examine the first checkpoint, or another where that one cannot be read."""
+        for name in (need.at_step.on for o in self.observables for need in o.needs()):
+            if name is not None:
+                check_choice("on", name, self.inputs)
+        for observable in self.observables:
+            observable.check_inputs(self.inputs)
+        steps = [int(s) for s in self.trajectory.steps]
+        errors: list[Exception] = []
+        for step in dict.fromkeys([*steps[:2], steps[-1]]):
+            try:
+                return self._examined(step, tried, folder, bounded)
+            except (CheckpointError, NonFiniteError) as error:
+                log.debug("step %d cannot be read: %s", step, error)
+                errors.append(error)
+        raise errors[0]
+
+    def _examined(
+        self, step: int, tried: Sequence[Observable], folder: Path | None, bounded: bool
+    ) -> Probe:
+        checkpoint = self.trajectory.select(steps=[step])
+        hub = all(c.source is not None and not c.is_computed for c in checkpoint)
+        if folder is not None and hub:
+            found = self._kept(folder, checkpoint, tried, bounded)
+        else:
+            found = self._probed(checkpoint, tried, bounded)
+        if self.settings.dtype == "stored":
+            found = replace(found, dtype=widest_stored(found.dtype, self.trajectory))
+        settings = found.resolved(self.settings)
+        failures = confirmed(found.failures, self.trajectory, self.inputs, tried, settings)
+        return replace(found, failures=failures)
+
+    def _probed(self, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool) -> Probe:
+        known = (self.inputs, self.observables, self.settings, tried)
+        if not bounded:
+            return probe(checkpoint, *known)
+        with Prefetch(checkpoint, max_revisions=1) as prefetch:
+            return probe(prefetch.trajectory, *known)
+
+    def _kept(
+        self, folder: Path, checkpoint: Trajectory, tried: Sequence[Observable], bounded: bool
+    ) -> Probe:
+        """Return what a process in this environment has found at a revision, or find it now.
+
+        It is only kept if no dry run has failed.
+        """
+        path, needs = probe_path(folder), needs_of_steps(self.observables)
+        fingerprint = {
+            **identity(checkpoint, self.inputs, self.observables, self.settings),
+            "needs": [repr(need) for need in needs],
+            "weights": self.settings.weights,
+            "environment": environment(self.settings.device),
+        }
+        names = {observable.name for observable in tried}
+        with held(folder, "probe"):
+            if (kept := _read(path, fingerprint, names, needs)) is not None:
+                return kept
+            found = self._probed(checkpoint, tried, bounded)
+            if not found.failures:
+                text = json.dumps({"tried": sorted(names), "probe": encoded(found, needs)})
+                write_cell(path, Cell(xr.Dataset(attrs={"found": text}), fingerprint=fingerprint))
+            return found
+
+
+def _read(
+    path: Path, fingerprint: Mapping[str, Any], names: set[str], needs: Sequence[Need]
+) -> Probe | None:
+    """Return what is kept; None where it is damaged, of something else, or without a dry run."""
+    try:
+        stored = read_cell(path)
+        if difference(stored.fingerprint, plain(fingerprint)):
+            return None
+        content = json.loads(stored.data.attrs["found"])
+        return decoded(content["probe"], needs) if names <= set(content["tried"]) else None
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
+
+
+def encoded(found: Probe, needs: Sequence[Need]) -> dict[str, Any]:
+    """Return a probe as plain data, what it holds of needs in their order; without failures."""
+    content = {each.name: getattr(found, each.name) for each in fields(found)}
+    del content["failures"]
+    content |= {name: [content[name].get(need) for need in needs] for name in _OF_NEEDS}
+    return {name: _plain(value) for name, value in content.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return sorted(value) if isinstance(value, frozenset) else plain(value)
+
+
+def decoded(content: Mapping[str, Any], needs: Sequence[Need]) -> Probe:
+    """Return the probe that `encoded` gave as plain data."""
+    known = _tuples(content)
+    for name in _OF_NEEDS:
+        known[name] = dict(zip(needs, known[name], strict=True))
+    reads = {n: None if names is None else frozenset(names) for n, names in known["reads"].items()}
+    passes = {n: PassKey(**key) for n, key in known["passes"].items() if key is not None}
+    layers = {n: labels for n, labels in known["layers"].items() if labels is not None}
+    blocks = {name: WeightBlock(**block) for name, block in known["weight_blocks"].items()}
+    of_needs = {"reads": reads, "passes": passes, "layers": layers, "weight_blocks": blocks}
+    return Probe(**{**known, **of_needs})
+
+
+def _tuples(value: Any) -> Any:
+    """Return what JSON gave with tuples in the place of lists."""
+    if isinstance(value, dict):
+        return {name: _tuples(each) for name, each in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,123 @@
+"""The run that is studied and its control runs, each with its cells and what is to do of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...inputs import Inputs
+from ...observables import Observable
+from ...store import Cell
+from ...trajectory import Trajectory
+from ..cells.cache import DigestCache
+from ..cells.graph import StateCell, observed_steps
+from ..cells.readings import Job
+from ..folder.controls import ControlRun, Controls, observed_of_controls
+from ..folder.frozen import frozen_steps
+from ..folder.layout import digests_path, run_folder
+from ..folder.settings import Settings
+from .build import Graph
+from .cost import Prices
+from .plan import Plan, make_plan
+from .probe import Probe
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """One run of a study, the one that is studied or a control, with what is to do of it."""
+
+    name: str
+    job: Job
+    graph: Graph
+    plan: Plan
+    control: ControlRun | None = None
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The checkpoints."""
+        return self.graph.trajectory
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Makes the parts of a study in one folder; None stands for a folder that is not there yet.
+
+    Parameters
+    ----------
+    trajectory, inputs, observables, controls
+        Of the study.
+    probe
+        What is known of the model.
+    folder
+        Of the study.
+    read
+        Reads a cell.
+    """
+
+    trajectory: Trajectory
+    inputs: Mapping[str, Inputs]
+    observables: Sequence[Observable]
+    controls: Controls
+    probe: Probe
+    folder: Path | None
+    read: Callable[[Path], Cell]
+
+    def made(self, settings: Settings, frozen: Mapping[str, Any]) -> list[RunPart]:
+        """Return the run that is studied, which comes first, and its control runs."""
+        token = uuid.uuid4().hex
+        settings = self.probe.resolved(settings)
+        steps, kept = [int(s) for s in self.trajectory.steps], frozen_steps(frozen, self.controls)
+        controls = self.controls.runs(steps, settings.reference_step, kept)
+        studied = self._part("", self.trajectory, settings, token)
+        return [studied, *(self._of_control(each, settings, token) for each in controls)]
+
+    def _of_control(self, control: ControlRun, settings: Settings, token: str) -> RunPart:
+        reference = settings.reference_step
+        reference = reference if reference in control.steps else control.steps[-1]
+        own = replace(settings, noise_steps=(), reference_step=reference)
+        # Checkpoints made of the run's own fit into the same module.
+        shared = token if control.given is None else uuid.uuid4().hex
+        return self._part(control.name, control.of(self.trajectory), own, shared, control)
+
+    def _part(
+        self,
+        name: str,
+        trajectory: Trajectory,
+        settings: Settings,
+        token: str,
+        control: ControlRun | None = None,
+    ) -> RunPart:
+        folder = self.folder
+        if folder is not None and name:
+            folder = run_folder(folder, name)
+        observables = observed_of_controls(self.observables) if name else tuple(self.observables)
+        digests = DigestCache(None if folder is None else digests_path(folder))
+        graph = Graph(trajectory, self.inputs, observables, settings, self.probe, digests, name)
+        where = Path() if folder is None else folder.resolve()
+        job = Job(token, where, observables, self.inputs, settings, self.read)
+        return RunPart(name, job, graph, self._plan(graph, folder), control)
+
+    def _plan(self, graph: Graph, folder: Path | None) -> Plan:
+        plan = make_plan(
+            graph.cells(), folder, graph.trajectory, graph.digests, self.read, graph.name
+        )
+        others = [
+            entry.cell.needs(graph.by_name)
+            for entry in plan.prepared
+            if entry.to_do and isinstance(entry.cell, StateCell)
+            for _ in range(_others_read(entry.cell, folder, graph))
+        ]
+        prices = Prices(self.probe, self.inputs, graph.by_name, graph.settings, len(plan.steps))
+        to_do = [entry.cell for entry in [*plan.prepared, *plan.entries] if entry.to_do]
+        return replace(plan, device=graph.settings.device, **vars(prices.of(to_do, others)))
+
+
+def _others_read(cell: StateCell, folder: Path | None, graph: Graph) -> int:
+    """Return how many steps beside the reference are read for a state, as far as is known."""
+    if graph.by_name[cell.node].prepares_over_steps:
+        return len(graph.steps) - 1
+    stored = {} if folder is None else observed_steps(folder / cell.place)
+    return len(stored.get("other_weights", ()))

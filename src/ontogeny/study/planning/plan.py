@@ -1,0 +1,240 @@
+"""What a run will do: which cells are done, which are not and why, and what they cost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from ...errors import ArgumentError
+from ...machine import size_text
+from ...markup import html_block, html_table
+from ...scratch import scratch_room
+from ...store import Cell
+from ...trajectory import Trajectory
+from ..cells.cache import DigestCache
+from ..cells.environment import Environment, differences
+from ..cells.graph import StepCell, StudyCell, header_of
+from .cost import Costs, together, too_large
+
+_NEW_STEP = re.compile(r"weights\.(\d+): absent -> ")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell: whether it stands, and if not, why."""
+
+    cell: StudyCell
+    outcome: str
+    """``"done"``, ``"new"``, ``"stale"`` or ``"retry"`` (it was missing or had failed)."""
+    why: tuple[str, ...] = ()
+    run: str = ""
+    """Name of the control run that it is of; empty for the run that is studied."""
+    environment: Environment = field(default_factory=dict)
+    """Where it was computed, if it stands."""
+
+    @property
+    def node(self) -> str:
+        """Name of its observable."""
+        return self.cell.node
+
+    @property
+    def key(self) -> int | str:
+        """Its step, block or layer."""
+        return self.cell.key
+
+    @property
+    def to_do(self) -> bool:
+        """Whether it will be computed."""
+        return self.outcome != "done"
+
+
+@dataclass(repr=False)
+class Plan(Costs):
+    """Everything that a run reads, computes and stores; ``print`` it."""
+
+    entries: list[Entry] = field(default_factory=list)
+    """The cells of observables."""
+    prepared: list[Entry] = field(default_factory=list)
+    """References and states, which are computed before them."""
+    steps: tuple[int, ...] = ()
+    device: str = "cpu"
+    """Where the models run."""
+    downloads: int = 0
+    """Checkpoints that are still to be fetched."""
+    download_bytes: int = 0
+    """Bytes of their weights."""
+    notes: list[str] = field(default_factory=list)
+    refused: str = ""
+    """Which observables cannot be computed and why: a run refuses to begin. Empty if none."""
+
+    @property
+    def done(self) -> int:
+        """Cells that stand."""
+        return sum(not e.to_do for e in self.entries)
+
+    @property
+    def to_do(self) -> int:
+        """Cells that will be computed."""
+        return sum(e.to_do for e in self.entries)
+
+    @property
+    def checkpoints(self) -> int:
+        """Checkpoints that will be read for cells of their own."""
+        to_do = (e for e in self.entries if e.to_do and isinstance(e.cell, StepCell))
+        return len({(e.run, e.key) for e in to_do})
+
+    @property
+    def certain_bytes(self) -> int:
+        """What one worker certainly holds at once: the weights and the activations.
+
+        Activations that the disk has room for lie in files where memory is short.
+        """
+        return self._certain(1)
+
+    def _certain(self, workers: int) -> int:
+        in_files = self.device == "cpu" and self.activation_bytes * workers <= scratch_room()
+        return self.model_bytes + (self.fitted_bytes if in_files else self.activation_bytes)
+
+    def memory_warning(self, workers: int = 1) -> str | None:
+        """Return why so many workers of this machine may not have enough memory, or None.
+
+        Raises
+        ------
+        ArgumentError
+            If they certainly have not.
+        """
+        if problem := too_large(self._certain(workers), workers):
+            raise ArgumentError(problem)
+        return too_large(self.memory_bytes, workers, about=True)
+
+    def changes(self) -> list[str]:
+        """Return what made cells stale, one line for each difference with how many it concerns."""
+        stale = [e for e in [*self.prepared, *self.entries] if e.outcome == "stale"]
+        reasons = Counter(line for e in stale for line in _without_new_steps(e.why))
+        return [f"{line} ({n} cell{'s' * (n != 1)})" for line, n in reasons.most_common()]
+
+    def elsewhere(self, here: Environment) -> list[str]:
+        """Return which cells that stand were computed in another environment than `here`."""
+        entries = (e for e in [*self.prepared, *self.entries] if not e.to_do)
+        return differences(((e.node, e.environment) for e in entries), here)
+
+    def __str__(self) -> str:
+        counted = [f"  {name}: {outcomes}" for name, outcomes in self._counted()]
+        return "\n".join([self._reach, *counted, *self._costs(), *self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = [*self._costs(), *self.notes, *filter(None, [self.refused])]
+        lines = "".join(f"<div>{escape(line)}</div>" for line in said)
+        return html_block("Plan", self._reach, html_table(("", "cells"), self._counted()), lines)
+
+    @property
+    def _reach(self) -> str:
+        return f"{len(self.steps)} steps, {self.steps[0]} to {self.steps[-1]}"
+
+    def _counted(self) -> list[tuple[str, str]]:
+        """Return how many cells of each observable and control run are done and to do."""
+        own = [e for e in self.entries if not e.run]
+        found = []
+        for node in dict.fromkeys(e.node for e in own):
+            found.append((node, _outcomes(e for e in own if e.node == node)))
+        for run in dict.fromkeys(e.run for e in self.entries if e.run):
+            of_run = [e for e in self.entries if e.run == run]
+            steps = len({e.key for e in of_run})
+            found.append((f"control run {run}, {steps} steps", _outcomes(of_run)))
+        return found
+
+    def _costs(self) -> list[str]:
+        """Return what is computed, read and held, and what has changed."""
+        passes = f"{self.forwards} passes over the inputs in {self.batches} batches"
+        lines = [
+            f"cells: {self.done} done, {self.to_do} to do",
+            f"to read: {size_text(self.weight_bytes)} of weights, {passes}",
+            f"to hold: {size_text(self.activation_bytes)} of activations at once",
+            f"memory of one worker: about {size_text(self.memory_bytes)} beside the libraries"
+            + (
+                f", {size_text(self.shared_bytes)} of it shared rotations" * bool(self.shared_bytes)
+            ),
+        ]
+        if self.device_bytes:
+            lines.append(f"of it on {self.device}: about {size_text(self.device_bytes)}")
+        if self.reference_bytes:
+            lines.append(
+                f"to store: {size_text(self.reference_bytes)} of references, and the cells"
+            )
+        if self.downloads:
+            size = size_text(self.download_bytes)
+            lines.append(f"to download: {self.downloads} checkpoints, {size}")
+        if self.retained_bytes:
+            size = size_text(self.retained_bytes)
+            lines.append(f"to keep in the folder if Hub revisions are bounded: {size}")
+        return lines + [f"changed: {line}" for line in self.changes()]
+
+
+def _without_new_steps(why: Sequence[str]) -> list[str]:
+    """Return the differences of a cell over all steps, with the steps that are new in one line.
+
+    Examples
+    --------
+    >>> _without_new_steps(["weights.8: absent -> 11b0979f", "weights.16: absent -> e1409c34"])
+    ['new steps: 8, 16']
+    """
+    new = [found[1] for line in why if (found := _NEW_STEP.match(line))]
+    others = [line for line in why if not _NEW_STEP.match(line)]
+    return [*others, f"new steps: {', '.join(sorted(new, key=int))}"] if new else others
+
+
+def sum_of_plans(plans: Sequence[Plan]) -> Plan:
+    """Return the plan of the run that is studied, which comes first, with its control runs."""
+    return Plan(
+        entries=[entry for plan in plans for entry in plan.entries],
+        prepared=[entry for plan in plans for entry in plan.prepared],
+        steps=plans[0].steps,
+        device=plans[0].device,
+        downloads=plans[0].downloads,
+        download_bytes=plans[0].download_bytes,
+        notes=[note for plan in plans for note in plan.notes],
+        **vars(together(plans)),
+    )
+
+
+def _outcomes(entries: Iterable[Entry]) -> str:
+    counts = Counter(entry.outcome for entry in entries)
+    return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
+
+
+def make_plan(
+    cells: Sequence[StudyCell],
+    folder: Path | None,
+    trajectory: Trajectory,
+    digests: DigestCache,
+    read: Callable[[Path], Cell],
+    run: str = "",
+) -> Plan:
+    """Compare what a folder holds with the cells of a study, which come in their order.
+
+    A cell that reads one that is still to be computed is to be computed as well; whether that
+    changes anything is found out when it is its turn.
+    """
+    plan = Plan(steps=tuple(int(s) for s in trajectory.steps))
+    absent = [c.source for c in trajectory if c.source is not None and not c.is_downloaded]
+    plan.downloads = len(absent)
+    plan.download_bytes = sum(source.size() for source in absent)
+    outcomes: dict[Path, str] = {}
+    header = None if folder is None else header_of(folder)
+    for cell in cells:
+        before = {outcomes[place] for place in cell.reads}
+        known = None if before & {"new", "stale"} else header
+        outcome, why, where = cell.check(folder, trajectory, digests.whole, known, read)
+        if outcome == "done" and "retry" in before:
+            outcome, why = "retry", ("what it reads had failed and is tried again",)
+        outcomes[cell.place] = outcome
+        (plan.entries if cell.observed else plan.prepared).append(
+            Entry(cell, outcome, why, run, dict(where))
+        )
+    return plan

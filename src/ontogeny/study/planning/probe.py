@@ -1,0 +1,232 @@
+"""One checkpoint is examined before a study starts: what matches, what is read, what it costs.
+
+It also refuses a model whose result for a text depends on what the text is batched with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ... import capture
+from ...capture.logits import head_path
+from ...capture.reading import pass_keys
+from ...errors import CheckpointError
+from ...inputs import Inputs
+from ...needs import Need, Weights
+from ...observables import Observable
+from ...trajectory import Trajectory
+from ...trajectory.weights import widest
+from ..cells.readings import model_of, only_looks, vocabulary_size
+from ..folder.settings import DTYPES, Settings
+from .dry_run import DryFailure, dry_run
+
+log = logging.getLogger("ontogeny.study")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was found at one checkpoint: see the fields."""
+
+    reads: Mapping[Need, frozenset[str] | None]
+    """Tensor names that each need depends on; None means all."""
+    passes: Mapping[Need, capture.PassKey]
+    """The forward pass of each need that shares passes."""
+    bytes: Mapping[Need, int]
+    """Bytes that the value of each need holds."""
+    layers: Mapping[Need, tuple[str, ...]]
+    """Labels of the layers in the value of each need."""
+    blocks: Mapping[str, tuple[str, ...]]
+    """Weight blocks of each observable that is mapped over blocks, by node name."""
+    weight_blocks: Mapping[str, capture.WeightBlock]
+    """How each weight block is read, by its name; the same at every checkpoint."""
+    block_bytes: Mapping[str, int]
+    """Size in float32 of the stored tensors that weight blocks are read from."""
+    positions: str
+    """How position ids are given so that batches do not matter."""
+    batch_difference: float
+    """Largest relative difference between a text alone and in a padded batch."""
+    model_class: str
+    attention: str
+    """Attention implementation of the model, as transformers names it; empty elsewhere."""
+    parameters: int
+    stored_bytes: int
+    """Size of the stored weights of one checkpoint."""
+    model_bytes: int
+    """Size of the model in memory; 0 where its weights are only looked at."""
+    pass_bytes: int
+    """What a forward pass takes for one token beside the weights, about."""
+    dtype: str
+    """Floating-point dtype that the weights have while the model runs."""
+    failures: tuple[DryFailure, ...] = ()
+    """Observables that failed in a dry run, see `ontogeny.study.planning.dry_run`."""
+
+    def resolved(self, settings: Settings) -> Settings:
+        """Return the settings with what had to be found out."""
+        return dataclasses.replace(settings, positions=self.positions, dtype=self.dtype)
+
+    def layers_of(self, observable: Observable) -> tuple[str, ...]:
+        """Return the labels of the layers that an observable reads of a checkpoint."""
+        labels = (self.layers[need] for need in observable.needs() if need in self.layers)
+        return tuple(dict.fromkeys(label for each in labels for label in each))
+
+
+def needs_of_steps(observables: Sequence[Observable]) -> list[Need]:
+    """Return what observables need of a checkpoint, each need once."""
+    needs = dict.fromkeys(n.at_step for o in observables for n in o.needs())
+    return [need for need in needs if need.over == "step"]
+
+
+def probe(
+    trajectory: Trajectory,
+    inputs: Mapping[str, Inputs],
+    observables: Sequence[Observable],
+    settings: Settings,
+    tried: Sequence[Observable] = (),
+) -> Probe:
+    """Examine the one checkpoint of a trajectory; `tried` are the observables that get a dry run.
+
+    Raises
+    ------
+    LayerMatchError, BatchInvarianceError, ArgumentError
+        What would otherwise fail hours later.
+    CheckpointError, NonFiniteError
+        If the checkpoint cannot be read.
+    """
+    (checkpoint,) = trajectory
+    skeleton = trajectory.skeleton(device=settings.device, dtype=settings.torch_dtype())
+    of_steps = needs_of_steps(observables)
+    if only_looks(of_steps):
+        model = skeleton.mapped(checkpoint)
+    else:
+        model = model_of(skeleton, checkpoint, of_steps, settings)
+    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    layers: dict[Need, tuple[str, ...]] = {}
+    for need, source in found.items():
+        need.check(source)  # what does not fit is refused now, not hours later
+        if labels := need.labels(source):
+            layers[need] = labels
+    positions, difference = "auto", 0.0
+    if any(need.runs_model for need in found):
+        watched = sorted({label for labels in layers.values() for label in labels})
+        checks = [
+            capture.check_batch_invariance(model, each, watched or None) for each in inputs.values()
+        ]
+        difference = max(check.difference for check in checks)
+        positions = max((c.positions for c in checks), key=("model", "mask", "right").index)
+    dtype = settings.dtype if settings.dtype != "stored" else _dtype_of(model)
+    settings = dataclasses.replace(settings, positions=positions, dtype=dtype)
+    found = capture.sources(model, of_steps, inputs, settings.reading_settings())
+    keys = pass_keys(found)
+    with checkpoint.open() as reader:
+        stored = set(reader.names())
+        numbers = {name: math.prod(reader.shape(name)) for name in stored}
+        tensor_bytes = {name: 4 * count for name, count in numbers.items()}
+        stored_bytes = sum(n * reader.dtype(name).itemsize for name, n in numbers.items())
+        blocks = {o.name: _blocks(reader, o) for o in observables if o.over_blocks}
+        configuration, tokens = checkpoint.configuration(), vocabulary_size(trajectory)
+        weight_blocks = {
+            name: capture.weight_block(reader, name, configuration, tokens)
+            for name in {name for each in blocks.values() for name in each}
+        }
+    names = skeleton.file_names()
+    return Probe(
+        reads={n: _stored(n.tensors(source), names, stored) for n, source in found.items()},
+        passes={need: key for need, key in keys.items() if key is not None},
+        bytes={need: need.size(source) for need, source in found.items()},
+        layers=layers,
+        blocks=blocks,
+        weight_blocks=weight_blocks,
+        block_bytes={b.tensor: tensor_bytes[b.tensor] for b in weight_blocks.values()},
+        positions=positions,
+        batch_difference=difference,
+        model_class=type(model).__name__,
+        attention=str(getattr(getattr(model, "config", None), "_attn_implementation", "")),
+        parameters=sum(p.numel() for p in model.parameters()),
+        stored_bytes=stored_bytes,
+        model_bytes=_model_bytes(model, dtype, settings, of_steps),
+        pass_bytes=_pass_bytes(found, layers),
+        dtype=dtype,
+        failures=tuple(dry_run(model, trajectory, inputs, tried, settings)),
+    )
+
+
+def _model_bytes(model: Any, dtype: str, settings: Settings, needs: Sequence[Need]) -> int:
+    """Return the bytes of the weights and of the largest of them, which is read beside them."""
+    if only_looks(needs):
+        return 0
+    sizes = [p.numel() * getattr(torch, dtype).itemsize for p in model.parameters()]
+    streamed = settings.weights == "streamed" and not any(need.exclusive for need in needs)
+    return max(sizes, default=0) + (0 if streamed else sum(sizes))
+
+
+def _pass_bytes(
+    found: Mapping[Need, capture.ModelSource], layers: Mapping[Need, Sequence[str]]
+) -> int:
+    """Return what a forward pass takes for one token: the widest output, as it comes and goes.
+
+    In float32, in which losses are taken: input, output, and one more of it. The vocabulary map
+    counts where a need has no layers that a pass is stopped after.
+    """
+    running = {need: source for need, source in found.items() if need.runs_model}
+    if not running:
+        return 0
+    source = next(iter(running.values()))
+    if next(source.model.children(), None) is None:  # nothing is inside that could be listed
+        return 0
+    head = head_path(source.model) if running.keys() <= layers.keys() else None
+    sites = [i for i in capture.list_layers(source.model, "**", source.inputs) if i.path != head]
+    shapes = [info.shape for info in sites if info.shape is not None and len(info.shape) > 2]
+    return 3 * 4 * max((math.prod(shape[2:]) for shape in shapes), default=0)
+
+
+def _dtype_of(model: Any) -> str:
+    """Return the dtype that holds all weights of a model as they were loaded."""
+    found = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return _name(functools.reduce(torch.promote_types, found)) if found else "float32"
+
+
+def widest_stored(dtype: str, trajectory: Trajectory) -> str:
+    """Return the dtype that holds the weights of all checkpoints on this machine without loss.
+
+    A run may store some of its checkpoints in half precision only.
+    """
+    found = getattr(torch, dtype)
+    for checkpoint in trajectory:
+        if checkpoint.template is None and checkpoint.is_downloaded:
+            try:
+                with checkpoint.open() as reader:
+                    found = torch.promote_types(found, widest(reader))
+            except CheckpointError as error:  # of its own cells, later
+                log.debug("step %d cannot be opened: %s", checkpoint.step, error)
+    return _name(found)
+
+
+def _name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype that models run in: eight bits only store weights."""
+    name = str(dtype).removeprefix("torch.")
+    return name if name in DTYPES else "float32"
+
+
+def _blocks(reader: Any, observable: Observable) -> tuple[str, ...]:
+    """Return the weight blocks that an observable is mapped over."""
+    patterns = (n.patterns for n in observable.needs() if isinstance(n, Weights))
+    return tuple(name for each in patterns for name in capture.match_blocks(reader, each))
+
+
+def _stored(
+    tensors: set[str] | None, file_names: Mapping[str, str], stored: set[str]
+) -> frozenset[str] | None:
+    """Return tensors under the names that files give them; None where one cannot be traced."""
+    if tensors is None:
+        return None
+    traced = {file_names.get(name) for name in tensors}
+    known = frozenset(name for name in traced if name is not None and name in stored)
+    return known if None not in traced and len(known) == len(traced) else None

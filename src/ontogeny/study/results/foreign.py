@@ -1,0 +1,176 @@
+"""What is checked of a result that somebody else has made, before any of it is read.
+
+Zarr believes what its metadata say: how large an array is, and which code decodes its chunks. Of
+every result only decoders are asked that cannot run code, whoever has made it and whatever the
+installed numcodecs would do. Of one from the Hub only what ontogeny itself writes is accepted:
+numbers and texts in chunks that are stored plainly or with Blosc.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import StoreError
+
+LARGEST = 4 * 2**30
+"""Bytes that all arrays of a foreign result may claim together."""
+
+_LARGEST_CHUNK = 2**29
+_METADATA = (".zarray", ".zattrs", ".zgroup")
+_NUMBERS = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[US]\d{1,6})")
+_TEXTS = [{"id": "vlen-utf8"}]
+_COMPRESSORS = ("blosc", "zstd", "lz4", "zlib", "gzip")  # by default of one Zarr or another
+_BLOSC_HEADER = struct.Struct("<4BIII")  # four flags, bytes unpacked, bytes of a block, all bytes
+
+
+def check_decoders(store: Path) -> None:
+    """Check which decoders a merged result asks for; nothing of it is decoded.
+
+    Raises
+    ------
+    StoreError
+        If one of them is not known to be harmless, or the metadata cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import xarray as xr
+    >>> store = Path(tempfile.mkdtemp()) / "result.zarr"
+    >>> _ = xr.Dataset({"loss": 4.2}).to_zarr(store, zarr_format=2, consolidated=True)
+    >>> check_decoders(store)
+    """
+    try:
+        for content in _metadata(store):
+            for name, array in _arrays(content):
+                _check_decoders(name, array, _COMPRESSORS)
+    except StoreError as error:
+        raise StoreError(f"{store} is not opened: {error}") from error
+
+
+def check_foreign(store: Path) -> None:
+    """Check the metadata and the chunk headers of a merged result that anybody may have made.
+
+    Raises
+    ------
+    StoreError
+        If an array is of another kind, claims more memory than is allowed, or a chunk of it
+        unpacks to another size than the array says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import xarray as xr
+    >>> store = Path(tempfile.mkdtemp()) / "result.zarr"
+    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, attrs={"title": "Tiny"})
+    >>> _ = data.to_zarr(store, zarr_format=2, consolidated=True)
+    >>> check_foreign(store)
+    """
+    total = 0
+    own, listed = _metadata(store)
+    if own != listed:
+        raise StoreError("its metadata contradict each other.")
+    for name, array in _arrays(own):
+        total += _check_array(name, array)
+        if total > LARGEST:
+            raise StoreError(
+                f"its arrays claim more than {LARGEST / 1e9:.1f} GB of memory, the most that is "
+                "opened from the Hub."
+            )
+        for path in sorted((store / name).iterdir()):
+            if path.is_file() and path.name not in _METADATA:
+                _check_chunk(f"{name}/{path.name}", path.read_bytes(), array)
+
+
+def _metadata(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what lies beside the arrays, and the list of it that Zarr reads first."""
+    try:
+        listed = json.loads((store / ".zmetadata").read_bytes())["metadata"]
+        own = {
+            path.relative_to(store).as_posix(): json.loads(path.read_bytes())
+            for path in store.rglob(".z*")
+            if path.name in _METADATA
+        }
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise StoreError(f"its metadata cannot be read: {error}") from error
+    if not isinstance(listed, dict) or next(store.rglob("zarr.json"), None):
+        raise StoreError("its metadata contradict each other.")
+    return own, listed
+
+
+def _arrays(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the path and the metadata of each array."""
+    for name, content in metadata.items():
+        if name.endswith("/.zarray"):
+            yield name.removesuffix("/.zarray"), content
+
+
+def _check_array(name: str, array: Any) -> int:
+    """Return how many bytes an array claims."""
+    try:
+        shape, chunks, dtype = array["shape"], array["chunks"], array["dtype"]
+        sizes = [*shape, *chunks]
+        plain = all(type(size) is int and 0 <= size < 2**40 for size in sizes)
+        plain &= all(size > 0 for size in chunks)
+        plain &= len(shape) == len(chunks) and array["zarr_format"] == 2
+    except (LookupError, TypeError) as error:
+        raise StoreError(f"its array {name!r} is not described: {error}") from error
+    if not plain:
+        raise StoreError(f"its array {name!r} has no sizes that an array can have.")
+    _check_decoders(name, array, ("blosc",))
+    if _bytes(chunks, dtype) > _LARGEST_CHUNK:
+        raise StoreError(f"its array {name!r} claims chunks of {_bytes(chunks, dtype):,} bytes.")
+    return _bytes(shape, dtype)
+
+
+def _check_decoders(name: str, array: Any, compressors: Sequence[str]) -> None:
+    try:
+        dtype, filters, compressor = array["dtype"], array["filters"], array["compressor"]
+        known = compressor is None or compressor["id"] in compressors
+    except (LookupError, TypeError) as error:
+        raise StoreError(f"its array {name!r} is not described: {error}") from error
+    texts = dtype == "|O" and filters == _TEXTS
+    if not texts and (not isinstance(dtype, str) or not _NUMBERS.fullmatch(dtype) or filters):
+        needed = f"; its chunks need {filters!r}" if filters else ""
+        raise StoreError(
+            f"its array {name!r} holds neither numbers nor texts, but {dtype!r}{needed}."
+        )
+    if not known:
+        raise StoreError(f"its array {name!r} needs a decoder that is not allowed: {compressor!r}.")
+
+
+def _bytes(sizes: list[int], dtype: str) -> int:
+    width = 8 if dtype == "|O" else int(dtype[2:]) * (4 if dtype[1] == "U" else 1)
+    return math.prod(sizes) * width
+
+
+def _check_chunk(name: str, chunk: bytes, array: Mapping[str, Any]) -> None:
+    """Check what a chunk unpacks to, by its header; of texts also how many it claims to hold."""
+    expected, texts = _bytes(array["chunks"], array["dtype"]), array["dtype"] == "|O"
+    if array["compressor"] is not None:
+        if len(chunk) < _BLOSC_HEADER.size:
+            raise StoreError(f"its chunk {name!r} is cut short.")
+        *_, unpacked, _, packed = _BLOSC_HEADER.unpack_from(chunk)
+        if packed != len(chunk) or unpacked > _LARGEST_CHUNK:
+            raise StoreError(f"its chunk {name!r} claims {unpacked:,} bytes.")
+    else:
+        unpacked = len(chunk)
+    if not texts and unpacked != expected:
+        raise StoreError(f"its chunk {name!r} holds {unpacked:,} bytes instead of {expected:,}.")
+    if texts and (count := _texts(name, chunk, array)) != math.prod(array["chunks"]):
+        raise StoreError(f"its chunk {name!r} claims {count:,} texts.")
+
+
+def _texts(name: str, chunk: bytes, array: Mapping[str, Any]) -> int:
+    from numcodecs import Blosc
+
+    try:
+        plain = chunk if array["compressor"] is None else bytes(Blosc().decode(chunk))
+    except (RuntimeError, ValueError) as error:
+        raise StoreError(f"its chunk {name!r} cannot be unpacked: {error}") from error
+    return int.from_bytes(plain[:4], "little")

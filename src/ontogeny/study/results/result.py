@@ -1,0 +1,166 @@
+"""The result of a run: merged from its summaries, with what the whole study is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import ArgumentError
+from ...inputs import Inputs
+from ...needs import Need
+from ...observables import Observable
+from ...problems import of_node
+from ...store import Cell
+from ...tasks import BUNDLED
+from ...trajectory import Trajectory
+from ..cells.cache import DigestCache
+from ..cells.environment import differences
+from ..cells.merge import merge, summary_data
+from ..folder.layout import summary_path
+from ..planning.parts import RunPart
+from .result_files import write_result
+
+
+def merged(
+    folder: Path,
+    parts: Sequence[RunPart],
+    title: str,
+    reference: str | int,
+    problems: Sequence[str],
+    read: Callable[[Path], Cell],
+) -> xr.DataTree:
+    """Return the result of a study whose summaries stand, and put it in its folder.
+
+    Parameters
+    ----------
+    folder
+        Of the study, as it was given.
+    parts
+        The run that is studied, and its control runs.
+    title, reference
+        As the study was given them.
+    problems
+        What went wrong, one line each.
+    read
+        Reads a cell.
+    """
+    job = parts[0].job
+    attributes = _attributes(parts, title, reference, read)
+    units = unit_counts(job.observables, job.inputs)
+    tree = merge(job.folder, job.observables, attributes, read, units)
+    failed = [f"{n}: {d.attrs['failed']}" for n, d in tree.children.items() if "failed" in d.attrs]
+    if elsewhere := _environments(parts[0], read):
+        provenance = json.loads(tree.attrs["provenance"])
+        tree.attrs["provenance"] = json.dumps({**provenance, "environments": elsewhere})
+    tree.attrs["problems"] = json.dumps([*problems, *failed])
+    tree.encoding["source"] = str(write_result(folder, tree))  # as xarray notes it
+    return tree
+
+
+def _environments(part: RunPart, read: Callable[[Path], Cell]) -> list[str]:
+    """Return which cells were computed in another environment than most of them."""
+    found = []
+    for observable in part.job.observables:
+        summary = read(summary_path(part.job.folder, observable.name))
+        for each, count in summary.provenance.get("environments", ()):
+            found += [(observable.name, each)] * count
+    return differences(found)
+
+
+def _attributes(
+    parts: Sequence[RunPart], title: str, reference: str | int, read: Callable[[Path], Cell]
+) -> dict[str, Any]:
+    job, graph, trajectory = parts[0].job, parts[0].graph, parts[0].trajectory
+    probe, observables = graph.probe, job.observables
+    controls = [
+        part.control.to_dict() | _failed_in_control(part, read)
+        for part in parts
+        if part.control is not None
+    ]
+    settings = {
+        **graph.settings.to_dict(),
+        "reference": reference,
+        "batch_difference": probe.batch_difference,
+        "observables": {o.name: {"kind": o.kind, **o.arguments()} for o in observables},
+    }
+    inputs = [
+        {
+            "name": name,
+            "fingerprint": i.fingerprint,
+            **_bundled(i),
+            **i.source_of_tokens,
+            **i.counts,
+        }
+        for name, i in job.inputs.items()
+    ]
+    return {
+        "title": title,
+        "nodes": json.dumps([o.name for o in observables]),
+        "settings": json.dumps(settings),
+        "steps": json.dumps([int(s) for s in trajectory.steps]),
+        "reference_step": graph.settings.reference_step,
+        "controls": json.dumps(controls),
+        "findings": json.dumps(trajectory.audit().to_records()),
+        "inputs": json.dumps(inputs),
+        "trajectory": json.dumps(_source(trajectory, graph.digests)),
+        "model": json.dumps({"class": probe.model_class, "parameters": probe.parameters}),
+    }
+
+
+def _failed_in_control(part: RunPart, read: Callable[[Path], Cell]) -> dict[str, Any]:
+    """Return what failed in a control run, as an entry of its description; empty if nothing."""
+    found = []
+    for observable in part.job.observables:
+        data = summary_data(read(summary_path(part.job.folder, observable.name)))
+        found += [row.to_dict() for row in of_node(observable.name, data, part.name)]
+    return {"problems": found} if found else {}
+
+
+def _source(trajectory: Trajectory, digests: DigestCache) -> dict[str, Any]:
+    """Return where the checkpoints come from, and a digest of the weights of each."""
+    found = {str(c.step): digests.whole(c) for c in trajectory}
+    return {**trajectory.provenance(), "digests": found}
+
+
+def _bundled(inputs: Inputs) -> dict[str, str]:
+    """Return the name of texts that come with the package: the page says that these were used."""
+    return {"source": inputs.source} if inputs.source in BUNDLED.values() else {}
+
+
+def unit_counts(observables: Sequence[Observable], inputs: Mapping[str, Inputs]) -> dict[str, int]:
+    """Return the number of units behind each observable by its name: texts, or documents.
+
+    Of several input sets it is the smallest number. An observable of another one's series has that
+    one's number; one that reads no texts has none.
+
+    Examples
+    --------
+    >>> from ontogeny.observables import make
+    >>> texts = Inputs.from_tokens([[1, 2], [3, 4], [1, 2]])
+    >>> unit_counts([make("loss"), make("weight-rank")], {"text": texts})
+    {'loss': 2}
+    """
+    found: dict[str, int] = {}
+    for observable in observables:
+        needs = [need.at_step for need in observable.needs() if need.at_step.reads_inputs]
+        counts = [_units_of(need, inputs) for need in needs]
+        if counts:
+            found[observable.name] = min(counts)
+    for observable in observables:
+        source = observable.source
+        if source is not None and source.node in found:
+            found[observable.name] = found[source.node]
+    return found
+
+
+def _units_of(need: Need, inputs: Mapping[str, Inputs]) -> int:
+    read = inputs[need.on or next(iter(inputs))]
+    try:
+        return len(np.unique(need.units(read)))
+    except ArgumentError:  # the model, or the set itself: all of its texts
+        return read.counts["units"]

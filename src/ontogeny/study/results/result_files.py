@@ -1,0 +1,118 @@
+"""The merged result as the many small files of a Zarr store, put in place whole."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from zarr.core.buffer import Buffer
+from zarr.storage import MemoryStore
+
+from ...store import plain, temporary
+from ..cells.merge import LARGE
+from ..folder.claims import held
+from ..folder.layout import result_path
+from .checksums import identity, is_written, write_checksums
+
+
+def write_result(folder: Path, tree: xr.DataTree) -> Path:
+    """Write a result beside the old one of its folder, and swap it in whole.
+
+    One that says the same as the old one, which is not damaged, is not written: that may be open
+    somewhere, and of the tasks of a job array, which all end with this, the first one writes.
+    """
+    path, content = result_path(folder), content_digest(tree)
+    seen = identity(path)
+    with held(folder, "result"):
+        written_meanwhile = identity(path) != seen
+        if not is_written(path, content, chunks=not written_meanwhile):
+            _replace(path, tree, content)
+    return path
+
+
+def content_digest(tree: xr.DataTree) -> str:
+    """Return a digest of a tree, but for when and on which machine it was made.
+
+    Examples
+    --------
+    >>> trees = [xr.DataTree(xr.Dataset({"x": 1.0}, attrs={"created": day})) for day in "ab"]
+    >>> len({content_digest(tree) for tree in trees})
+    1
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for node in tree.subtree:
+        attrs = plain(node.attrs)
+        if node is tree:
+            made = json.loads(attrs.pop("provenance", "{}"))
+            made.pop("machine", None)
+            attrs = {**attrs, "made": made, "created": None}
+        digest.update(json.dumps([node.path, attrs], sort_keys=True, default=str).encode())
+        for name, variable in sorted(node.variables.items(), key=lambda item: str(item[0])):
+            values = np.asarray(variable.values)
+            described = [name, variable.dims, plain(variable.attrs), str(values.dtype)]
+            digest.update(json.dumps([*described, values.shape], default=str).encode())
+            if values.dtype.kind in "OTU":
+                digest.update(json.dumps(values.tolist(), default=str).encode())
+            else:
+                digest.update(np.ascontiguousarray(values).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _replace(path: Path, tree: xr.DataTree, content: str) -> None:
+    new = temporary(path)
+    try:
+        write_tree(tree, new)
+        write_checksums(new, content)
+        _swap(new, path)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put the folder `new` at `path`, also where other runs do the same at this moment."""
+    while True:
+        old = temporary(path)
+        with suppress(FileNotFoundError):  # there is none, or another run has just moved it away
+            path.rename(old)
+        try:
+            new.rename(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run was faster
+                raise
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def write_tree(tree: xr.DataTree, folder: Path, large: int = LARGE) -> None:
+    """Write a tree into a folder that is not there yet.
+
+    Zarr hands every file to another thread, and writes the metadata of a variable again with each
+    thing that it learns of it, which costs more than the few bytes of most variables. So a result
+    is laid out in memory first, unless it has `large` bytes or more. The files are the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> tree = xr.DataTree.from_dict({"loss": xr.Dataset({"loss": 4.2})})
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_tree(tree, folder / "a.zarr"), write_tree(tree, folder / "b.zarr", large=0)
+    (None, None)
+    >>> [float(xr.open_datatree(path, engine="zarr")["loss"].loss) for path in folder.iterdir()]
+    [4.2, 4.2]
+    """
+    if sum(node.dataset.nbytes for node in tree.subtree) >= large:
+        tree.to_zarr(folder, zarr_format=2, consolidated=True)
+        return
+    files: dict[str, Buffer] = {}
+    tree.to_zarr(MemoryStore(files), zarr_format=2, consolidated=True)
+    for parent in {(folder / name).parent for name in files}:
+        parent.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content.to_bytes())

@@ -1,0 +1,183 @@
+"""What one worker does with a task: read a checkpoint once, and compute and write its cells.
+
+These functions run in any process or thread. They take plain picklable values, return nothing
+large, and leave every finished cell on disk at once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import xarray as xr
+
+from ...errors import CheckpointError, StoreError
+from ...needs import Need
+from ...store import Cell, write_cell
+from ...trajectory import Trajectory
+from ..cells.dependencies import Dependencies
+from ..cells.environment import environment
+from ..cells.graph import Context, StudyCell, header_of
+from ..cells.readings import Job, Values, read_needs
+from ..cells.shared import Shared
+from ..cells.threads import pinned
+from ..folder.claims import claimed, gone, holder
+
+log = logging.getLogger("ontogeny.study")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells that are computed together, because they read the same checkpoint."""
+
+    label: str
+    trajectory: Trajectory
+    cells: tuple[StudyCell, ...]
+    step: int | None = None
+    """The checkpoint that is read for its cells, if any."""
+    any_step: bool = False
+    """Whether it may read checkpoints of other steps too."""
+
+
+@dataclass
+class Done:
+    """What a task reports."""
+
+    label: str
+    seconds: float = 0.0
+    taken_by: str = ""
+    """Who else is working on the task: nothing was done of it then."""
+    problems: list[str] = field(default_factory=list)
+    blocked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many cells of a node fail for what failed before them, by node and reason."""
+
+
+def run_task(job: Job, task: Task) -> Done:
+    """Compute what is left of a task, unless another process works on it."""
+    with claimed(job.folder, task.label) as ours:
+        return compute_task(job, task) if ours else taken(job, task)
+
+
+def compute_task(job: Job, task: Task) -> Done:
+    """Compute what is left of a task with threads pinned; whoever calls this holds its claim."""
+    begin, report = time.perf_counter(), Done(task.label)
+    left = [c for c in left_of(job, task) if not _is_blocked(job, c, report)]
+    if left:
+        with pinned(job.settings.threads):
+            _compute(job, task, left, report)
+    report.seconds = time.perf_counter() - begin
+    return report
+
+
+def taken(job: Job, task: Task) -> Done:
+    """Report that another process works on a task."""
+    return Done(task.label, taken_by=holder(job.folder, task.label) or "another process")
+
+
+def give_up(job: Job, task: Task, why: str) -> Done:
+    """Note of what is left of a task that it failed, without trying it."""
+    report = Done(task.label)
+    for cell in left_of(job, task):
+        fingerprint = cell.fingerprint(header_of(job.folder, [cell]))
+        stored = _stored(job, xr.Dataset(), fingerprint, f"failed: {why}")
+        _write(job, cell, stored)
+        _report(cell, stored, report)
+    return report
+
+
+def left_of(job: Job, task: Task) -> list[StudyCell]:
+    """Return the cells of a task that nobody has computed by now.
+
+    What failed elsewhere is left: it is tried here too, so that this process can report why.
+    """
+    header = header_of(job.folder, task.cells)
+    options = (job.folder, task.trajectory, job.digests.whole, header, job.read)
+    return [cell for cell in task.cells if cell.check(*options).outcome != "done"]
+
+
+def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
+    """Return whether a reference or state that a cell needs has failed; the cell then says so."""
+    header = header_of(job.folder, [cell])
+    reason = cell.blocked(header)
+    if reason:
+        report.blocked[cell.node, reason] += 1
+        fingerprint = cell.fingerprint(header)
+        _write(job, cell, _stored(job, xr.Dataset(), fingerprint, f"failed: {reason}"))
+    return bool(reason)
+
+
+def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> None:
+    values, shared = _values(job, task, cells), Shared()
+    for cell in cells:
+        header = header_of(job.folder, [cell])
+        dependencies = Dependencies(job.folder, cell.reads, header, job.read)
+        fingerprint = cell.fingerprint(dependencies.header)
+        log.debug("phase=%s %s", cell.phase, cell.label)
+        try:
+            found = cell.compute(Context(job, task.trajectory, values, dependencies, shared))
+            full = {**fingerprint, **found.observed_dependencies}
+            stored = _stored(job, found.data, full, found.status, found.notes)
+        except Exception as error:  # one cell's fault must not cost the others theirs
+            stored = _failed(job, error, fingerprint)
+        try:
+            _write(job, cell, stored)
+        except OSError:  # of the disk, which is nobody's fault
+            raise
+        except Exception as error:  # what it holds cannot be stored
+            stored = _failed(job, error, fingerprint)
+            _write(job, cell, stored)
+        _report(cell, stored, report)
+
+
+def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:
+    """Return what the cells of a task need of its checkpoint."""
+    needs = [need for cell in cells for need in cell.needs(job.by_name)]
+    if task.step is None or not needs:
+        return {}
+    return Values(needs, partial(read_needs, job, task.trajectory, task.step))
+
+
+def _failed(job: Job, error: Exception, fingerprint: Mapping[str, Any]) -> Cell:
+    log.debug("observing failed", exc_info=error)
+    line = str(error).strip().split("\n")[0]
+    if isinstance(error, CheckpointError):
+        return _stored(job, xr.Dataset(), fingerprint, f"missing: {line}")
+    return _stored(job, xr.Dataset(), fingerprint, f"failed: {type(error).__name__}: {line}")
+
+
+def _stored(
+    job: Job,
+    data: xr.Dataset,
+    fingerprint: Mapping[str, Any],
+    status: str = "done",
+    notes: Mapping[str, Any] | None = None,
+) -> Cell:
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    where = environment(job.settings.device)
+    return Cell(data, status, fingerprint, {"created": now, "environment": where, **(notes or {})})
+
+
+def _write(job: Job, cell: StudyCell, stored: Cell) -> None:
+    log.debug("phase=writing cell=%s", cell.label)
+    if not job.folder.is_dir():  # writing would make another folder in its place
+        raise StoreError(gone(job.folder))
+    write_cell(job.folder / cell.place, stored)
+
+
+def _report(cell: StudyCell, stored: Cell, report: Done) -> None:
+    if stored.status != "done":
+        report.problems.append(f"{cell.label}: {stored.status}")
+    statuses = stored.data.get("status")
+    if not cell.observed or statuses is None or statuses.ndim != 1:
+        return
+    (dim,) = statuses.dims
+    where = "" if dim == "layer" else f"{dim} "
+    for label, status in zip(statuses[dim].values, statuses.values, strict=True):
+        if status != "done":
+            report.problems.append(f"{cell.label}, {where}{label}: {status}")

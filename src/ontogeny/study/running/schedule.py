@@ -1,0 +1,184 @@
+"""From a plan to finished cells: which tasks there are, and in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ...capture import WeightBlock
+from ...trajectory import Checkpoint, Trajectory
+from ...trajectory.weights import MemoryWeights
+from ..cells.graph import BlockCell, LayerCell, StepCell, StudyCell, SummaryCell
+from ..cells.readings import Job
+from ..planning.parts import RunPart
+from ..progress import Progress
+from .disk import bounded
+from .executors import Submitting
+from .mapping import map_tasks
+from .run import Task
+
+_BLOCKS_PER_TASK = 8
+
+
+def compute(
+    parts: Sequence[RunPart],
+    executor: Submitting | None,
+    progress: Progress,
+    max_revisions: int | None,
+) -> list[str]:
+    """Compute every cell that is to do, and return what went wrong, one line each."""
+    every = [_Stages(part) for part in parts]
+    progress.start(sum(s.count for s in every), sum(part.plan.to_do for part in parts))
+    problems: list[str] = []
+    for stages in every:
+        problems += stages.run(executor, progress, max_revisions)
+    return problems
+
+
+class _Stages:
+    """The tasks of one run: those of each stage read what those before have computed."""
+
+    def __init__(self, part: RunPart) -> None:
+        self.part = part
+        plan, trajectory, name = part.plan, part.trajectory, part.name
+        to_do = [e.cell for e in plan.entries if e.to_do]
+        prepared = [e.cell for e in plan.prepared if e.to_do]
+        self.first = _prepared(part.job, trajectory, prepared, name)
+        self.steps = _steps(trajectory, [c for c in to_do if isinstance(c, StepCell)], name)
+        self.blocks = _groups(
+            [e.cell for e in plan.entries if isinstance(e.cell, BlockCell)], to_do
+        )
+        bare = _only(trajectory, ())
+        self.layers = [Task(c.label, bare, (c,)) for c in to_do if isinstance(c, LayerCell)]
+
+    @property
+    def count(self) -> int:
+        """Number of tasks."""
+        return len(self.first) + len(self.steps) + len(self.blocks) + len(self.layers)
+
+    def run(
+        self, executor: Submitting | None, progress: Progress, max_revisions: int | None
+    ) -> Iterator[str]:
+        """Compute, and give what went wrong, one line each."""
+        job, trajectory = self.part.job, self.part.trajectory
+        blocked = Counter[tuple[str, str]]()
+        tensors = [cell.block.tensor for cells in self.blocks.values() for cell in cells]
+        of_steps = [*self.first, *self.steps]
+
+        def stage(tasks: Sequence[Task]) -> Iterator[str]:
+            counts = {task.label: sum(cell.observed for cell in task.cells) for task in tasks}
+            for done in map_tasks(job, tasks, executor, revisions, progress.note):
+                progress.advance(done.label, counts[done.label], done.seconds)
+                yield from done.problems
+                blocked.update(done.blocked)
+
+        with bounded(job, trajectory, of_steps, max_revisions, tensors) as revisions:
+            yield from stage(self.first)
+            yield from stage(self.steps)
+            if self.blocks:
+                if revisions is not None:
+                    trajectory = revisions.trajectory_of_blocks()
+                yield from stage(_blocks(self.blocks, trajectory))
+        yield from stage(self.layers)
+        for (node, why), n in blocked.items():
+            yield f"{_prefix(self.part.name)}{node}: failed in {n} cells: {why}"
+
+
+def summarise(parts: Sequence[RunPart], waiting: Callable[[str], None]) -> None:
+    """Compute every summary that does not stand: of controls, then of the run, which reads them."""
+    studied, *controls = parts
+    for part in controls:
+        _summarise(part, part.graph.summaries(), waiting)
+    of_run = studied.graph.summaries([part.graph for part in controls])
+    _summarise(studied, of_run, waiting)
+
+
+def _summarise(
+    part: RunPart,
+    generations: Sequence[Sequence[SummaryCell]],
+    waiting: Callable[[str], None],
+) -> None:
+    """Compute the summaries of one run, those first that others depend on."""
+    for generation in generations:
+        tasks = [Task(cell.label, part.trajectory, (cell,)) for cell in generation]
+        list(map_tasks(part.job, tasks, None, None, waiting))
+
+
+def save_digests(parts: Sequence[RunPart]) -> None:
+    """Write the digests of weights that are known by now into the folders."""
+    for part in parts:
+        part.graph.digests.save()
+
+
+def _prefix(name: str) -> str:
+    return f"{name}: " if name else ""
+
+
+def _prepared(
+    job: Job, trajectory: Trajectory, cells: Sequence[StudyCell], name: str
+) -> list[Task]:
+    """Return the task of references and states, which read the reference step together."""
+    step, label = job.settings.reference_step, f"{_prefix(name)}references"
+    return [Task(label, trajectory, tuple(cells), step, any_step=True)] if cells else []
+
+
+def _steps(trajectory: Trajectory, cells: Sequence[StepCell], name: str) -> list[Task]:
+    steps: dict[int, list[StepCell]] = {}
+    for cell in cells:
+        steps.setdefault(int(cell.key), []).append(cell)
+    return [
+        Task(f"{_prefix(name)}step {step}", trajectory.select(steps=[step]), tuple(each), step)
+        for step, each in sorted(steps.items())
+    ]
+
+
+def _groups(
+    blocks: Sequence[BlockCell], to_do: Sequence[StudyCell]
+) -> dict[str, tuple[BlockCell, ...]]:
+    """Return blocks in groups with a name, the same ones whatever of them is done already.
+
+    So processes that begin at different times mean the same by a name.
+    """
+    places = {cell.place for cell in to_do}
+    groups: dict[str, tuple[BlockCell, ...]] = {}
+    for start in range(0, len(blocks), _BLOCKS_PER_TASK):
+        group = blocks[start : start + _BLOCKS_PER_TASK]
+        label = f"weights {start + 1}-{start + len(group)} of {len(blocks)}"
+        if left := tuple(cell for cell in group if cell.place in places):
+            groups[label] = left
+    return groups
+
+
+def _blocks(groups: dict[str, tuple[BlockCell, ...]], trajectory: Trajectory) -> list[Task]:
+    return [
+        Task(label, _only(trajectory, [cell.block for cell in cells]), cells)
+        for label, cells in groups.items()
+    ]
+
+
+def _only(trajectory: Trajectory, blocks: Iterable[WeightBlock]) -> Trajectory:
+    """Return the trajectory with no more of models in memory than these blocks.
+
+    A task that goes to another process would carry whole models otherwise.
+    """
+    names = {block.tensor for block in blocks}
+    checkpoints = [
+        replace(c, weights=_some(c, names), template=None)
+        if isinstance(c.weights, MemoryWeights)
+        else c
+        for c in trajectory
+    ]
+    return replace(trajectory, checkpoints=tuple(checkpoints), given_tokenizer=None)
+
+
+def _some(checkpoint: Checkpoint, names: set[str]) -> MemoryWeights:
+    with checkpoint.open() as reader:
+        tensors = {name: reader.get(name) for name in names.intersection(reader.names())}
+    # A view would take the whole of its storage with it.
+    return MemoryWeights(
+        {
+            n: t if t.untyped_storage().nbytes() == t.nbytes else t.clone()
+            for n, t in tensors.items()
+        }
+    )
