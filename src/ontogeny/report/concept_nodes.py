@@ -184,8 +184,8 @@ def _concept(
     lives: Mapping[str, np.ndarray],
 ) -> Concept:
     def text(name: str) -> str:
-        found = plain_text(arrays.of(name, place)) if name in arrays else ""
-        return "" if found == "nan" else found
+        read = plain_text(arrays.text(name, place))
+        return "" if read == "nan" else read
 
     return Concept(
         place=place,
