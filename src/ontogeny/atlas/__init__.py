@@ -6,7 +6,7 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from __future__ import annotations
 
-from ..report.concept_facts import Context, Effect, Facts, Life, Neighbour, Token
+from ..report.concepts.facts import Context, Effect, Facts, Life, Neighbour, Token
 from .accessor import ConceptAccessor, with_labels
 from .card import Concept
 from .labels import Labels, read_labels

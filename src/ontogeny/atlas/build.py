@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import xarray as xr
 
-from ..report.concept_arrays import ConceptArrays
-from ..report.concept_facts import Effect
+from ..report.concepts.arrays import ConceptArrays
+from ..report.concepts.facts import Effect
 from .card import Concept
 from .labels import Labels, fit_of
 from .words import reason_words

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..figures import within
-from ..report.concept_facts import Context, Facts, Token
+from ..report.concepts.facts import Context, Facts, Token
 from ..report.formats import plain_text
 from .words import (
     HEADS,

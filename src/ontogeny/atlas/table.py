@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..report.concept_arrays import LIFE
+from ..report.concepts.arrays import LIFE
 from ..report.labels import short_names
 from .build import NO_CONCEPT, Described
 from .html import concept_table

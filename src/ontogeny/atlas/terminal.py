@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..figures import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
-from ..report.concept_facts import Context, Facts
+from ..report.concepts.facts import Context, Facts
 from .words import (
     HEADS,
     Markup,

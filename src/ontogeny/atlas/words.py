@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..figures import shown, within
-from ..report.concept_facts import Effect, Facts, Life, Token
+from ..report.concepts.facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
 
