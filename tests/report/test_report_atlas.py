@@ -17,9 +17,9 @@ from ontogeny.report.concepts.lives import FEW, MORE
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.content import read_content
-from ontogeny.report.examples.cloze import read_cloze
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import json_script
+from ontogeny.report.texts.cloze import read_cloze
 
 
 def atlas_of(tree):

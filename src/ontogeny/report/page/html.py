@@ -16,8 +16,6 @@ from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
 from ..content import Content
-from ..examples.cloze import read_cloze
-from ..examples.example import read_example
 from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
@@ -30,6 +28,8 @@ from ..kinds.thinning import BUDGET, thinned
 from ..row_words import control_half_words, half_words, journey, state_words
 from ..sentences import mark, section_sentences, studied
 from ..style import page_style, static_text
+from ..texts.cloze import read_cloze
+from ..texts.example import read_example
 from ..verdict import verdict
 from .live import Live
 from .payload import build_payload, json_script
