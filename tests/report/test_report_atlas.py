@@ -11,15 +11,15 @@ from helpers import concept_trees as made
 from helpers import counted_reads as reading
 from helpers import report_examples as examples
 from helpers.report_page import Page
-from ontogeny.report.atlas import FEWER, KEYFRAMES, MOST, read_atlas
-from ontogeny.report.atlas_contexts import FULL, LEVELS, MISSING
-from ontogeny.report.cloze import read_cloze
-from ontogeny.report.concept_nodes import read_concepts
+from ontogeny.report.concepts.atlas import FEWER, KEYFRAMES, MOST, read_atlas
+from ontogeny.report.concepts.contexts import FULL, LEVELS, MISSING
+from ontogeny.report.concepts.lives import FEW, MORE
+from ontogeny.report.concepts.nodes import read_concepts
+from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.content import read_content
-from ontogeny.report.life_lines import FEW, MORE
-from ontogeny.report.page import render_page
-from ontogeny.report.payload import json_script
-from ontogeny.report.pieces import Pieces
+from ontogeny.report.page.html import render_page
+from ontogeny.report.page.payload import json_script
+from ontogeny.report.texts.cloze import read_cloze
 
 
 def atlas_of(tree):

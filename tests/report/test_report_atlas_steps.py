@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from helpers import concept_trees as made
-from ontogeny.report.atlas import MOST_FURTHER, read_atlas
-from ontogeny.report.concept_nodes import read_concepts
+from ontogeny.report.concepts.atlas import MOST_FURTHER, read_atlas
+from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.content import read_content
-from ontogeny.report.first_screen import first_screen
-from ontogeny.report.page import render_page
+from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.report.page.html import render_page
 
 
 def atlas_of(tree):

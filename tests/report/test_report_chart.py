@@ -13,11 +13,11 @@ import xarray as xr
 from helpers import report_examples as examples
 from ontogeny import report
 from ontogeny.figures import Section, attach
-from ontogeny.report.canvas import NARROW, WIDE
-from ontogeny.report.chart import draw_chart
+from ontogeny.report.chart.canvas import NARROW, WIDE
+from ontogeny.report.chart.draw import draw_chart
+from ontogeny.report.chart.groups import MAX_ROWS, arrange
 from ontogeny.report.colours import LEVELS
 from ontogeny.report.content import read_content
-from ontogeny.report.groups import MAX_ROWS, arrange
 from ontogeny.report.scales import StepScale
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,7 @@ import pytest
 
 from helpers import concept_trees as made
 from helpers.report_browser import browser, quiet, until, visit
-from ontogeny.report.cloze import COLUMNS
+from ontogeny.report.texts.cloze import COLUMNS
 
 __all__ = ["browser", "quiet", "visit"]
 

@@ -8,12 +8,12 @@ import pytest
 from helpers import concept_trees as made
 from helpers import example_texts as examples
 from helpers.report_page import Page
-from ontogeny.report.concept_nodes import read_concepts
+from ontogeny.report.concepts.lives import line_names
+from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.content import read_content
-from ontogeny.report.example_text import read_example
-from ontogeny.report.life_lines import line_names
-from ontogeny.report.page import render_page
-from ontogeny.report.payload import json_script
+from ontogeny.report.page.html import render_page
+from ontogeny.report.page.payload import json_script
+from ontogeny.report.texts.example import read_example
 
 
 def example(**nodes):

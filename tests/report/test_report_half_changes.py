@@ -16,10 +16,10 @@ from helpers import compared_runs
 from helpers import report_examples as examples
 from ontogeny import report
 from ontogeny.figures import Section, attach
-from ontogeny.report.canvas import NARROW, WIDE
-from ontogeny.report.chart import draw_chart, lay_chart, views_of
+from ontogeny.report.chart.canvas import NARROW, WIDE
+from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
+from ontogeny.report.chart.groups import arrange, named_in
 from ontogeny.report.content import read_content
-from ontogeny.report.groups import arrange, named_in
 from ontogeny.report.row_words import half_facts
 from ontogeny.report.rows import ControlRow
 from ontogeny.report.scales import StepScale

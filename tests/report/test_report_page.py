@@ -19,8 +19,8 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Curves, Section, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.labels import with_short_layers
-from ontogeny.report.page import render_page
-from ontogeny.report.payload import build_payload
+from ontogeny.report.page.html import render_page
+from ontogeny.report.page.payload import build_payload
 
 
 def page_of(tree, **options):

@@ -14,7 +14,7 @@ from ontogeny.report.colours import BASE, LAYERS, MARK_CONTRAST, PROGRESS, contr
 from ontogeny.report.content import read_content
 from ontogeny.report.formats import interval_text, number, plain_text, step_text
 from ontogeny.report.labels import layer_groups, short_names, truncate
-from ontogeny.report.payload import json_script
+from ontogeny.report.page.payload import json_script
 from ontogeny.report.scales import ZERO_GAP, StepScale, pick_ticks
 from ontogeny.report.sentences import mid_sentence, sentence_start
 

@@ -10,9 +10,9 @@ import xarray as xr
 from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny import report
+from ontogeny.report.chart.groups import arrange
 from ontogeny.report.content import read_content
-from ontogeny.report.groups import arrange
-from ontogeny.report.page import render_page
+from ontogeny.report.page.html import render_page
 from ontogeny.report.row_words import facts, journey, spoken, state_words
 from ontogeny.report.verdict import verdict
 

@@ -6,9 +6,9 @@ only; `ontogeny.observables` measures what stands on the cards.
 
 from __future__ import annotations
 
+from ..report.concepts.facts import Context, Effect, Facts, Life, Neighbour, Token
 from .accessor import ConceptAccessor, with_labels
 from .card import Concept
-from .facts import Context, Effect, Facts, Life, Neighbour, Token
 from .labels import Labels, read_labels
 from .table import ConceptTable
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import Facts
+from ..report.concepts.facts import Facts
 from .html import concept_card
 from .terminal import as_text, concept_lines
 from .words import prompt_of

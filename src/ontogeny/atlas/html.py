@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..figures import within
+from ..report.concepts.facts import Context, Facts, Token
 from ..report.formats import plain_text
-from .facts import Context, Facts, Token
 from .words import (
-    effect_words,
-    kind_words,
+    HEADS,
+    Markup,
+    code_facts,
+    effect_facts,
     life_words,
     measured_words,
+    row_cells,
     share,
-    signed,
     visible,
-    written_beside,
-    written_tokens,
+    where,
 )
 
 # Greys and tints are transparent, so that they fit light and dark pages.
@@ -39,12 +40,10 @@ _WIDTH, _HEIGHT = 360, 54
 def concept_card(concept: Facts) -> str:
     """Return the card of a concept."""
     by = f' <span style="{_SMALL}">named by a person</span>' if concept.labelled else ""
-    step = "" if concept.step is None else f" · step {concept.step:,}"
-    where = f"{concept.node} · {concept.layer} · {concept.index}{step}"
     chips = " ".join(_chip(token) for token in concept.tokens)
     flex = "display:flex;gap:1em;justify-content:space-between;align-items:baseline"
     title = f'<strong style="font-size:15px">{_isolated(concept.title)}</strong>{by}'
-    place = f'<span style="{_SMALL}">{_text(where)}</span>'
+    place = f'<span style="{_SMALL}">{_text(where(concept))}</span>'
     parts = [
         f'<div style="{flex}">{title}{place}</div>',
         f'<div style="margin:.3em 0">{chips}</div>' if chips else "",
@@ -61,16 +60,12 @@ def concept_card(concept: Facts) -> str:
 
 def concept_table(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a table of concepts under its heading."""
-    heads = ("layer", "index", "name", "tokens", "life", "born")
     cell = f"padding:.2em .7em;border-bottom:1px solid {_LINE};text-align:left;vertical-align:top"
-    lines = []
-    for row in rows:
-        born = "" if row["born"] is None else f"{row['born']:,}"
-        name = _isolated(row["name"]) + (" *" if row["labelled"] else "")
-        cells = [_text(row["layer"]), str(row["index"]), name]
-        cells += [_isolated(row["tokens"]), _text(kind_words(row["kind"], row["born"])), born]
-        lines.append("".join(f'<td style="{cell}">{one}</td>' for one in cells))
-    head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in heads)
+    lines = [
+        "".join(f'<td style="{cell}">{part}</td>' for part in row_cells(row, _MARKUP))
+        for row in rows
+    ]
+    head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in HEADS)
     body = "".join(f"<tr>{row}</tr>" for row in lines)
     over = "".join(f"<div>{_text(line)}</div>" for line in heading)
     style = "border-collapse:collapse;color:inherit;font-size:inherit"
@@ -143,30 +138,20 @@ def _curve(concept: Facts) -> str:
     )
 
 
+_LEADS = {"explained by": "its code is explained by:", "near": "near:", "removal": "removal:"}
+
+
 def _facts(concept: Facts) -> str:
     lines = []
     if concept.name and math.isfinite(concept.concentration):
         lines.append(_text(measured_words(concept)))
-    if math.isfinite(concept.firing):
-        lines.append(f"fires on {share(concept.firing)} of the tokens")
-    if concept.enrichment:
-        parts = [f"{_text(name)} {share(value)}" for name, value in concept.enrichment.items()]
-        lines.append("its code is explained by: " + ", ".join(parts))
-    for verb, tokens in written_tokens(concept):
-        lines.append(f"{verb} {' '.join(map(_logit, tokens))}")
-    if concept.written_up and math.isfinite(concept.written_random):
-        lines.append(_text(written_beside(concept)))
-    near = [
-        f"{n.index} {_isolated(n.name or 'not named')} {signed(n.cosine)}"
-        for n in concept.neighbours
-    ]
-    if near:
-        lines.append("near: " + "; ".join(near))
-    if concept.effect is not None:
-        lines.append(_text(f"removal: {effect_words(concept.effect)}"))
+    for heading, words in (*code_facts(concept, _MARKUP), *effect_facts(concept, _MARKUP)):
+        lines.append(f"{_LEADS.get(heading, heading)} {words}".lstrip())
     return "".join(f'<div style="{_SMALL}">{line}</div>' for line in lines)
 
 
-def _logit(token: Token) -> str:
-    piece = f'<code style="{_MONO}"><bdi>{_text(visible(token.piece))}</bdi></code>'
-    return f"{piece} {signed(token.value)}"
+def _token(piece: str) -> str:
+    return f'<code style="{_MONO}"><bdi>{_text(visible(piece))}</bdi></code>'
+
+
+_MARKUP = Markup(_text, _isolated, _isolated, _token, " ")

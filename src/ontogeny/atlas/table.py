@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..report.concepts.arrays import LIFE
 from ..report.labels import short_names
-from .build import LIFE, NO_CONCEPT, Described
+from .build import NO_CONCEPT, Described
 from .html import concept_table
 from .terminal import as_text, table_lines
 from .words import visible
@@ -24,7 +25,7 @@ LISTED = (
     "token_share",
     "unnamed_because",
     "concept_kind",
-    *LIFE.values(),
+    *(f"concept_{name}" for name in LIFE),
 )
 """Variables of a node that a table is made of."""
 
@@ -94,13 +95,8 @@ class ConceptTable:
 
 def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> ConceptTable:
     """Return the table of the concepts of some layers, by path, of all those of a node."""
-    rows: list[tuple[Any, ...]] = []
-    because = {}
-    for path, one in layers.items():
-        rows += _rows(path, one)
-        reason = str(one.at["unnamed_because"].item()) if "unnamed_because" in one.at else ""
-        if reason:
-            because[path] = reason
+    rows = [row for path, one in layers.items() for row in _rows(path, one)]
+    because = {path: one.unnamed for path, one in layers.items() if one.unnamed}
     columns = ("layer", "concept", "name", "labelled", "tokens", "kind", "born")
     kinds = (object, int, object, bool, object, object, float)
     values = list(zip(*rows, strict=True)) or [() for _ in columns]
@@ -115,17 +111,15 @@ def table_of(layers: Mapping[str, Described], all_paths: Sequence[str]) -> Conce
     return ConceptTable(first.node, first.step, data, because, short)
 
 
-def _rows(path: str, one: Described) -> list[tuple[Any, ...]]:
-    found = []
-    for index in range(one.at.sizes["concept"]):
-        life = one.life(index)
+def _rows(path: str, described: Described) -> list[tuple[Any, ...]]:
+    rows, arrays = [], described.arrays
+    for index in range(len(described)):
+        life = arrays.life((0, index))
         if life is not None and life.kind == NO_CONCEPT:
             continue
-        name, labelled = one.name(index)
-        tokens = " ".join(
-            visible(t.piece) for t in one.tokens(index, "token_id", "token_share")[:3]
-        )
+        name, labelled = described.name(index)
+        strongest = arrays.tokens("token_id", "token_share", (0, index))[:3]
+        tokens = " ".join(visible(token.piece) for token in strongest)
         born = math.nan if life is None or life.born is None else float(life.born)
-        kind = "" if life is None else life.kind
-        found.append((path, index, name, labelled, tokens, kind, born))
-    return sorted(found, key=lambda row: (not row[2], math.inf if row[6] != row[6] else row[6]))
+        rows.append((path, index, name, labelled, tokens, life.kind if life else "", born))
+    return sorted(rows, key=lambda row: (not row[2], math.inf if row[6] != row[6] else row[6]))

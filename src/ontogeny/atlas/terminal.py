@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 
 from ..figures import END_OF_ISOLATE, ISOLATE, runs_from_the_right, within
-from .facts import Context, Facts, Token
+from ..report.concepts.facts import Context, Facts
 from .words import (
-    effect_words,
-    kind_words,
+    HEADS,
+    Markup,
+    code_facts,
+    effect_facts,
     life_words,
     measured_words,
-    share,
-    signed,
+    row_cells,
     tokens_words,
     visible,
-    written_beside,
-    written_tokens,
+    where,
 )
 
 WIDTH = 100
 _BARS = "▁▂▃▄▅▆▇█"
 _BEFORE_PEAK, _AFTER_PEAK = 32, 34  # characters of a context
 _TINT = "on cyan"
+_MARKUP = Markup(str, within, str, visible, "  ")
 _STRONG = 0.5  # of the largest code: tokens that are tinted beside the strongest one
 
 
@@ -51,8 +52,7 @@ def concept_lines(concept: Facts) -> Any:
 
     head = Text(within(concept.title), style="bold")
     by = " (named by a person)" if concept.labelled else ""
-    step = "" if concept.step is None else f" · step {concept.step:,}"
-    head.append(f"{by}  {concept.node} · {concept.layer} · {concept.index}{step}", style="dim")
+    head.append(f"{by}  {where(concept)}", style="dim")
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
@@ -74,22 +74,9 @@ def _rows(concept: Facts) -> list[tuple[str, Any]]:
     if concept.life is not None:
         rows.append(("life", life_words(concept.life)))
     rows += _curves(concept)
-    if math.isfinite(concept.firing):
-        rows.append(("fires on", f"{share(concept.firing)} of the tokens"))
-    if concept.enrichment:
-        parts = [f"{name} {share(value)}" for name, value in concept.enrichment.items()]
-        rows.append(("explained by", ", ".join(parts)))
+    rows += code_facts(concept, _MARKUP)
     rows += _contexts(concept.contexts)
-    rows += _written(concept)
-    if concept.neighbours:
-        near = [
-            f"{n.index} {within(n.name) or 'not named'} {signed(n.cosine)}"
-            for n in concept.neighbours
-        ]
-        rows.append(("near", "; ".join(near)))
-    if concept.effect is not None:
-        rows.append(("removal", effect_words(concept.effect)))
-    return rows
+    return rows + effect_facts(concept, _MARKUP)
 
 
 def _contexts(contexts: Sequence[Context]) -> list[tuple[str, Any]]:
@@ -152,17 +139,6 @@ def _joined(tokens: Sequence[str]) -> str:
     return "".join(map(within, tokens))
 
 
-def _written(concept: Facts) -> list[tuple[str, str]]:
-    found = [(verb, _logits(tokens)) for verb, tokens in written_tokens(concept)]
-    if found and math.isfinite(concept.written_random):
-        found.append(("", written_beside(concept)))
-    return found
-
-
-def _logits(tokens: Sequence[Token]) -> str:
-    return "  ".join(f"{visible(t.piece)} {signed(t.value)}" for t in tokens)
-
-
 def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
     """Return a table of concepts under its heading as rich shows it."""
     from rich.console import Group
@@ -170,14 +146,10 @@ def table_lines(heading: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> An
     from rich.text import Text
 
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name, right in (("layer", 0), ("index", 1), ("name", 0), ("tokens", 0), ("life", 0)):
-        grid.add_column(name, justify="right" if right else "left", overflow="fold")
-    grid.add_column("born", justify="right")
+    for name in HEADS[:-1]:
+        grid.add_column(name, justify="right" if name == "index" else "left", overflow="fold")
+    grid.add_column(HEADS[-1], justify="right")
     for row in rows:
-        born = "" if row["born"] is None else f"{row['born']:,}"
-        name = within(row["name"]) + (" *" if row["labelled"] else "")
-        kind = kind_words(row["kind"], row["born"])
-        cells = [row["layer"], str(row["index"]), name, row["tokens"], kind, born]
-        grid.add_row(*(Text(cell) for cell in cells))
+        grid.add_row(*map(Text, row_cells(row, _MARKUP)))
     parts = [Text(line) for line in heading]
     return Group(*parts, grid) if rows else Group(*parts)

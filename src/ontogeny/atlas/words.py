@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from ..figures import shown, within
-from .facts import Effect, Facts, Life, Token
+from ..report.concepts.facts import Effect, Facts, Life, Token
 
 SPACE = "\N{OPEN BOX}"
 
@@ -47,12 +50,6 @@ def signed(value: float) -> str:
     """
     digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3
     return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def written_tokens(concept: Facts) -> list[tuple[str, tuple[Token, ...]]]:
-    """Return the tokens that a concept raises and lowers, each under its verb."""
-    rows = [("raises", tuple(concept.written_up)), ("lowers", tuple(concept.written_down))]
-    return [(verb, tokens) for verb, tokens in rows if tokens]
 
 
 def written_beside(concept: Facts) -> str:
@@ -122,6 +119,67 @@ def life_words(life: Life) -> str:
     if life.gone is not None:
         return f"{words}; gone from step {life.gone:,}"
     return words if life.settled is None else f"{words}; settled from step {life.settled:,}"
+
+
+@dataclass(frozen=True)
+class Markup:
+    """How a card writes a text, a name, visible tokens and one token, and what separates tokens."""
+
+    text: Callable[[str], str]
+    name: Callable[[str], str]
+    line: Callable[[str], str]
+    token: Callable[[str], str]
+    between: str
+
+
+def code_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
+    """Return on what a concept fires and what explains its code, each under its heading."""
+    facts = []
+    if math.isfinite(concept.firing):
+        facts.append(("fires on", f"{share(concept.firing)} of the tokens"))
+    parts = [f"{markup.text(name)} {share(part)}" for name, part in concept.enrichment.items()]
+    if parts:
+        facts.append(("explained by", ", ".join(parts)))
+    return facts
+
+
+def effect_facts(concept: Facts, markup: Markup) -> list[tuple[str, str]]:
+    """Return what a concept writes, what is near it and what it matters, under headings."""
+    facts = []
+    for verb, tokens in (("raises", concept.written_up), ("lowers", concept.written_down)):
+        logits = [f"{markup.token(token.piece)} {signed(token.value)}" for token in tokens]
+        if logits:
+            facts.append((verb, markup.between.join(logits)))
+    if facts and math.isfinite(concept.written_random):
+        facts.append(("", markup.text(written_beside(concept))))
+    near = [
+        f"{other.index} {markup.name(other.name or 'not named')} {signed(other.cosine)}"
+        for other in concept.neighbours
+    ]
+    if near:
+        facts.append(("near", "; ".join(near)))
+    if concept.effect is not None:
+        facts.append(("removal", markup.text(effect_words(concept.effect))))
+    return facts
+
+
+HEADS = ("layer", "index", "name", "tokens", "life", "born")
+"""Columns of a table of concepts."""
+
+
+def row_cells(row: Mapping[str, Any], markup: Markup) -> list[str]:
+    """Return a row of such a table."""
+    born = "" if row["born"] is None else f"{row['born']:,}"
+    name = markup.name(row["name"]) + (" *" if row["labelled"] else "")
+    kind = markup.text(kind_words(row["kind"], row["born"]))
+    tokens = markup.line(row["tokens"])
+    return [markup.text(row["layer"]), str(row["index"]), name, tokens, kind, born]
+
+
+def where(concept: Facts) -> str:
+    """Return where a concept stands in its result."""
+    step = "" if concept.step is None else f" · step {concept.step:,}"
+    return f"{concept.node} · {concept.layer} · {concept.index}{step}"
 
 
 def measured_words(concept: Facts) -> str:

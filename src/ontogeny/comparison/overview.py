@@ -12,8 +12,8 @@ import xarray as xr
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
 from ..report.content import read_content
-from ..report.first_screen import heading as first_heading
-from ..report.landmarks import read_loss
+from ..report.first_screen.landmarks import read_loss
+from ..report.first_screen.screen import heading as first_heading
 from ..report.sentences import sentence_start
 from .clock import Clock, LossClock
 from .figures import marks

@@ -8,9 +8,8 @@ from dataclasses import asdict
 
 import xarray as xr
 
-from ..errors import ArgumentError, check_choice
+from ..errors import check_choice
 from .base import Figure, Section
-from .tables import Table
 
 ROLES = ("development", "motion", "track", "regimes", "claims", "runs")
 
@@ -47,8 +46,7 @@ def attach(
     """
     check_choice("role", role, ROLES)
     for figure in figures:
-        _check_names(figure, dataset)
-        _check_dimensions(figure, dataset)
+        figure.check(dataset)
     return dataset.assign_attrs(
         section=json.dumps(asdict(section)),
         figures=json.dumps([f.to_dict() for f in figures]),
@@ -69,38 +67,9 @@ def extend(
     '["It fell.", "Then it rose."]'
     """
     for figure in figures:
-        _check_names(figure, dataset)
-        _check_dimensions(figure, dataset)
+        figure.check(dataset)
     known = {name: json.loads(dataset.attrs[name]) for name in ("figures", "statements")}
     return dataset.assign_attrs(
         figures=json.dumps([*known["figures"], *(f.to_dict() for f in figures)]),
         statements=json.dumps([*known["statements"], *statements]),
     )
-
-
-def _check_names(figure: Figure, dataset: xr.Dataset) -> None:
-    known = set(dataset.variables) | set(dataset.dims)
-    missing = [name for name in figure.names() if name is not None and name not in known]
-    if missing:
-        raise ArgumentError(
-            f"figure {figure.id!r} names {missing} which the dataset does not have; "
-            f"it has {sorted(map(str, known))}."
-        )
-
-
-def _check_dimensions(figure: Figure, dataset: xr.Dataset) -> None:
-    """Refuse dimensions that a table cannot show: neither of its rows nor selected."""
-    if not isinstance(figure, Table):
-        return
-    under = {name for line in figure.footer for name in line.cells.values()}
-    rows = {figure.rows, figure.group}
-    for name in figure.names():
-        if name not in dataset.variables or name in dataset.dims:
-            continue
-        shown = set(figure.select) | (set() if name in under else rows)
-        extra = [str(d) for d in dataset[name].dims if d not in shown]
-        if extra:
-            raise ArgumentError(
-                f"{name!r} in the table {figure.id!r} has dimensions {extra} that the table does "
-                f"not show; name one label of each in select."
-            )

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
+import xarray as xr
+
 from ..errors import ArgumentError
 
 
@@ -80,6 +82,22 @@ class Figure:
             for name, part in chosen.parts.items()
         }
         return _build(chosen, {**data, **lists})
+
+    def check(self, dataset: xr.Dataset) -> None:
+        """Check that a dataset has what the figure names.
+
+        Raises
+        ------
+        ArgumentError
+            If it lacks a variable or a dimension, or one does not fit the figure.
+        """
+        known = set(dataset.variables) | set(dataset.dims)
+        missing = [name for name in self.names() if name is not None and name not in known]
+        if missing:
+            raise ArgumentError(
+                f"figure {self.id!r} names {missing} which the dataset does not have; "
+                f"it has {sorted(map(str, known))}."
+            )
 
     def variables(self) -> Iterator[str | None]:
         """Give every variable that the figure draws, ``None`` for what it leaves out."""

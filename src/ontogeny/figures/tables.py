@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import xarray as xr
+
 from ..errors import ArgumentError, check_choice
 from .base import Figure
 
@@ -99,6 +101,22 @@ class Table(Figure):
         named += [name for line in self.footer for name in line.cells]
         for name in named:
             check_choice(f"a column of a pair or footer of the table {self.id!r}", name, known)
+
+    def check(self, dataset: xr.Dataset) -> None:
+        """Check names, and refuse dimensions that are neither of the rows nor selected."""
+        super().check(dataset)
+        under = {name for line in self.footer for name in line.cells.values()}
+        rows = {self.rows, self.group}
+        for name in self.names():
+            if name not in dataset.variables or name in dataset.dims:
+                continue
+            shown = set(self.select) | (set() if name in under else rows)
+            extra = [str(d) for d in dataset[name].dims if d not in shown]
+            if extra:
+                raise ArgumentError(
+                    f"{name!r} in the table {self.id!r} has dimensions {extra} that the table does "
+                    f"not show; name one label of each in select."
+                )
 
     def variables(self) -> Iterator[str | None]:
         """Give every variable that the figure draws."""

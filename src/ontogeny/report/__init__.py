@@ -6,10 +6,10 @@ neither the observables that made it nor a model.
 
 from __future__ import annotations
 
-from .export import chart_svg, check_formats, write_figures
-from .live import Live
+from .files.write import chart_svg, check_formats, write_figures
 from .notebook import FigureIndex, ResultChart, ResultFigure, ResultSummary
-from .write import write
+from .page.live import Live
+from .page.write import write
 
 __all__ = [
     "FigureIndex",

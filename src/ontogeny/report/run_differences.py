@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ..figures import Band, Curves
-from .drawable import CONTROL_STEP, Drawable
+from .figures.drawable import CONTROL_STEP, Drawable
+from .figures.runs import DIFFERENCE, RUN
 from .run_words import band_words, difference_caption
-from .runs import DIFFERENCE, RUN
 
 WORDS = {
     "of_others": "mean of the other runs",

@@ -9,11 +9,11 @@ import pandas as pd
 
 from ...errors import check_choice, check_type
 from ...trees import MergedResult
-from ..chart import draw_chart, views_of
+from ..chart.draw import draw_chart, views_of
 from ..content import read_content
 from ..drawing import check_drawing
-from ..export_overview import chart_words
-from ..frames import chart_frame
+from ..figures.frames import chart_frame
+from ..files.overview import chart_words
 from ..style import chart_style
 from .picture import INLINE_BYTES, Picture
 

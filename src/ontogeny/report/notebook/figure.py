@@ -11,9 +11,8 @@ import pandas as pd
 
 from ...errors import ArgumentError, MissingExtraError, check_type
 from ..content import Content
-from ..drawable import Drawable
-from ..frames import figure_frame
-from ..readers import read
+from ..figures.drawable import Drawable
+from ..kinds import draw_figure, figure_notes, kind_of, read
 from ..run_differences import difference_of
 from .picture import Picture
 
@@ -67,7 +66,7 @@ class ResultFigure(Picture):
 
         It has the columns of the CSV file that `ontogeny.report.write_figures` writes.
         """
-        return figure_frame(self._drawable)
+        return kind_of(self._drawable.figure).frame(self._drawable)
 
     def matplotlib(self, ax: Any = None) -> Any:
         """Draw it with matplotlib.
@@ -89,7 +88,7 @@ class ResultFigure(Picture):
         """
         if self.table is not None:
             raise ArgumentError(f"{self.name!r} is a table; .data has its numbers.")
-        from ..paper import draw_figure, style
+        from ..paper import style
 
         if ax is not None:
             self._check_axes(ax)
@@ -113,20 +112,18 @@ class ResultFigure(Picture):
         return ResultFigure(replace(found, id=f"{self.name}-difference"), self._content)
 
     def _notes(self) -> list[str]:
-        from ..paper import figure_notes, style
+        from ..paper import style
 
         with style():
             return figure_notes(self._drawable, self._content)
 
     def _drawn(self) -> Any:
-        from ..paper import draw_figure
-
         return draw_figure(self._drawable, self._content)[0]
 
     @property
     def _panels(self) -> int:
         facet = self._drawable.axes.get("facet")
-        if facet is None or self.kind == "words":
+        if facet is None or kind_of(self._drawable.figure).text:
             return 1
         return len(self._drawable.panels or self._drawable.axis(facet))
 
@@ -135,7 +132,7 @@ class ResultFigure(Picture):
         from matplotlib.axes import Axes
 
         check_type("ax", ax, Axes)
-        if self.kind == "words":
+        if kind_of(self._drawable.figure).text:
             raise ArgumentError(f"{self.name!r} is a cloud of words, which makes its own axes.")
         if self._panels > 1:
             raise ArgumentError(

@@ -13,7 +13,7 @@ from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
 from ..choosing import listed
 from ..content import read_content
-from ..readers import list_drawables
+from ..kinds import list_drawables
 from .figure import ResultFigure, read_figure
 from .selection import of_layers, of_steps
 from .table import table_html

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from ...errors import ArgumentError, MissingExtraError
-from ..cells import DataTable
 from ..drawing import check_drawing
-from ..export import FORMATS
+from ..figures.cells import DataTable
+from ..files.write import FORMATS
 from .table import written_html
 
 INLINE_BYTES = 200_000

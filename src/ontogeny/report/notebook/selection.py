@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ..axes import is_step
 from ..choosing import chosen_steps, layer_paths
 from ..content import LAYER_DIMENSIONS, Content
-from ..drawable import Drawable
+from ..figures.axes import is_step
+from ..figures.drawable import Drawable
 
 
 def of_layers(drawable: Drawable, layers: Any) -> Drawable:

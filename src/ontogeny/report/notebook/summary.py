@@ -11,8 +11,8 @@ import pandas as pd
 from ...trees import MergedResult
 from ..content import read_content
 from ..failures import read_failures
-from ..first_screen import first_screen
-from ..frames import row_frame
+from ..figures.frames import row_frame
+from ..first_screen.screen import first_screen
 from ..sentences import studied
 from ..verdict import verdict
 

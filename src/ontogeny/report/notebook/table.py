@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ...markup import html_table
-from ..cells import Cell, DataTable, Head
+from ..figures.cells import Cell, DataTable, Head
 
 
 def table_html(frame: pd.DataFrame, rows: int) -> str:

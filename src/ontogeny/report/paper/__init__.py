@@ -1,6 +1,6 @@
 """Figures for papers: the page's figures as PDF, SVG and PNG, drawn without a browser.
 
-Every module here draws what :mod:`ontogeny.report.readers` read; matplotlib is imported with it.
+Every module here draws what :mod:`ontogeny.report.kinds` read; matplotlib is imported with it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ check_drawing()  # before the first import of matplotlib
 
 from .chart import draw_chart_figure
 from .contact_sheet import draw_contact_sheet
-from .draw import draw_figure, figure_notes
 from .first_screen import draw_first_screen
 from .life_lines import draw_life_figure
 from .save import encoded, save, style
 
 __all__ = [
-    "draw_chart_figure", "draw_contact_sheet", "draw_figure", "draw_first_screen",
-    "draw_life_figure", "encoded", "figure_notes", "save", "style",
+    "draw_chart_figure", "draw_contact_sheet", "draw_first_screen", "draw_life_figure",
+    "encoded", "save", "style",
 ]  # fmt: skip

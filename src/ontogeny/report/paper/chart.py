@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path
 
-from ..canvas import ChartLayout, Mark
-from ..chart import MARGIN, lay_chart
+from ..chart.canvas import ChartLayout, Mark
+from ..chart.draw import MARGIN, lay_chart
 from ..content import Content
 from ..style import chart_rules
 from .frame import PAGE, TALLEST

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..colours import BASE
-from ..concept_arrays import ConceptArrays
+from ..concepts.arrays import ConceptArrays
+from ..concepts.lives import SHEET, Concept, Concepts, line_names
+from ..concepts.tokens import Pieces
 from ..content import Content
 from ..formats import step_text
-from ..life_lines import SHEET, Concept, Concepts, line_names
-from ..pieces import Pieces
 from ..scales import StepScale
 from .frame import PAGE
 from .save import FONT

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ..colours import BASE
 from ..content import Content
-from ..first_screen import FirstScreen
+from ..first_screen.screen import FirstScreen
 from ..sentences import studied
 from .frame import PAGE, TALLEST
 from .life_lines import fill_life, life_height

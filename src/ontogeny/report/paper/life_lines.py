@@ -11,12 +11,12 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure, SubFigure
 
 from ..colours import BASE, LEVELS, PROGRESS, ramp
+from ..concepts.lives import Concept, Concepts, line_names
 from ..content import Content
-from ..first_screen import FirstScreen
+from ..first_screen.landmarks import control_curve
+from ..first_screen.screen import FirstScreen
 from ..formats import number, with_interval
 from ..labels import truncate
-from ..landmarks import control_curve
-from ..life_lines import Concept, Concepts, line_names
 from ..scales import StepScale, pick_ticks
 from .frame import PAGE, TALLEST
 from .save import FONT

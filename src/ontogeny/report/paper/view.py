@@ -10,10 +10,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from ..axes import Axis
 from ..colours import palettes, ramp_at
 from ..content import Content
-from ..drawable import Drawable
+from ..figures.axes import Axis
+from ..figures.drawable import Drawable
 from ..scales import StepScale
 
 DASHES = ("-", "--", ":", "-.")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import TextToPath
 
-from ..clouds import COUNT
+from ..figures.words import COUNT, heaviest
 from ..labels import truncate
 from .frame import COLUMN, PAGE, TALLEST
 from .save import FONT
@@ -94,10 +94,10 @@ def _cloud(view: FigureView, group: int, depth: int) -> _Cloud:
     weights, texts, count = (
         _of_group(view, name, group) for name in (view.figure.value, view.figure.words, COUNT)
     )
-    heaviest = view.drawable.heaviest or 1.0
+    largest = heaviest(view.drawable) or 1.0
     small, large = _SIZES
     words = [
-        (str(text), small + (large - small) * (abs(float(weight)) / heaviest) ** 0.5)
+        (str(text), small + (large - small) * (abs(float(weight)) / largest) ** 0.5)
         for text, weight in zip(texts, weights, strict=True)
         if np.isfinite(weight) and text
     ]

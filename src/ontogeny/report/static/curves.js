@@ -345,3 +345,5 @@ function outline(places, lower, upper) {
   close();
   return { x: xs, y: ys };
 }
+
+PICTURES.curves = CurvesPicture;

@@ -1,12 +1,5 @@
 // A figure's life: controls, drawing when it comes into view, hover, and the hairline of the step.
 
-const PICTURES = {
-  curves: CurvesPicture,
-  heatmap: HeatmapPicture,
-  null: NullPicture,
-  marks: MarksPicture,
-  scatter: ScatterPicture,
-};
 const figures = new Map();
 
 class Figure {
@@ -137,7 +130,7 @@ class Figure {
   get broad() {
     const { kind, panels, axes } = this.drawn;
     const count = axes.facet ? (panels ?? nodeOf(this.data).axes[axes.facet].values).length : 1;
-    return kind === "words" || count > 4;
+    return kind in FIGURES || count > 4;
   }
 
   // What is to be drawn, at the width that there is; the place for it is made at once.
@@ -224,9 +217,7 @@ class Figure {
   // The values at the current step: each where they are few, else their range.
   readout() {
     const { picture, data } = this;
-    if (data.kind !== "curves" || picture.xAxis.kind !== "step") {
-      return this.stepWords();
-    }
+    if (data.kind !== "curves" || picture.xAxis.kind !== "step") return this.stepWords();
     const i = picture.currentPlace;
     const head = make("b", { textContent: `Step ${formatStep(picture.xAxis.values[i])}` });
     const all = picture.panels.flatMap((panel) => panel.lines);
@@ -338,7 +329,7 @@ function segments(label, names, pressed, pick) {
 
 // Room for figures that nobody has scrolled to yet, so that nothing moves when they are drawn.
 function makeRoom(deadline) {
-  const waiting = [...figures.values()].filter((figure) => !figure.picture && figure.data.kind !== "words");
+  const waiting = [...figures.values()].filter((figure) => !figure.picture && !(figure.data.kind in FIGURES));
   while (waiting.length && deadline.timeRemaining() > 8) waiting.shift().layOut();
   if (waiting.length) whenIdle(makeRoom);
   else document.documentElement.dataset.room = "true";
@@ -351,7 +342,7 @@ function whenIdle(callback) {
 function startFigures() {
   for (const data of DATA.figures) {
     const element = document.getElementById(data.id);
-    figures.set(data.id, data.kind === "words" ? new WordsFigure(element, data) : new Figure(element, data));
+    figures.set(data.id, new (FIGURES[data.kind] ?? Figure)(element, data));
   }
   const watcher = new IntersectionObserver(
     (entries) => {

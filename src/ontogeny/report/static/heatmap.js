@@ -187,3 +187,5 @@ function edgeIndex(edges, place) {
   const middles = edges.map(([left, right]) => (left + right) / 2);
   return nearest(middles, place);
 }
+
+PICTURES.heatmap = HeatmapPicture;

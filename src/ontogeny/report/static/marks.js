@@ -130,3 +130,5 @@ class MarksPicture extends RowsPicture {
     return { ...told, rest: [...told.rest, ...lines] };
   }
 }
+
+PICTURES.marks = MarksPicture;

@@ -168,3 +168,5 @@ function freeLine(taken, x, width, anchor) {
   taken.push({ line, left, right: left + width });
   return line;
 }
+
+PICTURES.null = NullPicture;

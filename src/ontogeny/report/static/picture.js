@@ -1,5 +1,9 @@
 // What all kinds of figure share: panels side by side with their axes, titles and marks. A kind says
-// what it reads, how much room it needs, and what it draws in one panel.
+// what it reads, how much room it needs, and what it draws in one panel. It enters its class here by
+// its name; one that is no picture but HTML enters a class of figures.
+
+const PICTURES = {};
+const FIGURES = {};
 
 class Picture {
   constructor(figure, view) {

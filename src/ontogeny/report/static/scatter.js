@@ -321,3 +321,5 @@ class ScatterPicture extends Picture {
       : null;
   }
 }
+
+PICTURES.scatter = ScatterPicture;

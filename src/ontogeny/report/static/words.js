@@ -78,3 +78,5 @@ class WordsFigure extends Figure {
 
   pick() {}
 }
+
+FIGURES.words = WordsFigure;

@@ -1,0 +1,234 @@
+"""A sheet of shapes and texts that is filled from top to bottom, with the step axis across it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+
+from ..scales import KINDS, StepScale
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class ChartLayout:
+    """Sizes in SVG units of one form of the chart: width, room left and right of the step axis."""
+
+    name: str
+    width: float
+    left: float
+    right: float
+    row: float
+    font: float
+    label_characters: int
+    legend_left: float
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it is the form for a phone."""
+        return self.name == "narrow"
+
+    @property
+    def plot_width(self) -> float:
+        """Length of the step axis."""
+        return self.width - self.left - self.right
+
+
+WIDE = ChartLayout("wide", 1060, 320, 142, 17, 12, 30, legend_left=250)
+NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21, legend_left=0)
+
+_WIDTHS = {"–": 0.56, **dict.fromkeys("0123456789", 0.64)}
+"""Widths of characters in widths of the letter m, of the broadest usual font; others 0.42."""
+
+
+def fitted(layout: ChartLayout, numbers: Sequence[str]) -> ChartLayout:
+    """Return the form with room right of the axis for the longest of `numbers`.
+
+    Examples
+    --------
+    >>> fitted(WIDE, ["43 (40–48)"]).right, fitted(WIDE, ["113,368 (111,024–115,998)"]).right
+    (142, 192)
+    """
+    widths = [sum(_WIDTHS.get(c, 0.42) for c in text) for text in numbers]
+    wanted = ARROW_ROOM + 0.92 * layout.font * max(widths, default=0.0)
+    return replace(layout, right=max(layout.right, math.ceil(wanted)))
+
+
+ARROW_ROOM = 30
+"""Room right of the axis for the arrow of a row's direction."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A shape of some lines, a text, or a dot where there is a `radius`.
+
+    ``style`` holds the classes of the style sheet, ``within`` those of the row that it stands in.
+    ``title`` appears on hover.
+    """
+
+    style: str
+    lines: Sequence[Points]
+    closed: bool = False
+    words: str | None = None
+    radius: float = 0.0
+    title: str = ""
+    within: str = ""
+
+    @property
+    def hatched(self) -> bool:
+        """Whether it is filled with the hatch pattern."""
+        return self.style in ("hatched", "frame")
+
+    def svg(self, hatch: str) -> str:
+        """Return the mark as an SVG element; `hatch` names the hatch pattern."""
+        x, y = self.lines[0][0]
+        inner = f"<title>{escape(self.title)}</title>" if self.title else ""
+        if self.words is not None:
+            place = f'x="{x:.1f}" y="{y:.1f}"'
+            return f'<text class="{self.style}" {place}>{escape(self.words)}{inner}</text>'
+        if self.radius:
+            return f'<circle class="{self.style}" cx="{x:.1f}" cy="{y:.1f}" r="{self.radius}"/>'
+        shape = "".join(_path(line) + "z" * self.closed for line in self.lines)
+        fill = f' fill="url(#{hatch})"' if self.hatched else ""
+        return f'<path class="{self.style}"{fill} d="{shape}">{inner}</path>'
+
+
+def _path(line: Points) -> str:
+    """Return a line as SVG path commands, the shorter ones where it is level or upright."""
+    (left, top), *rest = ((f"{x:.1f}", f"{y:.1f}") for x, y in line)
+    path = f"M{left} {top}"
+    for x, y in rest:
+        path += f"H{x}" if y == top else f"V{y}" if x == left else f"L{x} {y}"
+        left, top = x, y
+    return path
+
+
+class Canvas:
+    """Marks gathered so far, how far down they reach, and where steps lie.
+
+    ``parts`` also holds tags that only the page needs, as text. The page has all kinds of step axis
+    and all views of the rows and shows one of each; a drawing for elsewhere has one.
+    """
+
+    def __init__(
+        self,
+        layout: ChartLayout,
+        steps: tuple[int, ...],
+        kinds: Sequence[str] = KINDS[:1],
+        views: Sequence[str] = ("cells",),
+    ) -> None:
+        self.layout = layout
+        self.views = tuple(views)
+        self.scales = [StepScale(steps, kind) for kind in kinds]
+        self.scale = self.scales[0]
+        self.parts: list[Mark | str] = []
+        self.within = ""
+        self.y = 0.0
+
+    @property
+    def svg(self) -> str:
+        """All parts as SVG; each form has its own hatch pattern, as a hidden one cannot be used."""
+        hatch = f"hatch-{self.layout.name}"
+        pattern = (
+            f'<defs><pattern id="{hatch}" width="5" height="5" patternUnits="userSpaceOnUse" '
+            'patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V5"/></pattern></defs>'
+        )
+        return pattern + "".join(p if isinstance(p, str) else p.svg(hatch) for p in self.parts)
+
+    @property
+    def low(self) -> float:
+        """The first place of the step axis."""
+        return self.scale.span[0]
+
+    @property
+    def high(self) -> float:
+        """The last place of the step axis."""
+        return self.scale.span[1]
+
+    @contextmanager
+    def tagged(self, tag: str, attributes: str) -> Iterator[None]:
+        """Put what is appended meanwhile into an element."""
+        self.parts.append(f"<{tag} {attributes}>")
+        yield
+        self.parts.append(f"</{tag}>")
+
+    def on_axes(self, draw: Callable[[], None]) -> None:
+        """Draw what lies on the step axis; the page has it on every kind of axis and shows one."""
+        if not self.linked:
+            draw()
+            return
+        y = self.y
+        for scale in self.scales:
+            self.scale, self.y = scale, y
+            with self.tagged("g", f'class="on-{scale.kind}"'):
+                draw()
+        self.scale = self.scales[0]
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is for the page, which shows what is chosen there."""
+        return len(self.scales) > 1
+
+    def behind(self, place: int, draw: Callable[[], None]) -> None:
+        """Draw under the parts from `place` on."""
+        count = len(self.parts)
+        draw()
+        self.parts[place:] = self.parts[count:] + self.parts[place:count]
+
+    def in_view(self, view: str, draw: Callable[[], None]) -> None:
+        """Draw what only one view of the rows has."""
+        if view not in self.views:
+            return
+        with self.tagged("g", f'class="in-{view}"') if len(self.views) > 1 else nullcontext():
+            draw()
+
+    def x(self, places: np.ndarray | float) -> np.ndarray:
+        """From places between 0 and 1 on the step axis to SVG units."""
+        share = (np.asarray(places) - self.low) / (self.high - self.low)
+        return self.layout.left + share * self.layout.plot_width
+
+    def x_of_step(self, step: float) -> float:
+        """Return where a step lies, kept inside the plot."""
+        return float(self.x(np.clip(self.scale.positions([step])[0], self.low, self.high)))
+
+    def lines(self, style: str, lines: Sequence[Points], title: str = "") -> None:
+        """Append lines."""
+        self.parts.append(Mark(style, lines, title=title, within=self.within))
+
+    def areas(self, style: str, outlines: Sequence[Points], title: str = "") -> None:
+        """Append closed areas."""
+        self.parts.append(Mark(style, outlines, True, title=title, within=self.within))
+
+    def box(self, style: str, x: float, y: float, width: float, height: float) -> None:
+        """Append a rectangle."""
+        right, bottom = x + width, y + height
+        self.areas(style, [[(x, y), (right, y), (right, bottom), (x, bottom)]])
+
+    def text(self, x: float, y: float, words: str, style: str, title: str = "") -> None:
+        """Append text, with words that appear on hover."""
+        self.parts.append(Mark(style, [[(x, y)]], words=words, title=title, within=self.within))
+
+    def whisker(
+        self, low: float, y: float, at: float, high: float, dot: str = "dot", halo: bool = True
+    ) -> None:
+        """Append a whisker with a dot, in ink with a halo of paper: legible on every shade."""
+        for line, point, radius in (("halo", "halo-dot", 3.6), ("whisker", dot, 2.4))[not halo :]:
+            self.lines(line, [[(low, y), (high, y)]])
+            self.parts.append(Mark(point, [[(at, y)]], radius=radius, within=self.within))
+
+    def dot(self, style: str, x: float, y: float) -> None:
+        """Append a dot."""
+        self.parts.append(Mark(style, [[(x, y)]], radius=2.4, within=self.within))
+
+    def open_whisker(self, y: float, places: Sequence[float]) -> None:
+        """Append open dots on a thin line, as controls are marked beside the run itself."""
+        ends = [(min(places), y), (max(places), y)]
+        for line in ("halo", "control-whisker"):
+            self.lines(line, [ends])
+        for x in places:
+            self.parts.append(Mark("control-dot", [[(x, y)]], radius=1.9, within=self.within))

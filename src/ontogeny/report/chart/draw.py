@@ -1,0 +1,224 @@
+"""The developmental chart as SVG: what changed when, for the whole run, in one figure.
+
+One drawing serves the page (wide and narrow) and the README (standalone, with its own colours).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+
+import numpy as np
+
+from ..content import Content, Finding, RegimeMark, Track
+from ..formats import interval_text, number, plural, with_interval
+from ..labels import truncate
+from ..scales import KINDS, pick_ticks
+from ..sentences import sentence_start
+from ..verdict import verdict
+from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
+from .groups import MAX_ROWS, RowGroup, arrange, named_in
+from .marks import draw_guides, has_marks
+from .rows import MAX_COLUMNS, draw_heading, draw_legend, draw_row, value_words
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG element; ``plot`` says where its step axis lies: left, width, first and last place."""
+
+    svg: str
+    plot: tuple[float, float, float, float]
+    notices: tuple[str, ...]
+
+
+MARGIN = 20
+"""Around a chart that stands alone."""
+
+
+VIEWS = ("cells", "intervals")
+"""What the rows show: how far each has gone at every step, or when each was half-way."""
+
+
+def views_of(content: Content) -> tuple[str, ...]:
+    """Return the views that have something to show; several runs have no cells."""
+    if any(row.runs for row in content.rows):
+        return VIEWS[1:]
+    return VIEWS if any(map(has_marks, content.rows)) else VIEWS[:1]
+
+
+def draw_chart(content: Content, layout: ChartLayout = WIDE, style: str = "") -> Drawing:
+    """Return the chart with all its views.
+
+    `style` is put into a standalone drawing, which has no links and only the first view.
+    """
+    views = views_of(content)
+    views = views[:1] if style else views
+    canvas, groups = lay_chart(content, layout, views, links=not style)
+    plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
+    return Drawing(_wrapped(canvas, content.title, style), plot, _notices(content, groups))
+
+
+def lay_chart(
+    content: Content, layout: ChartLayout, views: Sequence[str] = VIEWS[:1], links: bool = False
+) -> tuple[Canvas, list[RowGroup]]:
+    """Return all marks of the chart, and the rows that are shown; `links` are for the page."""
+    order = {id(row): i for i, row in enumerate(content.rows)}
+    said = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
+    groups = arrange(
+        content.rows, keep=[order[id(row)] for row in (*verdict(content).named, *said)]
+    )
+    shown = [row for group in groups for row in group.rows]
+    layout = fitted(layout, [value_words(row, layout) for row in shown])
+    canvas = Canvas(layout, content.steps, KINDS if links else KINDS[:1], views)
+    if groups:
+        draw_legend(canvas, shown)
+    top, behind, middles = canvas.y + 8, len(canvas.parts), []
+    for group in groups:
+        with _unspoken(canvas, links):
+            draw_heading(canvas, group)
+        for row in group.rows:
+            middles.append(canvas.y + layout.row / 2 - 1.25)
+            draw_row(canvas, row, order[id(row)], links)
+    guides = partial(draw_guides, canvas, middles, top, canvas.y)
+    canvas.behind(behind, lambda: canvas.in_view("intervals", guides))
+    with _unspoken(canvas, links):
+        canvas.on_axes(lambda: _boundaries(canvas, content.boundaries, top))
+        if content.track is not None:
+            _track(canvas, content.track)
+        bottom = canvas.y + 8
+        canvas.on_axes(lambda: _axis(canvas))
+        _clock(canvas, content.clock)
+        canvas.on_axes(lambda: _findings(canvas, content.findings))
+    if links:
+        canvas.parts.append(f'<line class="now" x1="0" x2="0" y1="{top:.1f}" y2="{bottom:.1f}"/>')
+    return canvas, groups
+
+
+def _unspoken(canvas: Canvas, links: bool) -> AbstractContextManager[None]:
+    """Keep what is appended from screen readers, to whom each row says all of itself."""
+    return canvas.tagged("g", 'aria-hidden="true"') if links else nullcontext()
+
+
+def _boundaries(canvas: Canvas, marks: Sequence[RegimeMark], top: float) -> None:
+    """Draw a hairline through all rows, and over them a bar as long as its interval."""
+    for mark in marks:
+        x, spread = canvas.x_of_step(mark.step), interval_text(mark.low, mark.high)
+        at = with_interval(mark.step, mark.low, mark.high)
+        words = f"{sentence_start(mark.label)} at step {at}"
+        canvas.lines("boundary", [[(x, top), (x, canvas.y)]], words)
+        if spread:
+            ends = [(canvas.x_of_step(end), top) for end in (mark.low, mark.high)]
+            canvas.lines("boundary-interval", [ends])
+
+
+def _wrapped(canvas: Canvas, title: str, style: str) -> str:
+    """Put the parts into an SVG element; a standalone one has a margin, paper and its own style."""
+    layout, margin = canvas.layout, MARGIN if style else 0
+    width, height = layout.width + 2 * margin, math.ceil(canvas.y + 6) + 2 * margin
+    role = "img" if style else "grid"
+    head = f'viewBox="{-margin} {-margin} {width:g} {height}" role="{role}"'
+    paper = ""
+    if style:
+        head += f' width="{width:g}" height="{height}"'
+        paper = (
+            f"<style>{style}</style>"
+            f'<rect class="paper" x="{-margin}" y="{-margin}" width="{width:g}" height="{height}"/>'
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart chart-{layout.name}" {head} '
+        f'font-size="{layout.font}" aria-label="{escape(f"Developmental chart: {title}")}">'
+        f"{paper}{canvas.svg}</svg>"
+    )
+
+
+def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
+    notices = []
+    shown = sum(len(group.rows) for group in groups)
+    if shown < len(content.rows):
+        notices.append(
+            f"{plural(shown, 'row')} of {len(content.rows):,} shown: above {MAX_ROWS}, layers are "
+            "thinned evenly within each quantity. The table below holds all."
+        )
+    if len(content.steps) > MAX_COLUMNS:
+        notices.append(f"{MAX_COLUMNS} of {plural(len(content.steps), 'step')} shown as cells.")
+    return tuple(notices)
+
+
+def _track(canvas: Canvas, track: Track) -> None:
+    """Draw the loss as a thin line with its first and last value."""
+    layout, top, height = canvas.layout, canvas.y + 16, 44.0
+    good = np.flatnonzero(np.isfinite(track.values))
+    low, high = float(track.values[good].min()), float(track.values[good].max())
+    ys = top + height * (high - track.values) / ((high - low) or 1.0)
+
+    def curve() -> None:
+        xs = canvas.x(canvas.scale.positions(track.steps))
+        canvas.lines("curve", _stretches(xs, ys))
+
+    canvas.on_axes(curve)
+    middle = top + height / 2
+    canvas.text(0, middle, truncate(track.title, layout.label_characters), "name", track.title)
+    if track.units and not layout.narrow:
+        canvas.text(0, middle + 14, truncate(track.units, 40), "note")
+    for x, i in ((layout.left - 10, good[0]), (layout.width, good[-1])):
+        canvas.text(x, float(ys[i]) + 4, number(float(track.values[i])), "note end")
+    canvas.y = top + height + 4
+
+
+def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
+    """Return the stretches of a line without missing values."""
+    known = np.isfinite(ys)
+    starts = np.flatnonzero(np.diff(known.astype(int))) + 1
+    parts = zip(np.split(xs, starts), np.split(ys, starts), strict=True)
+    return [list(zip(x.tolist(), y.tolist(), strict=True)) for x, y in parts if np.isfinite(y[0])]
+
+
+def _clock(canvas: Canvas, clock: str) -> None:
+    """Name the step axis, left of its numbers."""
+    layout = canvas.layout
+    name = clock.removeprefix("training ") if layout.narrow else clock
+    canvas.text(layout.left - 10, canvas.y - 4, name, "tick end")
+
+
+def _axis(canvas: Canvas) -> None:
+    """Draw the step axis with its ticks and the break after step 0."""
+    layout, y = canvas.layout, canvas.y + 8
+    ticks = canvas.scale.ticks()
+    line = [(layout.left, y), (layout.left + layout.plot_width, y)]
+    marks = [
+        [(x, y), (x, y + (3 if tick.rank == 9 else 5))]
+        for tick in ticks
+        for x in [float(canvas.x(tick.position))]
+    ]
+    canvas.lines("axis", [line, *marks])
+    base = y + 6 + layout.font
+    length = layout.plot_width / (canvas.high - canvas.low)
+    for tick in pick_ticks(ticks, length, 0.58 * layout.font):
+        canvas.text(float(canvas.x(tick.position)), base, tick.label, "tick middle")
+    if canvas.scale.breaks_at_zero:
+        x = float(canvas.x(0.04))
+        left, right = [(x - 4, y + 4), (x, y - 4)], [(x, y + 4), (x + 4, y - 4)]
+        canvas.areas("break", [[*left, *right[::-1]]])
+        canvas.lines("axis", [left, right])
+    canvas.y = y + 10 + layout.font
+
+
+def _findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
+    """Draw one small triangle under the axis at every step that the audit names."""
+    marked: dict[int, list[str]] = {}
+    for finding in findings:
+        for step in finding.steps:
+            marked.setdefault(step, []).append(finding.message)
+    if not marked:
+        return
+    y = canvas.y + 12
+    for step, messages in sorted(marked.items()):
+        x = canvas.x_of_step(step)
+        title = f"Step {step:,}: {' '.join(messages)}"
+        canvas.areas("finding", [[(x - 5, y), (x + 5, y), (x, y - 8)]], title)
+    canvas.text(canvas.layout.left - 10, y, "audit", "warn end")
+    canvas.y = y + 4

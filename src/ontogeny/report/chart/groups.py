@@ -1,0 +1,70 @@
+"""Which rows the chart shows, and in which order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..row_words import STATES
+from ..rows import Row
+
+MAX_ROWS = 60
+"""Rows that the chart shows before it thins layers."""
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Rows under one heading."""
+
+    title: str
+    rows: Sequence[Row]
+
+
+def arrange(
+    rows: Sequence[Row], limit: int = MAX_ROWS, keep: Collection[int] = ()
+) -> list[RowGroup]:
+    """Sort rows by half-change step into their groups; thin layers above `limit`.
+
+    Rows are thinned within each quantity, evenly over its layers, so that every quantity stays;
+    rows at the places `keep`, which sentences name, stay too.
+    """
+    kept = sorted(_thin(rows, limit, keep), key=_moment)
+    groups = [
+        RowGroup(title, [row for row in kept if row.state == state])
+        for state, (title, _) in STATES.items()
+    ]
+    return [group for group in groups if group.rows]
+
+
+def named_in(rows: Sequence[Row], sentences: Sequence[str]) -> list[Row]:
+    """Return the rows whose layer a sentence names, by its path or as the row's label has it."""
+    text = "\n".join(sentences)
+
+    def named(row: Row) -> bool:
+        names = {row.layer, row.label.replace(row.quantity, "").strip(" ·")} - {""}
+        return any(re.search(rf"(?<![\w.]){re.escape(n)}(?!\.?\w)", text) for n in names)
+
+    return [row for row in rows if named(row)]
+
+
+def _moment(row: Row) -> float:
+    """Rows stand by half-change step, undefined ones last."""
+    return row.half_step if math.isfinite(row.half_step) else math.inf
+
+
+def _thin(rows: Sequence[Row], limit: int, keep: Collection[int]) -> list[Row]:
+    if len(rows) <= limit:
+        return list(rows)
+    quantities: dict[tuple[str, str, str], list[int]] = {}
+    for i, row in enumerate(rows):
+        quantities.setdefault((row.section, row.quantity, row.state), []).append(i)
+    kept: set[int] = set()
+    for i, members in enumerate(sorted(quantities.values(), key=len)):
+        share = max((limit - len(kept)) // (len(quantities) - i), 2)
+        places = np.unique(np.linspace(0, len(members) - 1, min(share, len(members))).round())
+        kept.update(members[int(place)] for place in places)
+    return [rows[i] for i in sorted(kept | set(keep))]

@@ -1,0 +1,104 @@
+"""What the atlas says of a layer: what its names and strengths are measured against."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..content import Content
+from ..formats import plain_text
+from ..labels import short_names
+from .arrays import ConceptArrays
+from .cards import finite
+from .contexts import packed, shares
+from .lives import Concept
+
+CONTROL, RUNS = "mean_life_control", ("run", "layer", "step")
+"""Mean strength of the concepts of control runs, each as a share of its own peak."""
+
+
+def layers(content: Content, arrays: ConceptArrays, address: str) -> list[dict[str, Any]]:
+    """Return every layer with its names, and what names in it are measured against.
+
+    `address` is how links to the concepts of a node begin.
+    """
+    paths = [plain_text(label) for label in arrays.data["layer"].values]
+    return [
+        {
+            "path": path,
+            "short": short,
+            "depth": short.removeprefix("layer "),
+            "address": f"{address}/{safe(path)}/",
+            "group": content.groups.of(path),
+            **_nulls(arrays, i),
+        }
+        for i, (path, short) in enumerate(zip(paths, short_names(paths), strict=True))
+    ]
+
+
+def unnamed_layers(arrays: ConceptArrays) -> list[str]:
+    """Return a sentence for each layer in which no name could be given."""
+    if arrays.dims("unnamed_because") != {"layer"}:
+        return []
+    shorts = short_names([plain_text(label) for label in arrays.data["layer"].values])
+    told = [plain_text(reason).rstrip(".") for reason in arrays.at_step("unnamed_because")]
+    return [
+        f"In {short} no name could be given: {reason}."
+        for short, reason in zip(shorts, told, strict=True)
+        if reason
+    ]
+
+
+def safe(text: str) -> str:
+    """Return a part of an address: what the address itself uses is replaced."""
+    return re.sub(r"[^\w.@\-]", "-", text)
+
+
+def _nulls(arrays: ConceptArrays, i: int) -> dict[str, Any]:
+    """Return how sharp the untrained model's concepts are, and what got names in control runs."""
+    found: dict[str, Any] = {"limit": None, "untrained": [], "controls": []}
+    if arrays.dims("concentration_limit") == {"layer"}:
+        found["limit"] = finite(float(arrays.at_step("concentration_limit")[i]))
+    if "concentration_untrained" in arrays:
+        values = arrays.at_step("concentration_untrained")[i].ravel().astype(float)
+        found["untrained"] = np.sort(values[np.isfinite(values)]).round(3).tolist()
+    if arrays.dims("named_control") == {"layer", "run"}:
+        counts = arrays.at_step("named_control")[i].astype(float)
+        names = arrays.data["run"].values if "run" in arrays else range(len(counts))
+        found["controls"] = [
+            [str(name), int(count)]
+            for name, count in zip(names, counts, strict=True)
+            if math.isfinite(count)
+        ]
+    return found
+
+
+def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str, Any]:
+    """Return mean strength over (layer, line, step), each concept's as a share of its peak.
+
+    Lines are the run, and the least and the most of the control runs, where they are known.
+    """
+    strength = arrays.over_steps("strength")
+    means = np.full((strength.shape[0], 3, strength.shape[2]), np.nan)
+    for i in {each.place[0] for each in every}:
+        own = [each for each in every if each.place[0] == i and each.peak > 0]
+        if own:
+            share = np.stack([strength[each.place] / each.peak for each in own])
+            means[i, 0] = share.mean(axis=0)
+    if has_controls(arrays):
+        runs = arrays.whole(CONTROL, RUNS)
+        known = np.isfinite(runs)
+        low, high = (np.where(known, runs, end) for end in (np.inf, -np.inf))
+        means[:, 1], means[:, 2] = low.min(axis=0), high.max(axis=0)
+    return packed(shares(means))
+
+
+def has_controls(arrays: ConceptArrays) -> bool:
+    """Return whether the strengths of control runs' concepts are known."""
+    return arrays.dims(CONTROL) == {"layer", "run"} and bool(
+        np.isfinite(arrays.whole(CONTROL, RUNS)).any()
+    )

@@ -1,0 +1,180 @@
+"""Concepts as the page tells of them, and which of them have a life line on the first screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from ..content import Node
+from ..formats import plural
+from ..labels import truncate
+from .arrays import ConceptArrays
+
+FEW, MORE = 10, 30
+"""Life lines that the first screen shows, at first and on demand; static pictures show the few."""
+
+SHEET = 24
+"""Concepts of a contact sheet."""
+
+SHADES = "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
+MARKS = "Dot: birth; bar: the checkpoints between which it lies."
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One concept: where it stands in the node's arrays, and its life in training steps.
+
+    ``name`` is empty where it got none; ``given`` is the name that a person gave it, which goes
+    before. Steps are NaN where there is no such step. ``kind`` is empty where lives are not known.
+    """
+
+    place: tuple[int, int]
+    layer: str
+    short_layer: str
+    name: str
+    given: str
+    kind: str
+    born: float
+    after: float
+    before: float
+    settled: float
+    gone: float
+    readable_from: float
+    peak: float
+    sharpness: float
+
+    @property
+    def number(self) -> int:
+        """Its number in the dictionary of its layer."""
+        return self.place[1]
+
+    @property
+    def title(self) -> str:
+        """Its name, else its number."""
+        return self.given or self.name or f"C{self.number}"
+
+    @property
+    def depth(self) -> str:
+        """The layer as short as it can be: its number where it has one."""
+        return self.short_layer.removeprefix("layer ")
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """All concepts of a node, the sharpest first, and what names were measured against.
+
+    ``named`` is None where the result holds no names, ``unnamed`` says why no concept of any layer
+    could get one, and ``named_controls`` holds for each control run how many got one, of how many.
+    ``born_controls`` holds how many concepts were born in each, and ``control_steps`` at how many
+    steps they were read at most.
+    """
+
+    node: Node
+    arrays: ConceptArrays
+    every: tuple[Concept, ...]
+    latents: int
+    named: int | None
+    unnamed: str
+    named_controls: tuple[tuple[int, int | None], ...]
+    born_controls: tuple[int, ...]
+    control_steps: int
+    readable: float
+
+    @property
+    def data(self) -> xr.Dataset:
+        """The node's dataset."""
+        return self.node.dataset
+
+    @cached_property
+    def with_name(self) -> tuple[Concept, ...]:
+        """Concepts with a name."""
+        return tuple(each for each in self.every if each.name)
+
+    @cached_property
+    def born(self) -> tuple[Concept, ...]:
+        """Concepts whose birth is known."""
+        return tuple(each for each in self.every if math.isfinite(each.born))
+
+    @cached_property
+    def candidates(self) -> tuple[Concept, ...]:
+        """Concepts that may have a life line: those with a name, or all where none has one."""
+        return tuple(each for each in self.every if each.given or each.name) or self.every
+
+    @cached_property
+    def lines(self) -> tuple[Concept, ...]:
+        """The concepts whose life lines are shown at first, by birth."""
+        return self.choice(FEW)
+
+    def choice(self, count: int) -> tuple[Concept, ...]:
+        """Return at most `count` concepts, births spread over the run, by birth.
+
+        Births come first. Where there are more of them than places, they are cut by their order
+        into as many parts, and the sharpest of each part is chosen. Other places are for the
+        sharpest of the rest.
+        """
+        born = sorted((c for c in self.candidates if math.isfinite(c.born)), key=lambda c: c.born)
+        rest = [c for c in self.candidates if not math.isfinite(c.born)]
+        rank = {each.place: i for i, each in enumerate(self.candidates)}
+        parts = [part for part in np.array_split(np.arange(len(born)), count) if len(part)]
+        first = [min((born[i] for i in part), key=lambda c: rank[c.place]) for part in parts]
+        return tuple(sorted([*first, *rest[: count - len(first)]], key=moment))
+
+
+def moment(concept: Concept) -> float:
+    """Concepts stand by birth, those that are there from the start first."""
+    if concept.kind == "from the start":
+        return -math.inf
+    return concept.born if math.isfinite(concept.born) else math.inf
+
+
+def choice_words(concepts: Concepts, count: int) -> str:
+    """Say which concepts have a life line, and of how many."""
+    shown, of = len(concepts.choice(count)), len(concepts.candidates)
+    if shown == of:
+        return best_words(concepts, count)
+    best = _best(concepts)
+    born = sum(math.isfinite(each.born) for each in concepts.candidates)
+    how = f"the {born:,} born during the run, and the {best} of the others"
+    if not born:
+        how = f"the {best}; none was seen to be born during the run"
+    elif born > shown:
+        how = f"{shown} of their {born:,} births, the {best} of each stretch of the run"
+    elif born == shown:
+        how = "those that were born during the run"
+    return f"{shown} of {_kind(concepts)}: {how}."
+
+
+def best_words(concepts: Concepts, count: int) -> str:
+    """Say which concepts are shown where they are the best `count`, and of how many."""
+    of = len(concepts.candidates)
+    if of <= count:
+        return f"{'All' if of > 1 else 'The'} {_kind(concepts)}."
+    return f"{count} of {_kind(concepts)}: the {_best(concepts)}."
+
+
+def _kind(concepts: Concepts) -> str:
+    """Say how many concepts there are to choose from, and of how many in all."""
+    of, every = len(concepts.candidates), len(concepts.every)
+    named = any(each.given or each.name for each in concepts.candidates)
+    noun = "named concept" if named else "concept"
+    kind = plural(of, noun) if of > 1 else f"only {noun}"
+    beside = "" if of == every else f", of {every:,} in all"
+    return f"{kind}{beside}{'' if named else '; none has a name'}"
+
+
+def _best(concepts: Concepts) -> str:
+    return "sharpest" if math.isfinite(concepts.candidates[0].sharpness) else "strongest"
+
+
+def line_names(concepts: Sequence[Concept]) -> list[str]:
+    """Return name and layer of concepts, with their number where several have the same of both."""
+    names = [f"{truncate(each.title, 26)} · {each.depth}" for each in concepts]
+    return [
+        f"{name} · C{each.number}" if names.count(name) > 1 else name
+        for name, each in zip(names, concepts, strict=True)
+    ]

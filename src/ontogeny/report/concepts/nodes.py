@@ -1,0 +1,205 @@
+"""The nodes of a result that hold concepts: those with lives, and those fitted to single steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..content import Content, Node
+from ..formats import plain_text
+from ..labels import short_names
+from .arrays import ConceptArrays
+from .lives import Concept, Concepts
+
+KIND = "joint-concepts"
+NO_CONCEPT = "no concept"
+
+_READABLE, _SECOND = 0.6, 0.1  # defaults of the observable: at the best step, and less elsewhere
+
+
+def asked_for(content: Content) -> bool:
+    """Return whether the study has joint concepts, computed or not."""
+    return KIND in _kinds(content).values() or any(n.path == KIND for n in content.nodes)
+
+
+def fitted_apart(content: Content) -> bool:
+    """Return whether the study has concepts that were fitted to each checkpoint by itself."""
+    kinds = _kinds(content).items()
+    return any(kind == "concepts" or (not kind and "concepts-" in path) for path, kind in kinds)
+
+
+def settings_of(content: Content, path: str) -> Mapping[str, Any]:
+    """Return the arguments of the observable that gave a node, as far as they are known."""
+    settings = content.settings if isinstance(content.settings, Mapping) else {}
+    observables = settings.get("observables")
+    known = observables.get(path) if isinstance(observables, Mapping) else None
+    return known if isinstance(known, Mapping) else {}
+
+
+def _kinds(content: Content) -> dict[str, str]:
+    paths = [node.path for node in content.nodes]
+    settings = content.settings if isinstance(content.settings, Mapping) else {}
+    observables = settings.get("observables")
+    asked = list(observables) if isinstance(observables, Mapping) else []
+    return {path: str(settings_of(content, path).get("kind", "")) for path in [*asked, *paths]}
+
+
+def failure(content: Content) -> str:
+    """Return why joint concepts are missing from a result, as far as it says so."""
+    for node in content.nodes:
+        if KIND not in (node.path, _kinds(content).get(node.path)):
+            continue
+        data = node.dataset
+        if "status" in data:
+            told = sorted({str(each) for each in data["status"].values.ravel()})
+            failed = [plain_text(text) for text in told if text != "done"]
+            if failed:
+                return failed[0]
+        if "strength" in data and "concept_kind" not in data:
+            return f"lives take at least 3 checkpoints, and there are {data.sizes['step']}"
+    return ""
+
+
+def read_concepts(content: Content) -> Concepts | None:
+    """Return the concepts of the first node that holds lives, one with names before others."""
+    nodes = with_lives(content)
+    return of_lives(content, nodes[0]) if nodes else None
+
+
+def with_lives(content: Content) -> list[Node]:
+    """Return the nodes that hold lives of concepts, those with names first."""
+    nodes = [node for node in content.nodes if _holds_lives(node.dataset)]
+    return sorted(nodes, key=lambda node: "name" not in node.dataset)
+
+
+def _holds_lives(data: xr.Dataset) -> bool:
+    dims = {"concept_kind": {"layer", "concept"}, "strength": {"step", "layer", "concept"}}
+    dims["readability"] = dims["strength"]
+    return all(name in data and set(data[name].dims) == wanted for name, wanted in dims.items())
+
+
+def of_lives(content: Content, node: Node) -> Concepts:
+    """Return the concepts of a node that holds lives."""
+    arrays = ConceptArrays(node.dataset)
+    own = settings_of(content, node.path)
+    readable = float(own.get("readable", _READABLE)) - _SECOND
+    kinds = arrays.at_step("concept_kind")
+    return _gathered(node, arrays, (kinds != NO_CONCEPT) & (kinds != ""), readable)
+
+
+def of_step(node: Node, step: int) -> Concepts:
+    """Return the concepts of a node that were fitted to one step, given by its place.
+
+    Those without any token on which they fire are left out: fits that failed.
+    """
+    arrays = ConceptArrays(node.dataset, step)
+    shares = arrays.at_step("token_share").astype(float)
+    return _gathered(node, arrays, np.isfinite(shares).any(axis=-1), math.nan)
+
+
+def _gathered(node: Node, arrays: ConceptArrays, there: np.ndarray, readable: float) -> Concepts:
+    data = node.dataset
+    layers = [plain_text(label) for label in data["layer"].values]
+    shorts = short_names(layers)
+    lives = _lives(arrays, readable) if "concept_kind" in arrays else {}
+    found = [
+        _concept(arrays, (i, j), (layers[i], shorts[i]), lives)
+        for i, j in np.argwhere(there).tolist()
+    ]
+    found.sort(key=lambda c: (not (c.given or c.name), -_or(c.sharpness, 0.0), -_or(c.peak, 0.0)))
+    return Concepts(
+        node=node,
+        arrays=arrays,
+        every=tuple(found),
+        latents=int(there.size),
+        named=sum(bool(each.name) for each in found) if "name" in arrays else None,
+        unnamed=_unnamed(arrays),
+        named_controls=_named_controls(data),
+        born_controls=tuple(int(n) for n in _over_layers(data, "n_born_control") if n == n),
+        control_steps=_control_steps(data),
+        readable=readable,
+    )
+
+
+def _or(value: float, other: float) -> float:
+    return value if math.isfinite(value) else other
+
+
+def _unnamed(arrays: ConceptArrays) -> str:
+    """Return why no layer's concepts could get a name; empty where those of some layer could."""
+    if "unnamed_because" not in arrays:
+        return ""
+    told = [plain_text(text) for text in arrays.at_step("unnamed_because").ravel()]
+    return told[0] if told and all(told) else ""
+
+
+def _named_controls(data: xr.Dataset) -> tuple[tuple[int, int | None], ...]:
+    """Return how many concepts of each control run got a name, over all layers, of how many."""
+    named, of_ = (_over_layers(data, f"{name}_control") for name in ("named", "n_concepts"))
+    totals = of_ if len(of_) == len(named) else [math.nan] * len(named)
+    return tuple(
+        (int(count), int(total) if math.isfinite(total) else None)
+        for count, total in zip(named, totals, strict=True)
+        if math.isfinite(count)
+    )
+
+
+def _control_steps(data: xr.Dataset) -> int:
+    """Return at how many steps the control runs were read, at most."""
+    if "explained_control" not in data or "run" not in data["explained_control"].dims:
+        return 0
+    known = data["explained_control"].notnull()
+    return int(
+        known.any([dim for dim in known.dims if dim not in ("step", "run")]).sum("step").max()
+    )
+
+
+def _over_layers(data: xr.Dataset, name: str) -> list[float]:
+    """Return the sum over layers for each run, NaN where a layer is missing."""
+    if name not in data or set(data[name].dims) != {"layer", "run"}:
+        return []
+    totals: list[float] = data[name].astype(float).sum("layer", skipna=False).values.tolist()
+    return totals
+
+
+def _lives(arrays: ConceptArrays, readable: float) -> dict[str, np.ndarray]:
+    """Return the peak of every latent, and from which step on it is readable; NaN where nowhere."""
+    strength = np.nan_to_num(arrays.over_steps("strength"), nan=-math.inf)
+    clear = np.nan_to_num(arrays.over_steps("readability"), nan=-1.0) >= readable
+    peak, first = strength.max(axis=2), arrays.data["step"].values[clear.argmax(axis=2)]
+    return {
+        "peak": np.where(np.isfinite(peak), peak, np.nan),
+        "readable_from": np.where(clear.any(axis=2), first, np.nan),
+    }
+
+
+def _concept(
+    arrays: ConceptArrays,
+    place: tuple[int, int],
+    layer: tuple[str, str],
+    lives: Mapping[str, np.ndarray],
+) -> Concept:
+    def text(name: str) -> str:
+        read = plain_text(arrays.text(name, place))
+        return "" if read == "nan" else read
+
+    return Concept(
+        place=place,
+        layer=layer[0],
+        short_layer=layer[1],
+        name=text("name"),
+        given=text("name_given"),
+        kind=text("concept_kind"),
+        born=arrays.number("concept_born", place),
+        after=arrays.number("concept_born_after", place),
+        before=arrays.number("concept_born_before", place),
+        settled=arrays.number("concept_settled", place),
+        gone=arrays.number("concept_gone", place),
+        readable_from=float(lives["readable_from"][place]) if lives else math.nan,
+        peak=float(lives["peak"][place]) if lives else math.nan,
+        sharpness=arrays.number("concentration", place),
+    )

@@ -1,0 +1,116 @@
+"""Further concepts for the atlas: other lives, and concepts that were fitted to single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..content import Content, Node
+from ..formats import step_text
+from .lives import Concept, Concepts
+from .nodes import of_lives, of_step, settings_of, with_lives
+
+STEPS = 8
+"""Steps of which concepts that are fitted to each of them are shown, at most."""
+
+Tracks = Mapping[tuple[str, int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The concepts of one fit: of all steps together, or of the one at ``step``.
+
+    ``how`` says what was done, after the number of concepts, and ``most`` of them are shown.
+    ``tracks`` says from which step to which a concept can be followed from fit to fit, by layer
+    and number.
+    """
+
+    concepts: Concepts
+    title: str
+    most: int
+    how: str = "can be read from single checkpoints"
+    step: int | None = None
+    tracks: Tracks = field(default_factory=dict)
+
+    def followed(self, concept: Concept) -> dict[str, Any]:
+        """Return the first and the last step that a concept can be followed to."""
+        ends = self.tracks.get((concept.layer, concept.number))
+        return {} if ends is None else {"followed": list(ends)}
+
+
+def further_concepts(content: Content, first: Concepts | None, most: int) -> list[Fitted]:
+    """Return the fits beside the one of the first screen, `most` concepts of all together."""
+    if content.headline:  # of several runs
+        return []
+    taken = first.node.path if first else None
+    lives = [node for node in with_lives(content) if node.path != taken]
+    single = [node for node in content.nodes if _of_single_steps(node)]
+    if not lives and not single:
+        return []
+    share = most // (len(lives) + len(single))
+    titles = [node.title for node in (*([first.node] if first else []), *lives, *single)]
+    found = [Fitted(of_lives(content, node), _title(node, titles), max(share, 1)) for node in lives]
+    for node in single:
+        found += _of_steps(content, node, _title(node, titles), share)
+    return found
+
+
+def _of_single_steps(node: Node) -> bool:
+    """Return whether a node describes concepts that have no lives."""
+    data = node.dataset
+    dims = {"layer", "concept", "rank"}
+    described = "token_share" in data and set(data["token_share"].dims) - {"step"} == dims
+    return described and "concept_kind" not in data and "step" in data.dims
+
+
+def _title(node: Node, titles: list[str]) -> str:
+    return f"{node.title} ({node.path})" if titles.count(node.title) > 1 else node.title
+
+
+def _of_steps(content: Content, node: Node, title: str, share: int) -> list[Fitted]:
+    """Return the fits of some steps of a node, the last one first."""
+    data = node.dataset
+    steps = data["step"].values.astype(int)
+    if "step" not in data["token_share"].dims:
+        how = "of one code for all checkpoints; lives take at least 3 of these"
+        return [Fitted(of_step(node, -1), title, max(share, 1), how, int(steps[-1]))]
+    each = data.sizes["layer"] * data.sizes["concept"]
+    count = max(1, min(share // max(each, 1), STEPS, len(steps)))
+    places = np.unique(np.linspace(len(steps) - 1, 0, count).round().astype(int))[::-1]
+    tracks = _tracks(content, node)
+    return [
+        Fitted(
+            of_step(node, int(place)),
+            f"{title}, step {step_text(steps[place])}",
+            max(share // count, 1),
+            f"fitted to step {step_text(steps[place])} alone; other steps have concepts of their "
+            "own",
+            int(steps[place]),
+            tracks.get(int(steps[place]), {}),
+        )
+        for place in places
+    ]
+
+
+def _tracks(content: Content, node: Node) -> dict[int, Tracks]:
+    """Return for each step how far its concepts can be followed, from the node of their tracks."""
+    found: dict[int, dict[tuple[str, int], tuple[int, int]]] = {}
+    for other in content.nodes:
+        data = other.dataset
+        wanted = {"layer", "step", "concept"}
+        if settings_of(content, other.path).get("of") != node.path or "track" not in data:
+            continue
+        if set(data["track"].dims) != wanted:
+            continue
+        tracks = data["track"].transpose("layer", "step", "concept").values.astype(float)
+        for i, layer in enumerate(data["layer"].values):
+            for number in np.unique(tracks[i][np.isfinite(tracks[i])]):
+                at, concept = np.nonzero(tracks[i] == number)
+                known = data["step"].values[at].astype(int)
+                for step, j in zip(known.tolist(), concept.tolist(), strict=True):
+                    ends = (int(known.min()), int(known.max()))
+                    found.setdefault(step, {})[str(layer), j] = ends
+    return dict(found)

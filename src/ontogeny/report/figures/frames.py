@@ -1,0 +1,51 @@
+"""What a figure draws as a tidy table: one row for each point, dimensions first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import xarray as xr
+
+from ..row_words import MARKS, RECORD, mark_records, record
+from ..rows import Row
+from .drawable import Drawable
+
+
+def figure_frame(drawable: Drawable) -> pd.DataFrame:
+    """Return a figure's data: a row for each point, first its dimensions, then the variables."""
+    names = drawable.written
+    data = xr.Dataset({name: drawable.selected(name).drop_attrs() for name in names})
+    order = list(dict.fromkeys(str(d) for array in data.values() for d in array.dims))
+    rows = data.to_dataframe(dim_order=order).reset_index()
+    return rows[[*order, *names]]
+
+
+def chart_frame(rows: Sequence[Row], view: str) -> pd.DataFrame:
+    """Return what a view of the chart draws.
+
+    Of its cells there is a line for each row and step, of its intervals one for each row and run or
+    control run.
+    """
+    return _cells(rows) if view == "cells" else _marks(rows)
+
+
+def _cells(rows: Sequence[Row]) -> pd.DataFrame:
+    lines = [
+        (row.name, *point, *fields)
+        for row in rows
+        for fields in [record(row)]
+        for point in zip(row.steps, row.progress, row.distinct, strict=True)
+    ]
+    return pd.DataFrame(lines, columns=["row", "step", "progress", "distinct", *RECORD])
+
+
+def _marks(rows: Sequence[Row]) -> pd.DataFrame:
+    lines = [mark for row in rows for mark in mark_records(row)]
+    return pd.DataFrame(lines, columns=list(MARKS))
+
+
+def row_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one line for each row of the chart: where it went, when, and how it was judged."""
+    lines = [(row.name, *record(row)) for row in rows]
+    return pd.DataFrame(lines, columns=["row", *RECORD])

@@ -1,0 +1,54 @@
+"""Values over the dimensions of axes read: curves, heatmaps, null comparisons and marks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import xarray as xr
+
+from ...figures import Boundary
+from .axes import is_step
+from .drawable import Drawable, Problem
+from .fields import check_dimensions, numbers, variable
+from .runs import figure_with_runs
+
+
+def read_panels(drawable: Drawable) -> Drawable:
+    """Read a value over the dimensions of its axes."""
+    figure = drawable.figure
+    value = numbers(drawable, figure.value)
+    if value.size == 0:
+        raise Problem(f"{figure.value!r} holds no values.")
+    drawable = _with_axes(drawable, value)
+    if figure.relative and numbers(drawable, figure.relative).dims != value.dims:
+        raise Problem(f"{figure.relative!r} must have the dimensions of {figure.value!r}.")
+    for name in drawable.variables:
+        check_dimensions(numbers(drawable, name), value.dims, repr(figure.value))
+    for boundary in getattr(figure, "boundaries", ()):
+        _check_boundary(drawable, boundary)
+    return figure_with_runs(drawable)
+
+
+def _with_axes(drawable: Drawable, value: xr.DataArray) -> Drawable:
+    """Return the figure without those of its optional dimensions that the value lacks."""
+    figure = drawable.figure
+    absent = {use: name for use, name in drawable.axes.items() if name not in value.dims}
+    optional = ("series", "facet", "runs")
+    if missing := [name for use, name in absent.items() if use not in optional]:
+        raise Problem(f"{value.name!r} has no dimension {missing[0]!r}; it has {value.dims}.")
+    drawable = replace(drawable, figure=replace(figure, **dict.fromkeys(absent)))
+    axes = drawable.axes
+    if len(set(axes.values())) < len(axes):
+        raise Problem(f"One dimension of {value.name!r} is used twice: {axes}.")
+    left = [str(d) for d in value.dims if d not in axes.values()]
+    return replace(drawable, choose=left)
+
+
+def _check_boundary(drawable: Drawable, boundary: Boundary) -> None:
+    """Check a boundary, which has one step for each line or panel, or one for all."""
+    x = drawable.figure.x
+    if not is_step(x):
+        raise Problem(f"Boundaries need training steps along x; x is {x!r}.")
+    for name in boundary.variables:
+        if x in variable(drawable, name).dims:
+            raise Problem(f"{name!r} is a boundary and cannot differ from step to step.")

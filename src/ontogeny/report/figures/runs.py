@@ -1,0 +1,122 @@
+"""Several runs in one figure: over one another, side by side, or what sets one of them apart.
+
+They are the runs of a comparison, of which the reader chooses one, or a run and its control runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.stats import t
+
+from ...figures import Curves, Heatmap
+from ...quantities import CONTROL
+from ...summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
+from ..formats import plain_text
+from .drawable import CONTROL_STEP, Drawable, Runs
+
+SIDE, DIFFERENCE = "side by side", "difference"
+MOST_PANELS = 12
+"""More small multiples become a menu."""
+
+LINES = 6
+"""Of more runs the others are a band instead of lines."""
+
+
+def figure_with_runs(drawable: Drawable) -> Drawable:
+    """Return a figure as it is drawn first: with runs, if it has any, over one another."""
+    figure = drawable.figure
+    if getattr(figure, "runs", None):
+        names = [plain_text(name) for name in drawable.node.dataset[figure.runs].values]
+        views = _views(drawable, len(names), figure.runs)
+        counted = range(1, len(names))
+        factor = 1.0 if len(counted) > 1 else math.nan
+        return replace(views["overlay"], runs=Runs(names, {}, counted, factor, views))
+    controls = _controls(drawable)
+    if not controls:
+        return drawable
+    own = [plain_text(name) for name in next(iter(controls.values()))[RUN].values]
+    nulls = [i for i, name in enumerate(own, start=1) if kind_of(name) not in NO_NULLS]
+    names = ["run", *(f"control: {name}" for name in own)]
+    first = "run" if isinstance(drawable.figure, Heatmap) else "overlay"
+    views = {first: drawable} | _views(drawable, len(names))
+    found = Runs(names, controls, nulls, _prediction_factor(len(nulls)), views)
+    return replace(drawable, runs=found) if nulls else drawable
+
+
+def _prediction_factor(count: int) -> float:
+    """Return how many standard deviations from the mean of `count` runs a further one may lie."""
+    if count < 2:
+        return math.nan
+    return float(t.ppf(0.975, count - 1) * math.sqrt(1 + 1 / count))
+
+
+def _controls(drawable: Drawable) -> dict[str, xr.DataArray]:
+    """Return the values of control runs for the figure's forms, at the steps they were read at."""
+    figure, data = drawable.figure, drawable.node.dataset
+    if not isinstance(figure, Curves | Heatmap) or set(drawable.axes.values()) & {*NUMBERED, RUN}:
+        return {}
+    found = {}
+    for name in filter(None, (figure.value, figure.relative)):
+        own, control = drawable.selected(name), f"{name}_{CONTROL}"
+        if control not in data or "step" not in own.dims:
+            return {}
+        values = drawable.selected(control)
+        if {str(d) for d in values.dims} != {RUN, *map(str, own.dims)}:
+            return {}
+        values = values.isel(step=np.flatnonzero(_read_at(data)))
+        if not np.isfinite(values.values).any():
+            return {}
+        found[name] = values.rename(step=CONTROL_STEP).transpose(
+            RUN, *(CONTROL_STEP if d == "step" else d for d in own.dims)
+        )
+    return found
+
+
+def _read_at(data: xr.Dataset) -> np.ndarray:
+    """Return at which steps control runs of a node were read (T,): the same for all figures."""
+    known = np.zeros(data.sizes["step"], dtype=bool)
+    for name, values in data.data_vars.items():
+        if str(name).endswith(f"_{CONTROL}") and {RUN, "step"} <= set(values.dims):
+            each = values.transpose("step", ...).values.reshape(len(known), -1)
+            known |= np.isfinite(each).any(axis=1)
+    return known
+
+
+def _views(drawable: Drawable, count: int, runs: str = "") -> dict[str, Drawable]:
+    """Return the arrangements of a figure of `count` runs; `runs` is their dimension, if any.
+
+    Lines or panels of the figure are panels where runs are drawn over one another, and lines where
+    every run has a panel.
+    """
+    figure = drawable.figure
+    if isinstance(figure, Heatmap):
+        return {
+            SIDE: _arranged(drawable, facet=RUN, count=count),
+            DIFFERENCE: _arranged(drawable, facet=figure.facet),
+        }
+    lines = figure.series or figure.facet
+    views = {
+        SIDE: _arranged(drawable, series=lines, facet=RUN, count=count),
+        DIFFERENCE: _arranged(drawable, series=None, facet=lines),
+    }
+    return {"overlay": _arranged(drawable, series=RUN, facet=lines), **views} if runs else views
+
+
+def _arranged(drawable: Drawable, count: int = 0, **uses: Any) -> Drawable:
+    """Return a figure with other uses of its dimensions; what is left over becomes a menu."""
+    facet = uses["facet"]
+    length = count or (len(drawable.axis(facet)) if facet else 0)
+    if length > MOST_PANELS:
+        uses["facet"] = None
+    if "runs" in drawable.axes:
+        uses["runs"] = None
+    arranged = replace(drawable, figure=replace(drawable.figure, **uses))
+    dims = [str(d) for d in drawable.selected(drawable.figure.value).dims if d != RUN]
+    left = [d for d in dims if d not in arranged.axes.values()]
+    more = [RUN] if uses["facet"] is None and facet == RUN else []
+    return replace(arranged, choose=[*left, *more])

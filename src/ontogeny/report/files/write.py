@@ -1,0 +1,157 @@
+"""Figures' data and pictures as files, for papers and for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...errors import ArgumentError, check_choice
+from ...trees import MergedResult
+from ..chart.draw import draw_chart
+from ..content import Content, read_content
+from ..figures.drawable import Drawable
+from ..figures.latex import latex_table
+from ..kinds import draw_figure, kind_of, read_drawables
+from ..run_differences import difference_of
+from ..style import chart_style
+from .concepts import write_concepts
+from .overview import entry, write_overview
+
+FORMATS = ("pdf", "svg", "png")
+"""Formats of pictures for papers."""
+
+
+def chart_svg(tree: MergedResult) -> str:
+    """Return the developmental chart of a merged result as a standalone SVG image.
+
+    It follows the reader's light or dark setting and needs no page around it.
+
+    Parameters
+    ----------
+    tree
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
+
+    Raises
+    ------
+    ArgumentError
+        If `tree` is not a merged result.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> data = xr.Dataset(
+    ...     {"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]}, attrs={"role": "track"}
+    ... )
+    >>> chart_svg(xr.DataTree.from_dict({"loss": data}))[:4]
+    '<svg'
+    """
+    return draw_chart(read_content(tree), style=chart_style()).svg
+
+
+def write_figures(
+    tree: MergedResult, folder: str | Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Write every figure for papers, with its data as CSV; return the files' paths.
+
+    Files are named after node and figure. A CSV file has one row for each point: first the
+    dimensions, then the variables, all points, unrounded; ``chart.csv`` holds the chart's rows and
+    ``half-change-steps.csv`` a line for each run and control run. ``first-screen`` is a picture.
+    Pictures are one or two columns wide, fonts embedded, and the same bytes for the same result;
+    ``captions.txt`` holds their titles and captions. A table is written as CSV and as LaTeX. Of a
+    figure with several runs or control runs ``<figure>-difference`` holds what sets the run apart.
+
+    Parameters
+    ----------
+    tree
+        Merged result, as ``Study.run`` and ``open_study`` return it, or its DataTree.
+    folder
+        Where to write; made if missing, files of the same names are replaced.
+    formats
+        Of ``"pdf"``, ``"svg"`` and ``"png"``; none writes the data alone.
+
+    Raises
+    ------
+    ArgumentError
+        If `tree` is not a merged result or a format is unknown.
+
+    Examples
+    --------
+    >>> import tempfile, xarray as xr
+    >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, coords={"step": [0, 100]})
+    >>> tree = xr.DataTree.from_dict({"loss": data})
+    >>> [p.name for p in write_figures(tree, tempfile.mkdtemp(), formats=["svg"])]
+    ['chart.csv', 'chart.svg', 'captions.txt']
+    """
+    kinds = check_formats(formats)
+    content = read_content(tree)
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    captions: list[str] = []
+    written = write_overview(content, target, kinds, captions)
+    written += write_concepts(content, target, kinds, captions)
+    for each in _with_differences(read_drawables(content)):
+        if each.problem:
+            continue
+        path = target / _unused_name(each.file_stem, written)
+        written.append(path)
+        kind_of(each.figure).frame(each).to_csv(path, index=False)
+        caption = each.figure.caption
+        if each.table is not None:
+            written.append(path.with_suffix(".tex"))
+            written[-1].write_text(latex_table(each.table), encoding="utf-8")
+        elif kinds:
+            pictures, caption = _write_pictures(each, content, path, kinds)
+            written += pictures
+        if kinds or each.table is not None:
+            captions.append(entry(path.stem, each.figure.title, caption))
+    if kinds:
+        written.append(target / "captions.txt")
+        written[-1].write_text("\n".join(captions), encoding="utf-8")
+    return written
+
+
+def _with_differences(drawables: Sequence[Drawable]) -> Iterator[Drawable]:
+    """Give every figure, and behind one with several runs what sets the first of them apart."""
+    for each in drawables:
+        yield each
+        if (difference := difference_of(each)) is not None:
+            yield difference
+
+
+def check_formats(formats: Sequence[str]) -> list[str]:
+    """Return the formats of pictures, each once.
+
+    Raises
+    ------
+    ArgumentError
+        If one is not of :data:`FORMATS`.
+
+    Examples
+    --------
+    >>> check_formats(["png", "pdf", "png"])
+    ['png', 'pdf']
+    """
+    if isinstance(formats, str):
+        raise ArgumentError(f"formats must be a list such as {[formats]!r}; got {formats!r}.")
+    return list(dict.fromkeys(check_choice("formats", kind, FORMATS) for kind in formats))
+
+
+def _write_pictures(
+    drawable: Drawable, content: Content, beside: Path, kinds: Sequence[str]
+) -> tuple[list[Path], str]:
+    """Write one figure in every format; return the paths and the caption."""
+    from ..paper import save, style
+
+    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
+    with style():
+        picture, notes = draw_figure(drawable, content)
+        caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
+        for path in paths:
+            save(picture, path, drawable.figure.title, caption)
+    return paths, caption
+
+
+def _unused_name(stem: str, written: Sequence[Path]) -> str:
+    taken = {path.name for path in written}
+    names = (f"{stem}{more}.csv" for more in ("", *(f"-{n}" for n in range(2, len(taken) + 3))))
+    return next(name for name in names if name not in taken)

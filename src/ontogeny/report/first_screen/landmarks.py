@@ -1,0 +1,196 @@
+"""What a run has passed, read from the result: lines under the loss, and what became of it.
+
+Nothing here is worked out anew. Whether the loss changed, and whether by more than in control runs,
+are the verdicts of its row; when it passed a line is what the node of the loss says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from ..content import Content, Node
+from ..row_words import direction
+from ..rows import Row
+
+LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
+"""What the loss can pass: ends of the variables' names, and what the page calls them."""
+
+OWN = {"own_unigram": "its own word frequencies", "own_bigram": "its own bigrams"}
+"""The same of the model itself, the means of its predictions: below them it uses more than that."""
+
+GAINS = ("frequencies", "before", "context")
+"""What the loss gains by: how often words occur, the token before, what else stands around."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What lowered the loss, and the interval in which half of that was done."""
+
+    kind: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a guess costs in the end, and from when on the loss stays below it; NaN if unknown.
+
+    ``state`` is one of
+
+    - ``"passed"``: with any choice of texts, and not from the first step on
+    - ``"at every step"``: the same, from the first step on
+    - ``"unsure"``: it ends below on these texts, but not surely on others
+    - ``"left"``: it was below, and does not stay there
+    - ``"never"``: it is not below at any step
+    """
+
+    words: str
+    level: float
+    state: str
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def passed(self) -> bool:
+        """Whether the last loss is below the line, whichever texts are chosen."""
+        return self.state in ("passed", "at every step")
+
+
+@dataclass(frozen=True)
+class LossStory:
+    """The loss of a run: its ends, lines and controls, and the row that holds its verdict.
+
+    ``own`` holds the lines of the model's own frequencies at the last step. They tell whether it
+    uses what stands around a token: frequencies learned from more text pass the other lines too.
+    ``gains`` holds what surely lowered the loss, in the order in which half of it was done.
+
+    ``outcome`` is one of
+
+    - ``"fell"``: by more than chance and noise, and by more than in control runs where there are
+      enough of them
+    - ``"fell as controls"``: not surely by more than in control runs
+    - ``"rose"``: by more than chance and noise
+    - ``"no course"``: by more than noise, but chance may give its steps such an order
+    - ``"still"``: no change above chance and noise
+    - ``"unjudged"``: too few checkpoints, or an unknown noise
+    """
+
+    title: str
+    units: str
+    first: float
+    last: float
+    uniform: float
+    lines: dict[str, Line]
+    own: dict[str, Line]
+    gains: tuple[Gain, ...]
+    outcome: str
+    row: Row | None
+
+    @property
+    def uses_context(self) -> bool | None:
+        """Whether it surely uses what stands around a token; None if that was not measured."""
+        line = self.own.get("own_unigram")
+        return None if line is None else line.passed
+
+    @property
+    def controls(self) -> list[tuple[float, float]]:
+        """First and last value of every control run."""
+        found = self.row.controls if self.row else ()
+        return [(each.first_value, each.last_value) for each in found]
+
+
+def read_loss(content: Content) -> LossStory | None:
+    """Return the story of the loss, none where it was not measured."""
+    node = next((node for node in content.nodes if node.role == "track"), None)
+    if node is None or content.track is None:
+        return None
+    known = content.track.values[np.isfinite(content.track.values)]
+    row = node.rows[0] if node.rows else None
+    data = node.dataset
+    return LossStory(
+        title=content.track.title,
+        units=content.track.units,
+        first=float(known[0]),
+        last=float(known[-1]),
+        uniform=_number(data, "loss_uniform"),
+        lines=_lines(content, node, LINES),
+        own=_lines(content, node, OWN),
+        gains=_gains(data),
+        outcome=_outcome(
+            row, len(known), bool(data["moved"].values[0]) if "moved" in data else False
+        ),
+        row=row,
+    )
+
+
+def _outcome(row: Row | None, measured: int, moved: bool) -> str:
+    if row is None or measured < 2 or row.state in ("few", "unmeasured"):
+        return "unjudged"
+    if row.state == "none":
+        return "no course" if moved else "still"
+    if direction(row) != "falls":
+        return "rose" if direction(row) == "rises" else "unjudged"
+    short = row.state == "within" or (row.state == "beyond" and row.can_learn)
+    return "fell as controls" if short else "fell"
+
+
+def _lines(content: Content, node: Node, names: Mapping[str, str]) -> dict[str, Line]:
+    """Return the lines of these names that the result has, in their order."""
+    found = {name: _line(content, node.dataset, name, words) for name, words in names.items()}
+    return {name: line for name, line in found.items() if line is not None}
+
+
+def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | None:
+    """Return a line with the step from which on the loss is below it."""
+    if f"loss_{name}" not in data or f"loss_below_{name}" not in data or content.track is None:
+        return None
+    if not set(data[f"loss_{name}"].dims) <= {"step"}:  # each run of a comparison has its own
+        return None
+    known = np.isfinite(content.track.values)
+    values, steps = content.track.values[known], content.track.steps[known]
+    levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), known.shape)[known]
+    if not np.isfinite(levels).all():
+        return None
+    level = float(levels[-1])
+    step, low, high = (_number(data, f"loss_below_{name}{end}") for end in ("", "_low", "_high"))
+    if not (values < levels).any():
+        return Line(words, level, "never")
+    if not math.isfinite(step):
+        return Line(words, level, "left")
+    if not math.isfinite(high):
+        return Line(words, level, "unsure")
+    state = "at every step" if step == steps[0] else "passed"
+    return Line(words, level, state, low, high)
+
+
+def _gains(data: xr.Dataset) -> tuple[Gain, ...]:
+    """Return the gains that are sure, whichever texts are chosen."""
+    found = [
+        Gain(kind, *(_number(data, f"loss_half_{kind}{end}") for end in ("_low", "_high")))
+        for kind in GAINS
+    ]
+    return tuple(sorted((g for g in found if math.isfinite(g.high)), key=lambda g: g.high))
+
+
+def _number(data: xr.Dataset, name: str) -> float:
+    """Return a single number of a node, NaN where it has none."""
+    if name not in data or data[name].size != 1:
+        return math.nan
+    return float(data[name].values.reshape(-1)[0])
+
+
+def control_curve(content: Content) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Return the lower and upper ends of the control runs' loss at the steps of the loss."""
+    node = next((node for node in content.nodes if node.role == "track"), None)
+    names = ("loss_control_low", "loss_control_high")
+    if node is None or any(name not in node.dataset for name in names):
+        return None
+    low, high = (node.dataset[name] for name in names)
+    if low.dims != ("step",) or high.dims != ("step",):
+        return None
+    return low.values.astype(float).tolist(), high.values.astype(float).tolist()

@@ -1,0 +1,86 @@
+"""The four numbers of the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..concepts.lives import Concepts
+from ..content import Content
+from ..formats import interval_text, number, step_text
+from .landmarks import LossStory
+
+_BETTER = "better than word frequencies"
+_BELOW = "loss below word frequencies"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the four numbers, with what it is."""
+
+    value: str
+    words: str
+
+
+def four_numbers(
+    content: Content, loss: LossStory | None, concepts: Concepts | None
+) -> tuple[Figure, ...]:
+    """Return the loss, the named concepts, the step of passing word frequencies, the findings."""
+    return (
+        _loss_number(loss),
+        _concepts_number(concepts),
+        _passed_number(loss),
+        _audit_number(content),
+    )
+
+
+def number_range(counts: Sequence[int]) -> str:
+    """Return whole numbers as their range: ``2–4``.
+
+    Examples
+    --------
+    >>> number_range([4, 2]), number_range([3])
+    ('2–4', '3')
+    """
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _loss_number(loss: LossStory | None) -> Figure:
+    if loss is None:
+        return Figure("–", "loss was not measured")
+    if loss.first == loss.last:
+        return Figure(number(loss.last, 0.1), f"loss, {loss.units}".rstrip(", "))
+    return Figure(number(loss.last, 0.1), f"loss, was {number(loss.first, 0.1)}")
+
+
+def _concepts_number(concepts: Concepts | None) -> Figure:
+    if concepts is None:
+        return Figure("–", "no concepts with a birth")
+    if concepts.named is None or concepts.unnamed:
+        return Figure(f"{len(concepts.every):,}", "concepts, not named")
+    words = "named concepts"
+    if concepts.named_controls:
+        words += f"; control {number_range([count for count, _ in concepts.named_controls])}"
+    return Figure(f"{concepts.named:,}/{len(concepts.every):,}", words)
+
+
+def _passed_number(loss: LossStory | None) -> Figure:
+    line = loss.lines.get("unigram") if loss else None
+    if line is None:
+        return Figure("–", "word frequencies: no line to compare with")
+    better = _BETTER if loss and loss.uses_context else _BELOW
+    if line.state == "passed":
+        span = interval_text(line.low, line.high) or step_text(line.high)
+        return Figure(span, f"step: {better}")
+    if line.state == "at every step":
+        return Figure("first", f"checkpoint: {better}")
+    words = {"never": "never", "left": "not for good", "unsure": "not surely"}[line.state]
+    return Figure(words, _BETTER)
+
+
+def _audit_number(content: Content) -> Figure:
+    if not content.audited:
+        return Figure("–", "no audit was made")
+    count = len(content.findings)
+    return Figure(f"{count:,}", f"{'finding' if count == 1 else 'findings'} of the audit")

@@ -1,0 +1,34 @@
+"""What the first screen's script draws: the loss with its lines and control, and the life lines."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..content import Content
+from ..formats import number
+from .landmarks import control_curve
+from .screen import FirstScreen
+
+
+def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
+    """Return the arrays of the loss picture; the loss itself is the page's track."""
+    loss = first.loss
+    if loss is None or content.track is None:
+        return {"lines": [], "control": None}
+    lines: list[dict[str, Any]] = []
+    if math.isfinite(loss.uniform):
+        lines.append({"words": "blind guess", "level": loss.uniform})
+    lines += [{"words": line.words, "level": line.level} for line in loss.lines.values()]
+    for line in lines:
+        line["text"] = f"{line['words']} {number(line['level'], 0.1)}"
+    control = control_curve(content)
+    return {
+        "lines": lines,
+        "control": None if control is None else [[_finite(v) for v in end] for end in control],
+        "control_name": "control" if len(content.controls) == 1 else "controls",
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,38 @@
+"""Figures of a result read from its attributes; what cannot be drawn says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..content import Content
+from ..figures.drawable import Drawable, Problem
+from ..formats import plain_text
+from ..labels import slug
+from .base import kind_of
+
+
+def read_drawables(content: Content) -> list[Drawable]:
+    """Return the figures of all nodes; one that cannot be drawn keeps its place and says why."""
+    return [read(each) for each in list_drawables(content)]
+
+
+def list_drawables(content: Content) -> list[Drawable]:
+    """Return the figures of all nodes by their names, not yet checked against the data."""
+    drawables: list[Drawable] = []
+    for node in content.nodes:
+        taken: list[str] = []
+        for figure, problem in node.figures:
+            taken.append(slug(figure.id, taken))
+            name = f"{node.id.removeprefix('section-')}/{taken[-1]}"
+            drawables.append(Drawable(name, node, figure, content.groups, problem=problem))
+    return drawables
+
+
+def read(drawable: Drawable) -> Drawable:
+    """Return a figure checked against its node's data, or with the reason why it is not drawn."""
+    if drawable.problem:
+        return drawable
+    try:
+        return kind_of(drawable.figure).read(drawable)
+    except Problem as problem:
+        return replace(drawable, problem=plain_text(problem))

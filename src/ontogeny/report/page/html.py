@@ -1,0 +1,198 @@
+"""One self-contained HTML file: templates, styles, scripts and data put together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from ..chart.canvas import NARROW, WIDE
+from ..chart.draw import draw_chart, views_of
+from ..concepts.atlas import read_atlas
+from ..content import Content
+from ..failures import old_reference, read_failures, section_failures
+from ..figures.drawable import Drawable
+from ..figures.tables import ROWS_SHOWN
+from ..first_screen.payload import build_first
+from ..first_screen.screen import first_screen
+from ..formats import p_value, plain_text, step_text
+from ..kinds import kind_of, read_drawables
+from ..kinds.base import scripts
+from ..kinds.thinning import BUDGET, thinned
+from ..row_words import control_half_words, half_words, journey, state_words
+from ..sentences import mark, section_sentences, studied
+from ..style import page_style, static_text
+from ..texts.cloze import read_cloze
+from ..texts.example import read_example
+from ..verdict import verdict
+from .live import Live
+from .payload import build_payload, json_script
+
+BEFORE_KINDS = (
+    "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
+    "runs", "picture", "regimes", "rows", "turning", "names", "figure",
+)  # fmt: skip
+"""Scripts that those of the kinds of figures build on, in their order."""
+
+AFTER_KINDS = (
+    "download", "slider", "layers", "chart", "concepts", "life", "life-lines", "life-rows",
+    "cards", "card-contexts", "card-foot", "control-card", "atlas", "cloze", "example-text",
+    "example-course", "example-print", "links", "live", "tables", "page",
+)  # fmt: skip
+
+
+def render_page(content: Content, budget: int = BUDGET, live: Live | None = None) -> str:
+    """Return the page as HTML; `live` says that the run was still training."""
+    drawables = thinned(read_drawables(content), budget)
+    drawings = {layout.name: draw_chart(content, layout) for layout in (WIDE, NARROW)}
+    charts = {name: {"plot": list(d.plot)} for name, d in drawings.items()}
+    plotly, script = _plotly(), _own_script()
+    first = first_screen(content)
+    atlas = read_atlas(content, first.concepts if first else None)
+    cloze = read_cloze(content) if first else None
+    example = read_example(content, first.concepts if first else None)
+    drawn = {
+        "first": build_first(content, first) if first else None,
+        "atlas": atlas.payload if atlas else None,
+        "further": atlas.further if atlas else [],
+        "cloze": cloze.payload if cloze else None,
+        "example": example.payload if example else None,
+        "refresh": live.every if live else None,
+    }
+    return _template().render(
+        content=content,
+        studied=studied(content),
+        live=live,
+        first=first,
+        atlas=atlas,
+        cloze=cloze,
+        example=example,
+        verdict=verdict(content),
+        failures=read_failures(content),
+        failed_in={node.id: section_failures(content, node) for node in content.nodes},
+        old_reference=old_reference(content),
+        facts=_facts(content),
+        drawings=[Markup(d.svg) for d in drawings.values()],
+        chart_notices=drawings["wide"].notices,
+        views=views_of(content),
+        compared=[run.name for row in content.rows[:1] for run in row.runs],
+        marks={node.id: mark(node) for node in content.nodes},
+        sentences={node.id: section_sentences(node) for node in content.nodes},
+        drawables=drawables,
+        kind_of=kind_of,
+        code=_snippet,
+        definition=_definition,
+        rows_shown=ROWS_SHOWN,
+        policy=_policy([plotly, script]),
+        style=Markup(page_style()),
+        data=Markup(json_script(build_payload(content, drawables, charts) | drawn)),
+        plotly=Markup(plotly),
+        script=Markup(script),
+    )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("ontogeny.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"step": step_text, "p_value": p_value, "state": state_words}
+    environment.filters |= {
+        "journey": journey, "half": half_words, "control_half": control_half_words,
+    }  # fmt: skip
+    return environment.get_template("page.html.j2")
+
+
+@cache
+def _plotly() -> str:
+    # Imported here so that the package opens without it; only the page needs the script.
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("</script", "<\\/script")
+
+
+def _own_script() -> str:
+    before, after = (
+        [static_text(f"{n}.js") for n in names] for names in (BEFORE_KINDS, AFTER_KINDS)
+    )
+    body = "\n".join([*before, *filter(None, scripts()), *after])
+    return f'(function () {{\n"use strict";\n{body}\n}})();'
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return a content security policy: only these scripts run, and nothing is fetched."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'"
+        for s in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _facts(content: Content) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the fold-out: settings and provenance as groups of names and values."""
+    steps = ", ".join(f"{step:,}" for step in content.steps)
+    groups = [
+        ("Model", content.model),
+        *((f"Input set {i.get('name', n)}", i) for n, i in enumerate(content.inputs, start=1)),
+        ("Steps", {"checkpoints": steps}),
+        ("Settings", content.settings),
+        ("Provenance", content.provenance),
+    ]
+    return [(plain_text(name), _pairs(data)) for name, data in groups if data]
+
+
+def _pairs(data: Any, name: str = "") -> list[tuple[str, str]]:
+    """Nested settings as dotted names with their values as text."""
+    if not isinstance(data, Mapping) or not data:
+        return [(name or "value", _plain_value(data))]
+    start = f"{name}." if name else ""
+    return [pair for key, value in data.items() for pair in _pairs(value, f"{start}{key}")]
+
+
+def _plain_value(value: Any) -> str:
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return plain_text(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _snippet(drawable: Drawable) -> str:
+    """Python that gives the figure's data from the merged result."""
+    figure = drawable.figure
+    chosen = f".sel({dict(figure.select)!r})" if figure.select else ""
+    beside = [name for name in getattr(figure, "interval", None) or () if name in drawable.stored]
+    one = figure.value and not beside
+    names = (
+        repr(figure.value) if one else f"{[figure.value, *beside] if beside else drawable.stored!r}"
+    )
+    whole = "" if one else ".to_dataset()"
+    variable = figure.value if one and figure.value.isidentifier() else "values"
+    return plain_text(
+        "import xarray as xr\n\n"
+        'tree = xr.open_datatree("result.zarr", engine="zarr")\n'
+        f"{variable} = tree[{drawable.node.path!r}]{whole}[{names}]{chosen}"
+    )
+
+
+def _definition(drawable: Drawable) -> list[tuple[str, str]]:
+    """Return what each drawn variable is, with its symbol and unit."""
+    lines = []
+    for name in drawable.stored:
+        attrs = drawable.node.dataset[name].attrs
+        extra = [plain_text(attrs[key]) for key in ("symbol", "units") if attrs.get(key)]
+        lines.append((plain_text(name), ", ".join([drawable.label(name), *extra])))
+    return lines

@@ -1,0 +1,49 @@
+"""Pages of a run that was still training: what they say of themselves, and when they refresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..formats import step_text
+
+_LEFT_OUT = (
+    "Until the training has ended, distances are measured to the first step, and noise floors and "
+    "control runs are left out, so nothing here can be called learned."
+)
+
+
+@dataclass(frozen=True)
+class Live:
+    """Says that a page is provisional.
+
+    Parameters
+    ----------
+    step
+        The last step that it shows.
+    every
+        Seconds after which it refreshes itself; None if it is not written again.
+
+    Examples
+    --------
+    >>> Live(400, 60).note[:90]
+    'Training was still running when this page was written, at step 400. It is written again wh'
+    """
+
+    step: int
+    every: float | None = None
+
+    @property
+    def note(self) -> str:
+        """What the page says."""
+        written = (
+            "Training was still running when this page was written, at step "
+            f"{step_text(self.step)}. "
+        )
+        if self.every is None:
+            again = "Watching was stopped there; ontogeny run makes the whole study. "
+        else:
+            again = (
+                "It is written again when checkpoints have landed, and refreshes itself every "
+                f"{self.every:g} s. "
+            )
+        return written + again + _LEFT_OUT

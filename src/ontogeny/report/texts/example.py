@@ -1,0 +1,173 @@
+"""Example text: a few texts whose tokens are tinted by loss, concept or attention entropy."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...figures import in_words, shown, within
+from ..concepts.contexts import MISSING
+from ..concepts.lives import Concepts
+from ..concepts.nodes import read_concepts
+from ..concepts.tokens import Pieces
+from ..content import Content
+from ..formats import plain_text, plural
+from ..rows import half_steps
+from .measures import Measure, read_codes, read_entropy, read_loss
+from .tokens import ShownTokens, first_with
+
+MOST_TEXTS, MOST_TOKENS = 12, 256
+"""Texts, and tokens of each, that the page holds."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as it stands in its text; `words` is its name where it holds no letter or digit."""
+
+    text: str
+    words: str
+    known: bool
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text: what it is called, the direction it runs in, and its tokens."""
+
+    name: str
+    direction: str
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """All that the template shows of the example texts, and what the script reads.
+
+    ``texts`` is empty where no token was kept. ``numbers`` is whether tokens are shown by their
+    ids, for want of a tokenizer.
+    """
+
+    texts: tuple[Text, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    numbers: bool = False
+    notices: tuple[str, ...] = ()
+    payload: dict[str, Any] | None = None
+
+
+def read_example(content: Content, concepts: Concepts | None = None) -> Example | None:
+    """Return the texts whose tokens a result holds, with all that it holds of them.
+
+    `concepts` are those of the result where they were read before. None where no node holds numbers
+    of single tokens; an example without texts where some do, and hold none of the tokens.
+    """
+    sources = _sources(content, concepts)
+    if not sources:
+        return None
+    known = [tokens for _, tokens in sources if tokens is not None]
+    measures: list[Measure] = []
+    for base in known:
+        found = (read(own, base) for read, own in sources if own is not None)
+        measures = [measure for measure in found if measure is not None]
+        if measures:
+            return _example(content, base, measures)
+    return None if known else Example()
+
+
+def _sources(content: Content, concepts: Concepts | None) -> list[tuple[Any, ShownTokens | None]]:
+    """Return how each measure is read, and the tokens that its node holds, if any."""
+    most = (MOST_TEXTS, MOST_TOKENS)
+    found: list[tuple[Any, ShownTokens | None]] = []
+    losses = first_with(content, "token_loss", {"step", "text", "place"})
+    if losses:
+        found.append((read_loss, ShownTokens.of(losses, "token_id", "text_number", most)))
+    tokens = {"shown_text", "shown_place"}
+    codes = first_with(content, "shown_code", {"step", "layer", "concept", *tokens})
+    if codes:
+        there = concepts or read_concepts(content)
+        own = ShownTokens.of(codes, "shown_token_id", "shown_text_number", most)
+        if there is not None and there.node is codes:
+            found.append((lambda own, base: read_codes(own, base, there), own))
+    entropies = first_with(content, "shown_entropy", {"step", "layer", *tokens})
+    if entropies:
+        own = ShownTokens.of(entropies, "shown_token_id", "shown_text_number", most)
+        found.append((read_entropy, own))
+    return found
+
+
+def _example(content: Content, base: ShownTokens, measures: Sequence[Measure]) -> Example:
+    pieces = Pieces.of(base.node.dataset)
+    known = measures[0].known
+    texts = tuple(
+        _text(pieces, ids, own, f"text {number:,}")
+        for ids, own, number in zip(base.ids, known, base.numbers, strict=True)
+    )
+    payload = [
+        {"key": each.key, "absent": each.absent, "options": [name for _, name in each.options]}
+        | each.payload
+        | {"print": _print_steps(content, np.array(each.payload["steps"]))}
+        for each in measures
+    ]
+    return Example(
+        texts=texts,
+        measures=tuple(measures),
+        numbers=not pieces.known or pieces.numbers_only,
+        notices=_notices(base),
+        payload={"missing": MISSING, "measures": payload},
+    )
+
+
+def _text(pieces: Pieces, ids: np.ndarray, known: np.ndarray, name: str) -> Text:
+    """Return one text as far as it goes; it runs as most letters of its known tokens do."""
+    there = ids >= 0
+    raw = [pieces.known.get(int(token), str(token)) for token in ids[there]]
+    ordinary = known[there]
+    tokens = tuple(
+        Token(_written(piece), _words(piece), bool(asked))
+        for piece, asked in zip(raw, ordinary, strict=True)
+    )
+    letters = "".join(piece for piece, asked in zip(raw, ordinary, strict=True) if asked)
+    kinds = [unicodedata.bidirectional(letter) for letter in letters]
+    from_the_right = sum(kind in ("R", "AL") for kind in kinds)
+    return Text(name, "rtl" if from_the_right > kinds.count("L") else "ltr", tokens)
+
+
+def _written(piece: str) -> str:
+    """Return a token as part of running text, whose direction the whole text decides."""
+    return plain_text(within(piece)) or "∅"
+
+
+def _words(piece: str) -> str:
+    """Return what a token of marks or spaces is called; nothing where it names itself."""
+    if any(character.isalnum() for character in piece):
+        return ""
+    return plain_text(shown(in_words(piece))) if piece else "nothing"
+
+
+def _print_steps(content: Content, steps: np.ndarray) -> list[int]:
+    """Return places of the steps that paper shows: the ends, and when rows are half-way.
+
+    These are the first and the last half-change step of the developmental chart: between them
+    lies what changed, whatever the texts shown are.
+    """
+    halves = half_steps(content.rows)
+    between = (
+        [int(np.abs(steps - end).argmin()) for end in (min(halves), max(halves))] if halves else []
+    )
+    return sorted({0, *between, len(steps) - 1})
+
+
+def _notices(base: ShownTokens) -> tuple[str, ...]:
+    """Say what of the texts is not shown."""
+    data, found = base.node.dataset, []
+    for dimension, most, noun in zip(
+        base.dims, (MOST_TEXTS, MOST_TOKENS), ("text", "token"), strict=True
+    ):
+        if data.sizes[dimension] > most:
+            of_each = " of each text" if noun == "token" else ""
+            found.append(
+                f"The first {most} of {plural(data.sizes[dimension], noun)}{of_each} are shown."
+            )
+    return tuple(found)
