@@ -17,7 +17,7 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
 from ..catalogued import PASS, PresetEntry, Presets
-from ..predictions.pieces import PIECES, pieces_variable, with_pieces
+from ..pieces import PIECES, pieces_variable, with_pieces
 from ..shown import SHOWN, shown_variables
 
 

@@ -21,7 +21,7 @@ from ...summary import Names
 from ..arguments import check_wholes
 from ..base import Observable, dataset
 from ..catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
-from ..predictions.known_texts import KnownTexts
+from ..known_texts import KnownTexts
 from .ngrams import LARGEST_ORDER, NGrams
 
 _WORDS = {1: "unigrams", 2: "bigrams", 3: "trigrams", 4: "4-grams"}

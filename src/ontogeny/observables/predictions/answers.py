@@ -16,12 +16,12 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
 from ..catalogued import PREDICTED, PresetEntry, Presets
+from ..pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ..word_frequencies import shares_elsewhere
 from .choice import choose_gaps
-from .frequencies import shares_elsewhere
 from .gap_texts import labelled
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps
 from .leads import leads_from
-from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 
 _LINE = {"frequencies": "word frequencies alone"}
 

@@ -19,9 +19,9 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, dataset
 from ..catalogued import PASS, PREDICTED, PresetEntry, Presets
-from .crossing import Crossing, crossing
-from .frequencies import blind_guess, guesses
-from .known_texts import KnownTexts
+from ..crossing import Crossing, crossing
+from ..known_texts import KnownTexts
+from ..word_frequencies import blind_guess, guesses
 
 LINES = {
     "uniform": "blind guess",

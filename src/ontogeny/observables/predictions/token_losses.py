@@ -17,9 +17,9 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
 from ..catalogued import PREDICTED, PresetEntry, Presets
-from .frequencies import token_costs
+from ..pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ..word_frequencies import token_costs
 from .leads import leads_from
-from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...summary import Names
 from ..arguments import check_node
 from ..base import Observable, dataset
 from ..catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
-from ..predictions.crossing import crossing
+from ..crossing import crossing
 from .class_costs import ClassCosts
 from .state import corpus_support
 

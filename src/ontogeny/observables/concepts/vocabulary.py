@@ -22,9 +22,9 @@ from ...quantities import Quantity
 from ...summary import Names
 from ..base import BlockReading, Observable, Run
 from ..catalogued import PresetEntry, Presets
-from ..concepts.described import tidied
-from ..concepts.joint import JointConcepts
-from ..concepts.joint_lives import FEWEST, lives_of_layers
+from .described import tidied
+from .joint import JointConcepts
+from .joint_lives import FEWEST, lives_of_layers
 from .vocabulary_rows import Rows, chosen_ids
 from .vocabulary_words import sentences
 
