@@ -11,8 +11,8 @@ from ontogeny import Inputs, capture
 from ontogeny.capture.own_frequencies import OwnFrequencies
 from ontogeny.capture.predicted import next_tokens
 from ontogeny.errors import ArgumentError
-from ontogeny.observables.predictions.crossing import crossing
-from ontogeny.observables.predictions.frequencies import word_frequencies
+from ontogeny.observables.crossing import crossing
+from ontogeny.observables.word_frequencies import word_frequencies
 
 VOCABULARY = 30
 

@@ -10,8 +10,8 @@ from torch import nn
 import ontogeny as og
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.inputs import Inputs
-from ontogeny.observables.predictions.crossing import crossing
-from ontogeny.observables.predictions.frequencies import bigrams, blind_guess, word_frequencies
+from ontogeny.observables.crossing import crossing
+from ontogeny.observables.word_frequencies import bigrams, blind_guess, word_frequencies
 
 VOCABULARY = 50
 STEPS = np.array([0, 10, 20, 40, 80])

@@ -11,7 +11,7 @@ from helpers.family_models import build
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
 from helpers.word_semantics_examples import corpus, learning
 from ontogeny import observables as obs
-from ontogeny.observables.registry import _OURS
+from ontogeny.observables.registry import kinds
 from ontogeny.reproduce.tasks import MarkerTask
 from ontogeny.reproduce.training import MarkerRun, record_marker_runs
 from ontogeny.summary import named
@@ -133,7 +133,7 @@ def results(tmp_path_factory):
 
 
 # The learning coefficient is sampled by a package that is not here: see its own tests.
-HERE = [each.kind for each in _OURS if each.kind != "learning-coefficient"]
+HERE = sorted(set(kinds()) - {"learning-coefficient"})
 
 
 @pytest.mark.parametrize("kind", HERE)

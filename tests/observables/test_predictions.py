@@ -14,9 +14,9 @@ from ontogeny.errors import ArgumentError
 from ontogeny.inputs import Inputs
 from ontogeny.observables import Predictions
 from ontogeny.observables.predictions.choice import choose_gaps
-from ontogeny.observables.predictions.frequencies import shares_elsewhere
 from ontogeny.observables.predictions.gaps import gaps_at, given_gaps
 from ontogeny.observables.predictions.leads import leads_from
+from ontogeny.observables.word_frequencies import shares_elsewhere
 from ontogeny.tasks import train_tokenizer
 
 WORDS = 12

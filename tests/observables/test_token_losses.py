@@ -9,14 +9,14 @@ from helpers.capture_models import MASK, build
 from ontogeny.errors import ArgumentError, StudyWarning
 from ontogeny.inputs import Inputs, ShownTexts
 from ontogeny.observables import TokenLosses
+from ontogeny.observables.known_texts import KnownTexts
 from ontogeny.observables.predictions import loss
-from ontogeny.observables.predictions.frequencies import (
+from ontogeny.observables.word_frequencies import (
     bigrams,
     guesses,
     token_costs,
     word_frequencies,
 )
-from ontogeny.observables.predictions.known_texts import KnownTexts
 
 LENGTHS = (9, 14, 3, 12, 14, 6)
 

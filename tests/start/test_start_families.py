@@ -1,6 +1,7 @@
 """What is proposed for a model fits it, in every family, and so do the library's own defaults."""
 
 import copy
+import dataclasses
 import warnings
 
 import numpy as np
@@ -9,15 +10,17 @@ import torch
 
 import ontogeny as og
 from helpers.family_models import NAMES, VOCABULARY, build, inputs_of
-from ontogeny.observables import make
-from ontogeny.start import CATALOGUE, PRESETS, look
-from ontogeny.start.presets import ENTRIES, fitted
+from ontogeny.errors import ArgumentError
+from ontogeny.observables import ModelFacts, PresetEntry, make
+from ontogeny.observables.registry import kinds
+from ontogeny.start import PRESETS, look
+from ontogeny.start.presets import entries_of, fitted
 
 STEPS = (0, 1, 2, 4)
 DEFAULTS = ("activation-decay", "activation-path", "effective-dimensions", "similarity",
             "attention-entropy", "weight-rank")  # fmt: skip
 
-CAUSAL_ONLY = ("in-context-learning", "ngram-agreement")
+CAUSAL_ONLY = {kind for kind, cls in kinds().items() if "no_order" in cls.obstacles}
 NO_COPYING = ("bert", "roberta", "modernbert", "t5")
 
 
@@ -60,8 +63,10 @@ def test_every_preset_and_every_default_fits_every_family(name):
         circuits = preset in (PRESETS["circuits"], PRESETS["everything"])
         copying = left_out.pop("copying-heads", "")
         assert bool(copying) == (circuits and name in NO_COPYING), copying
-        of_masked = [left_out.pop(kind, "") for kind in CAUSAL_ONLY if masked]
-        assert all("masked model" in why for why in of_masked) == (circuits or not masked)
+        chosen_kinds = {kind for kind, _ in entries_of(preset)}
+        of_masked = [left_out.pop(kind, "") for kind in CAUSAL_ONLY & chosen_kinds if masked]
+        assert all("masked model" in why for why in of_masked)
+        assert bool(of_masked) == (circuits and masked)
         assert bool(left_out) == (name == "t5")
         tables |= {str(table): table for table in chosen}
     observables = [make(table["kind"], **_without_kind(table)) for table in tables.values()]
@@ -79,18 +84,51 @@ def _without_kind(table):
     return {key: value for key, value in table.items() if key != "kind"}
 
 
-def test_presets_know_only_what_is_there():
-    kinds = set(og.observables.names())
-    assert {entry["kind"] for entry in ENTRIES.values()} <= kinds
+def test_an_observable_stands_in_a_preset_once_with_each_table():
     for preset in PRESETS.values():
-        assert set(preset.observables) <= set(ENTRIES) and preset.title
-        assert len(set(preset.observables)) == len(preset.observables)
+        entries = [(kind, str(dict(entry.arguments))) for kind, entry in entries_of(preset)]
+        assert entries and len(set(entries)) == len(entries) and preset.title
+        for kind, entry in entries_of(preset):
+            fields = {field.name for field in dataclasses.fields(kinds()[kind])}
+            assert set(entry.arguments) <= fields
 
 
-def test_every_observable_says_what_it_answers_needs_and_costs():
-    assert set(CATALOGUE) == set(og.observables.names())
-    for line in CATALOGUE.values():
-        assert line.answers.endswith("?") and line.needs and line.costs
+def test_presets_list_their_observables_in_the_order_of_the_page():
+    order = {preset.name: [kind for kind, _ in entries_of(preset)] for preset in PRESETS.values()}
+    assert order["quick"] == ["loss", "predictions", "activation-decay", "effective-dimensions"]
+    assert order["weights"] == ["loss", "weight-rank", "orientation", "vocabulary-concepts"]
+    assert order["standard"] == [
+        "loss", "predictions", "token-losses", "text-statistics", "joint-concepts", "concepts",
+        "concepts", "activation-decay", "attention-entropy", "weight-rank",
+    ]  # fmt: skip
+    assert order["circuits"][-2:] == ["calibration", "similarity"]
+    assert order["everything"][-2:] == ["logit-lens", "calibration"]
+
+
+def test_an_entry_for_a_preset_that_there_is_not_is_refused(monkeypatch):
+    wrong = (PresetEntry(("standrad",)),)
+    monkeypatch.setattr(og.observables.WeightNorms, "presets", wrong)
+    with pytest.raises(
+        ArgumentError, match=r"preset of the observable 'weight-norms' .*'standard'"
+    ):
+        entries_of(PRESETS["quick"])
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_observable_says_what_it_answers_needs_and_costs(kind):
+    cls = kinds()[kind]
+    assert cls.question.endswith("?") and cls.requires and cls.price
+    assert set(cls.obstacles) <= {name for name in dir(ModelFacts) if name.startswith("no_")} | {
+        field.name for field in dataclasses.fields(ModelFacts)
+    }
+
+
+def test_a_question_and_presets_are_not_inherited():
+    class Louder(og.observables.Loss):
+        pass
+
+    assert (Louder.question, Louder.presets) == ("", ())
+    assert Louder.obstacles == og.observables.Loss.obstacles
 
 
 def test_sizes_follow_the_model():

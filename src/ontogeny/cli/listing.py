@@ -74,24 +74,19 @@ def _all_names() -> list[str]:
 
 
 def _list_observables() -> None:
-    from ..start import CATALOGUE, Line
-
     typer.echo("observables (ontogeny help KIND says more):")
     for kind, cls in _observables().items():
-        line = CATALOGUE.get(kind, Line(_first_line(cls), "see its documentation", ""))
-        costs = f"; costs {line.costs}" if line.costs else ""
-        typer.echo(f"  {kind}: {line.answers} Needs {line.needs}{costs}.")
+        question = cls.question or _first_line(cls)
+        costs = f"; costs {cls.price}" if cls.price else ""
+        typer.echo(f"  {kind}: {question} Needs {cls.requires or 'see its documentation'}{costs}.")
 
 
 def _observable_help(kind: str) -> Iterator[str]:
-    from ..start import CATALOGUE
-
     cls = _observables()[kind]
     yield f"{kind}: {_first_line(cls)}"
-    if kind in CATALOGUE:
-        line = CATALOGUE[kind]
-        yield from ("", f"answers  {line.answers}", f"needs    {line.needs}")
-        yield f"costs    {line.costs}"
+    if cls.question:
+        yield from ("", f"answers  {cls.question}", f"needs    {cls.requires}")
+        yield f"costs    {cls.price}"
     yield from ("", "[[observables]]", f'kind = "{kind}"')
     yield from map(_argument, (f for f in dataclasses.fields(cls) if f.name != "label"))
     yield 'label = "..."  # optional: its name, where a study has this kind twice'

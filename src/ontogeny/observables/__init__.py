@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from .activations import (
-    ActivationDecay,
-    ActivationPath,
-    EffectiveDimensions,
-    LayerSimilarity,
-    Similarity,
-    StepSimilarity,
+from . import (
+    activations,
+    attention,
+    circuits,
+    concepts,
+    curves,
+    labelled,
+    predictions,
+    readout,
+    semantics,
+    weights,
 )
-from .attention import AttentionEntropy, ReadoutAttention
+from .activations import *
+from .attention import *
 from .base import BlockReading, Observable, Reading, Run, SeriesReading, by_layer, dataset
-from .circuits import (
-    AttentionHeads,
-    Calibration,
-    CopyingHeads,
-    InContextLearning,
-    LogitLens,
-    NgramAgreement,
-)
-from .concepts import (
-    ConceptDistances,
-    ConceptEffects,
-    ConceptPlane,
-    Concepts,
-    ConceptTracks,
-    EncoderDynamics,
-    IntrinsicDimension,
-    JointConcepts,
-    Lipschitz,
-    TransformDynamics,
-)
-from .curves import Fits, LearningDynamics, Regimes, Signals
-from .labelled import TCAV, ConceptDirections
-from .predictions import Loss, Predictions, TokenLosses
-from .readout import ReadoutAccuracy, SaeProbe
+from .catalogued import PresetEntry
+from .circuits import *
+from .concepts import *
+from .curves import *
+from .labelled import *
+from .model_facts import ModelFacts
+from .predictions import *
+from .readout import *
 from .registry import make, make_own, names
-from .semantics import TextStatistics, WordSemantics, semantics_page
-from .weights import (
-    Commutators,
-    EmbeddingFrequencies,
-    FeatureGeometry,
-    LearningCoefficient,
-    Orientation,
-    Projection,
-    VocabularyConcepts,
-    WeightNorms,
-    WeightRank,
-    orientation_across_runs,
-)
+from .semantics import *
+from .weights import *
 
 __all__ = [
     "Observable",
@@ -59,55 +37,19 @@ __all__ = [
     "Run",
     "by_layer",
     "dataset",
-    "ActivationDecay",
-    "ActivationPath",
-    "AttentionEntropy",
-    "AttentionHeads",
-    "Calibration",
-    "CopyingHeads",
-    "InContextLearning",
-    "LogitLens",
-    "NgramAgreement",
-    "Commutators",
-    "EmbeddingFrequencies",
-    "FeatureGeometry",
-    "LearningCoefficient",
-    "ConceptDirections",
-    "ConceptDistances",
-    "ConceptEffects",
-    "ConceptPlane",
-    "ConceptTracks",
-    "Concepts",
-    "EncoderDynamics",
-    "Lipschitz",
-    "TransformDynamics",
-    "EffectiveDimensions",
-    "IntrinsicDimension",
-    "JointConcepts",
-    "Fits",
-    "LearningDynamics",
-    "Loss",
-    "Predictions",
-    "TokenLosses",
-    "Regimes",
-    "Signals",
-    "LayerSimilarity",
-    "Similarity",
-    "StepSimilarity",
-    "ReadoutAccuracy",
-    "ReadoutAttention",
-    "SaeProbe",
-    "Orientation",
-    "Projection",
-    "orientation_across_runs",
-    "TCAV",
-    "VocabularyConcepts",
-    "WeightNorms",
-    "WeightRank",
-    "TextStatistics",
-    "WordSemantics",
-    "semantics_page",
+    "ModelFacts",
+    "PresetEntry",
     "make",
     "make_own",
     "names",
 ]
+__all__ += activations.__all__
+__all__ += attention.__all__
+__all__ += circuits.__all__
+__all__ += concepts.__all__
+__all__ += curves.__all__
+__all__ += labelled.__all__
+__all__ += predictions.__all__
+__all__ += readout.__all__
+__all__ += semantics.__all__
+__all__ += weights.__all__

@@ -22,6 +22,7 @@ from ..needs import Need, Series, Weights
 from ..quantities import Quantity, expanded, of_names
 from ..summary import Names, NumberTable, summarise
 from .arguments import as_fields
+from .catalogued import Catalogued
 
 
 class Reading(Protocol):
@@ -135,7 +136,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True)
-class Observable(abc.ABC):
+class Observable(Catalogued, abc.ABC):
     """A function of one checkpoint, sometimes relative to a reference checkpoint.
 
     Subclass it as a frozen dataclass, set ``kind``, and give ``needs`` and ``observe``. When one
@@ -213,7 +214,7 @@ class Observable(abc.ABC):
         self.check()
         self.needs()  # refuses patterns, tokens and the like that no need can have
 
-    def check(self) -> None:  # noqa: B027
+    def check(self) -> None:
         """Refuse arguments out of range, with an `ArgumentError`; their kinds are right by then."""
 
     @property
@@ -229,13 +230,13 @@ class Observable(abc.ABC):
     def needs(self) -> Sequence[Need]:
         """Return what is read of each checkpoint."""
 
-    def check_inputs(self, inputs: Mapping[str, Any]) -> None:  # noqa: B027
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
         """Refuse a study's input sets that it cannot use; called when the study is planned.
 
         Raise `ArgumentError`: what is found here costs no forward pass.
         """
 
-    def check_nodes(self, observables: Mapping[str, Observable]) -> None:  # noqa: B027
+    def check_nodes(self, observables: Mapping[str, Observable]) -> None:
         """Refuse other observables of a study that it cannot be computed from.
 
         Called with all observables by name when the study is made; raise `ArgumentError`.

@@ -4,53 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from pkgutil import walk_packages
+from types import ModuleType
+from typing import Any, TypeGuard
 
 from ..errors import ArgumentError, check_choice, suggestion
 from ..own_code import digest
-from . import (
-    activations,
-    attention,
-    circuits,
-    concepts,
-    curves,
-    labelled,
-    predictions,
-    readout,
-    semantics,
-    weights,
-)
 from .arguments import as_fields
 from .base import Observable
 
 GROUP = "ontogeny.observables"
-_THEMES = (
-    predictions, activations, concepts, attention, circuits, weights, readout, labelled,
-    semantics, curves,
-)  # fmt: skip
-_OURS = tuple(
-    found
-    for theme in _THEMES
-    for found in map(vars(theme).get, theme.__all__)
-    if isinstance(found, type) and issubclass(found, Observable) and found.kind
-)
 
 
 @cache
 def kinds() -> dict[str, type[Observable]]:
-    """Return all kinds; a package's entry point must not take a name that is taken."""
-    kinds: dict[str, type[Observable]] = {c.kind: c for c in _OURS}
+    """Return all kinds in the order in which presets list them, then the others.
+
+    The library's are the classes in the modules of this package that have a ``kind``; a package's
+    entry point must not take a name that is taken.
+    """
+    classes: dict[str, type[Observable]] = {}
+    for cls in _of_package(import_module(__package__)):
+        _add(classes, cls.kind, cls)
     for entry in entry_points(group=GROUP):
-        if entry.name in kinds:
-            raise ArgumentError(
-                f"the observable {entry.name!r} of {entry.value} has a name that is taken."
-            )
-        kinds[entry.name] = entry.load()
-    return kinds
+        _add(classes, entry.name, entry.load())
+    return dict(sorted(classes.items(), key=lambda item: item[1].place()))
+
+
+def _of_package(package: ModuleType) -> Iterator[type[Observable]]:
+    """Yield the observables that are defined in the modules of a package."""
+    for found in walk_packages(package.__path__, f"{package.__name__}."):
+        module = import_module(found.name)
+        for value in vars(module).values():
+            if _is_observable(value) and value.__module__ == module.__name__ and value.kind:
+                yield value
+
+
+def _is_observable(value: Any) -> TypeGuard[type[Observable]]:
+    return isinstance(value, type) and issubclass(value, Observable)
+
+
+def _add(classes: dict[str, type[Observable]], kind: str, cls: Any) -> None:
+    if not _is_observable(cls):
+        raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
+    if kind in classes:
+        raise ArgumentError(
+            f"the observable {kind!r} of {cls.__module__} has a name that is taken by one of "
+            f"{classes[kind].__module__}."
+        )
+    classes[kind] = cls
 
 
 def names() -> tuple[str, ...]:
@@ -99,7 +106,7 @@ def make_own(kind: str, cls: Any, **arguments: Any) -> Observable:
     ArgumentError
         If `cls` is no observable, or as `make`.
     """
-    if not (isinstance(cls, type) and issubclass(cls, Observable)):
+    if not _is_observable(cls):
         raise ArgumentError(f"{kind} must be a class that inherits from ontogeny.Observable.")
     if not cls.kind:
         cls.kind = cls.__name__

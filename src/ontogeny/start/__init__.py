@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .catalogue import CATALOGUE, Line
 from .cost import Cost, download_limit, estimate, time_left, to_fetch, total
 from .presets import PRESETS, Preset
 from .proposal import Proposal, Wishes, propose
-from .shown import Shown, look
+from .shown import look
 from .source import (
     check_source,
     is_repository,
@@ -18,13 +17,10 @@ from .source import (
 from .written import study_text
 
 __all__ = [
-    "CATALOGUE",
     "PRESETS",
     "Cost",
-    "Line",
     "Preset",
     "Proposal",
-    "Shown",
     "Wishes",
     "check_source",
     "download_limit",

@@ -9,11 +9,12 @@ from typing import Any
 
 from .. import own_code
 from ..errors import ArgumentError
+from ..observables import ModelFacts
 from ..study import make_sources
 from ..trajectory import Trajectory
 from .presets import Preset, fitted, preset_named
 from .sets import with_sets
-from .shown import Shown, longest_of, look
+from .shown import longest_of, look
 from .source import beside, check_source, is_repository, open_source
 
 _TOKEN_FILES = (".npy", ".bin")
@@ -57,7 +58,7 @@ class Proposal:
     wishes: Wishes
     preset: Preset
     content: Mapping[str, Any]
-    shown: Shown
+    shown: ModelFacts
     available: int
     """Checkpoints that there are."""
     left_out: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, suggestion
+from ..observables import make
 
 _TABLES = ("trajectory", "inputs", "controls", "options")
 
@@ -90,10 +91,12 @@ def node_name(entry: Mapping[str, Any]) -> str:
     >>> node_name({"kind": "concepts", "extractor": "ica"}), node_name({"kind": "loss"})
     ('concepts-ica', 'loss')
     """
-    if "label" in entry:
-        return str(entry["label"])
-    kind, extractor = str(entry.get("kind")), entry.get("extractor")
-    return f"concepts-{extractor}" if kind == "concepts" and extractor else kind
+    arguments = dict(entry)
+    kind = str(arguments.pop("kind", None))
+    try:
+        return make(kind, **arguments).name
+    except ArgumentError:  # of a user's own file, or one that is refused when the study is read
+        return str(entry.get("label", kind))
 
 
 def _parsed(text: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..capture.logits import logits_of
 from ..capture.loss import resolve_objective
 from ..errors import ArgumentError, LayerMatchError, NonFiniteError, OntogenyError
 from ..inputs import Inputs
+from ..observables import ModelFacts
 from ..observables.circuits import check_has_ov_circuit
 from ..trajectory import Checkpoint
 from ..trajectory.weights.transformers_models import is_pretrained
@@ -32,49 +32,7 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What was found at one checkpoint."""
-
-    model_class: str
-    family: str
-    """The family's name; empty for a model that has no short names."""
-    parameters: int
-    layers: tuple[str, ...]
-    """A pattern for what each block's MLP gives, in order; of the blocks where no MLP is found."""
-    every_layer: str
-    """One pattern for all of them."""
-    width: int
-    """Columns of the narrowest of these layers."""
-    objective: str
-    """``"causal"`` or ``"masked"``; empty if nothing is predicted."""
-    named: bool
-    """Whether the class's name shows what is predicted."""
-    no_prediction: str
-    """Why a loss cannot be computed; empty if it can."""
-    no_maps: str
-    """Why there is no attention entropy; empty if there is."""
-    blocks: tuple[str, ...]
-    """Patterns of the weight matrices in blocks, without those of the vocabulary."""
-    embedded: bool
-    """Whether the rows of a token embedding are found."""
-    longest: int | None
-    """Tokens that a text may have; None if there is no limit."""
-    no_copying: str = ""
-    """Why its weights do not say which heads copy; empty if they do."""
-
-    @property
-    def line(self) -> str:
-        """One line for people."""
-        predicts = f"{self.objective} predictions" if self.objective else "no predictions"
-        family = f" ({self.family})" if self.family else ""
-        return (
-            f"{self.model_class}{family}: {len(self.layers)} layers of width {self.width}, "
-            f"{self.parameters / 1e6:.3g} million parameters, {predicts}"
-        )
-
-
-def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
+def look(checkpoint: Checkpoint, inputs: Inputs) -> ModelFacts:
     """Load one checkpoint and return what it shows; `inputs` are texts for it.
 
     Raises
@@ -91,7 +49,7 @@ def look(checkpoint: Checkpoint, inputs: Inputs) -> Shown:
     layers, every = _layers(model)
     sizes = [each.shape for each in _first_run(model, layers, few)]
     objective, named = _objective(model, few)
-    return Shown(
+    return ModelFacts(
         model_class=type(model).__name__,
         family="" if family is None else family.title,
         parameters=sum(p.numel() for p in model.parameters()),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._version import __version__
+from ..observables.registry import kinds
 from . import toml
-from .catalogue import CATALOGUE
 from .proposal import Proposal
 
 _NOTES = {
@@ -67,6 +67,6 @@ def _notes(name: str, proposal: Proposal) -> dict[str, str]:
 
 
 def _observable(entry: Mapping[str, Any]) -> list[str]:
-    known = CATALOGUE.get(str(entry.get("kind")))
-    said = toml.comment(known.answers) if known else []
-    return [*said, "[[observables]]", *toml.lines(entry)]
+    cls = kinds().get(str(entry.get("kind")))
+    question = toml.comment(cls.question) if cls and cls.question else []
+    return [*question, "[[observables]]", *toml.lines(entry)]

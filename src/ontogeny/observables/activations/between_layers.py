@@ -5,23 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import xarray as xr
 
 from ...errors import ArgumentError
 from ...figures import Figure, Heatmap, Section
-from ...needs import Activations, Need
-from ...quantities import Measured, Quantity
-from ...summary import Names, Units
-from ..arguments import check_names
-from ..base import Observable, Reading, by_layer
-from .similarity import BLOCKS, LABELS, MEASURES, by_measure, compared
+from ...quantities import Quantity
+from ...summary import Names
+from ..base import Reading
+from ..catalogued import PASS
+from .similarity import LABELS, MEASURES, OfMeasures, by_measure
 
 
 @dataclass(frozen=True)
-class LayerSimilarity(Observable):
+class LayerSimilarity(OfMeasures):
     """Similarity of the activations of every two layers at each checkpoint, on the same tokens.
 
     The measures are those of `Similarity`; CKA is the unbiased one. Rows of the chart are the
@@ -43,14 +42,11 @@ class LayerSimilarity(Observable):
     'layer-similarity'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
-    measures: tuple[str, ...] = ("cka",)
-    on: str | None = None
-    tokens: str = "all"
     max_tokens: int | None = 1000
-    random_state: int = 0
 
     kind: ClassVar[str] = "layer-similarity"
+    question: ClassVar[str] = "How alike are the layers of a model, and since when?"
+    price: ClassVar[str] = f"{PASS}, and every pair"
     variables: ClassVar[Names] = {"between": ("similarity between two layers", "1")}
     section: ClassVar[Section] = Section(
         title="Similarity between layers",
@@ -75,31 +71,16 @@ class LayerSimilarity(Observable):
             ),
         )
 
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        check_names("measures", self.measures, MEASURES)
-
-    def needs(self) -> Sequence[Need]:
-        """Return the activations."""
-        chosen = (self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
-        return [Activations(*chosen)]
-
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the similarities of all pairs, and with noise and null those of neighbours."""
-        (need,) = self.needs()
+        need = self.activations
         values = reading[need]
-        paths, blocks = list(values), Units(reading.units(need)).blocks(BLOCKS)
+        paths = list(values)
         if len(paths) < 2:
             raise ArgumentError(f"layers must match at least two layers; got {paths}.")
 
-        def one(path: str, pair: tuple[Any, Any]) -> dict[str, Measured]:
-            here, before = pair
-            return {
-                "to_layer_before": compared(here, before, self.measures, blocks, self.random_state)
-            }
-
         pairs = {b: (values[b], values[a]) for a, b in itertools.pairwise(paths)}
-        data = by_layer(pairs, one).assign_coords(measure=list(self.measures))
+        data = self.similarities(pairs, reading.units(need), "to_layer_before")
         arrays = [values[path].double().cpu().numpy() for path in paths]
         dims = ("measure", "of_layer", "with_layer")
         return data.assign(between=(dims, _between(arrays, self.measures))).assign_coords(

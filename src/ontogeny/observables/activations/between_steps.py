@@ -13,16 +13,16 @@ import xarray as xr
 from ...distances import cka_of_grams
 from ...errors import check_whole
 from ...figures import Figure, Heatmap, Section
-from ...needs import Activations, Need
 from ...summary import Names, Units
-from ..base import Observable, Reading, by_layer
+from ..base import Reading, by_layer
+from ..of_activations import OfSampledActivations
 from .similarity import BLOCKS
 
 _GRAM = "gram"
 
 
 @dataclass(frozen=True)
-class StepSimilarity(Observable):
+class StepSimilarity(OfSampledActivations):
     """Unbiased CKA of every layer between every two checkpoints, on the same tokens.
 
     The matrix of a run that changes at once has two blocks, that of one which drifts fades away
@@ -43,13 +43,12 @@ class StepSimilarity(Observable):
     'step-similarity'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
-    on: str | None = None
-    tokens: str = "all"
     max_tokens: int = 200
-    random_state: int = 0
 
     kind: ClassVar[str] = "step-similarity"
+    question: ClassVar[str] = (
+        "Which checkpoints arrange tokens alike, and where does that change at once?"
+    )
     variables: ClassVar[Names] = {
         "between": ("similarity between two steps", "1"),
         "between_shuffled": ("similarity between two steps: tokens out of order", "1"),
@@ -68,11 +67,6 @@ class StepSimilarity(Observable):
         """Refuse a number out of range."""
         check_whole("max_tokens", self.max_tokens, 8)
 
-    def needs(self) -> Sequence[Need]:
-        """Return the activations."""
-        chosen = (self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
-        return [Activations(*chosen)]
-
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the inner products of all tokens in every layer, and the unit of each token."""
 
@@ -82,7 +76,7 @@ class StepSimilarity(Observable):
             size = gram.diagonal().sum().clamp_min(torch.finfo(torch.float64).tiny)
             return {_GRAM: (("token", "token_"), (gram / size).float().cpu().numpy())}
 
-        (need,) = self.needs()
+        need = self.activations
         return by_layer(reading[need], one).assign(unit=("token", reading.units(need)))
 
     def derive(self, data: xr.Dataset, nodes: Mapping[str, xr.Dataset]) -> xr.Dataset:

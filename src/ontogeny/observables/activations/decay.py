@@ -11,15 +11,17 @@ import xarray as xr
 
 from ...distances.features import squared_distances
 from ...figures import Section
-from ...needs import Activations, Need, Reference
+from ...needs import Need, Reference
 from ...quantities import Measured, Quantity
 from ...summary import Names, Units
-from ..base import Observable, by_layer
+from ..base import by_layer
+from ..catalogued import SOME_LAYERS, PresetEntry, Presets
+from ..of_activations import OfSampledActivations
 from ..rotations import Rotations
 
 
 @dataclass(frozen=True)
-class ActivationDecay(Observable):
+class ActivationDecay(OfSampledActivations):
     """Distance of every layer's activations to the reference step's, on the same tokens.
 
     ``distance`` is the signal of the report (sec. 5.4), the Frobenius norm of A_t - A_ref;
@@ -39,13 +41,11 @@ class ActivationDecay(Observable):
     'activation-decay'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
-
     kind: ClassVar[str] = "activation-decay"
+    question: ClassVar[str] = "How far are a layer's activations from those of the last checkpoint?"
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "everything"), SOME_LAYERS, 130),
+    )
     version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
@@ -87,15 +87,11 @@ class ActivationDecay(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
-        own = self._activations()
-        return [own, Reference(own)]
-
-    def _activations(self) -> Activations:
-        return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
+        return [self.activations, Reference(self.activations)]
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return distances, absolute and relative to the norms, with standard errors."""
-        own = self._activations()
+        own = self.activations
         reference = Reference(own)
         there, units = reading[reference], Units(reading.units(own))
 

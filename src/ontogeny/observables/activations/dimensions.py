@@ -15,10 +15,11 @@ from scipy.linalg import eigvalsh_tridiagonal
 from ... import geometry
 from ...figures import Section
 from ...geometry.spectra import centred
-from ...needs import Activations, Need
 from ...quantities import Measured, Quantity
 from ...summary import Units
-from ..base import Observable, Reading, by_layer
+from ..base import Reading, by_layer
+from ..catalogued import SOME_LAYERS, PresetEntry, Presets
+from ..of_activations import OfSampledActivations
 
 _BLOCKS = 10  # of texts, for the jackknife
 _NO_ROWS = np.arange(0)
@@ -32,7 +33,7 @@ def _measure(name: str, title: str, units: str = "directions", **options: Any) -
 
 
 @dataclass(frozen=True)
-class EffectiveDimensions(Observable):
+class EffectiveDimensions(OfSampledActivations):
     """Participation ratio, stable rank, entropy rank and anisotropy of activations.
 
     The first three are those of the centred activations; anisotropy is the mean cosine of two
@@ -50,13 +51,9 @@ class EffectiveDimensions(Observable):
     'effective-dimensions'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
-
     kind: ClassVar[str] = "effective-dimensions"
+    question: ClassVar[str] = "How many directions does a layer use?"
+    presets: ClassVar[Presets] = (PresetEntry(("quick", "everything"), SOME_LAYERS, 140),)
     version: ClassVar[int] = 3
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _measure(
@@ -80,15 +77,10 @@ class EffectiveDimensions(Observable):
         source="Bernas 2025, sec. 6.3; Gao et al. 2017; Roy and Vetterli 2007; Ethayarajh 2019",
     )
 
-    def needs(self) -> Sequence[Need]:
-        """Return the activations."""
-        return [Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)]
-
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the measures, their standard errors and the isotropic null of every layer."""
-        (need,) = self.needs()
-        units = Units(reading.units(need))
-        return by_layer(reading[need], lambda path, A: _measures(A, units))
+        units = Units(reading.units(self.activations))
+        return by_layer(reading[self.activations], lambda path, A: _measures(A, units))
 
 
 def _measures(A: torch.Tensor, units: Units) -> dict[str, Measured]:

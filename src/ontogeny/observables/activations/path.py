@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,13 +12,13 @@ import xarray as xr
 
 from ...errors import ArgumentError, check_whole
 from ...figures import Section
-from ...needs import Activations, Need
 from ...quantities import Quantity
-from ..base import Observable, by_layer
+from ..base import by_layer
+from ..of_activations import OfActivations
 
 
 @dataclass(frozen=True)
-class ActivationPath(Observable):
+class ActivationPath(OfActivations):
     """Coordinates of every layer's activations along random directions, the same at every step.
 
     Coordinate k is u_kᵀ A v_k / ‖A‖_F with standard normal u_k (n,) and v_k (m,): its size is
@@ -52,6 +52,9 @@ class ActivationPath(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "activation-path"
+    question: ClassVar[str] = (
+        "On what path do a layer's activations move, along fixed random directions?"
+    )
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity("path", "coordinates of the activations", symbol="uᵀAₜv / ‖Aₜ‖", figure=False),
         Quantity(
@@ -77,14 +80,10 @@ class ActivationPath(Observable):
         """Refuse arguments out of range."""
         check_whole("coordinates", self.coordinates)
 
-    def needs(self) -> Sequence[Need]:
-        """Return the activations."""
-        return [Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)]
-
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``path(layer, coordinate)`` at this step."""
         return by_layer(
-            reading[self.needs()[0]],
+            reading[self.activations],
             lambda _, A: {"path": ("coordinate", self._coordinates(A))},
         )
 

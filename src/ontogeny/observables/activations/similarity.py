@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,11 +12,13 @@ import xarray as xr
 
 from ... import distances
 from ...figures import Section
-from ...needs import Activations, Need, Reference
+from ...needs import Need, Reference
 from ...quantities import Measured, Quantity
 from ...summary import Units
 from ..arguments import check_names
-from ..base import Observable, Reading, by_layer
+from ..base import Reading, by_layer
+from ..catalogued import SOME_LAYERS, PresetEntry, Presets
+from ..of_activations import OfActivations
 
 MEASURES: dict[str, Callable[..., Any]] = {
     "cka": distances.cka,
@@ -32,7 +34,40 @@ _DRAWS = 5  # of tokens out of order
 
 
 @dataclass(frozen=True)
-class Similarity(Observable):
+class OfMeasures(OfActivations):
+    """An observable that compares activations by some measures of similarity."""
+
+    layers: str | tuple[str, ...] = "mlp"
+    measures: tuple[str, ...] = ("cka",)
+    on: str | None = None
+    tokens: str = "all"
+    max_tokens: int | None = 5000
+    random_state: int = 0
+
+    def check(self) -> None:
+        """Refuse arguments out of range."""
+        check_names("measures", self.measures, MEASURES)
+
+    def similarities(
+        self,
+        pairs: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
+        units: np.ndarray,
+        name: str,
+    ) -> xr.Dataset:
+        """Return similarities of pairs by layer, with errors and null, under `name`.
+
+        `units` are the texts that rows of activations belong to.
+        """
+        blocks = Units(units).blocks(BLOCKS)
+
+        def one(path: str, pair: tuple[torch.Tensor, torch.Tensor]) -> dict[str, Measured]:
+            return {name: compared(*pair, self.measures, blocks, self.random_state)}
+
+        return by_layer(pairs, one).assign_coords(measure=list(self.measures))
+
+
+@dataclass(frozen=True)
+class Similarity(OfMeasures):
     """Similarity of every layer's activations to the reference step's, on the same tokens.
 
     Centred kernel alignment (Kornblith et al. 2019), and mean canonical correlations of the
@@ -56,14 +91,14 @@ class Similarity(Observable):
     'similarity'
     """
 
-    layers: str | tuple[str, ...] = "mlp"
-    measures: tuple[str, ...] = ("cka",)
-    on: str | None = None
-    tokens: str = "all"
-    max_tokens: int | None = 5000
-    random_state: int = 0
-
     kind: ClassVar[str] = "similarity"
+    question: ClassVar[str] = (
+        "How similar is a layer to itself at the last checkpoint (CKA and others)?"
+    )
+    presets: ClassVar[Presets] = (
+        PresetEntry(("everything",), SOME_LAYERS, 150),
+        PresetEntry(("circuits",), SOME_LAYERS, 290),
+    )
     section: ClassVar[Section] = Section(
         title="Similarity to the reference step",
         definition="How far the activations of two checkpoints arrange the same tokens alike.",
@@ -89,25 +124,16 @@ class Similarity(Observable):
             ),
         )
 
-    def check(self) -> None:
-        """Refuse arguments out of range."""
-        check_names("measures", self.measures, MEASURES)
-
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
-        own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
-        return [own, Reference(own)]
+        return [self.activations, Reference(self.activations)]
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return the similarities of every layer, their errors and the null."""
         own, reference = self.needs()
-        there, blocks = reading[reference], Units(reading.units(own)).blocks(BLOCKS)
-
-        def one(path: str, here: torch.Tensor) -> dict[str, Measured]:
-            found = compared(here, there[path], self.measures, blocks, self.random_state)
-            return {"similarity": found}
-
-        return by_layer(reading[own], one).assign_coords(measure=list(self.measures))
+        there = reading[reference]
+        pairs = {path: (here, there[path]) for path, here in reading[own].items()}
+        return self.similarities(pairs, reading.units(own), "similarity")
 
 
 def by_measure(measures: Sequence[str], name: str, other: str, **words: Any) -> Quantity:

@@ -16,7 +16,8 @@ from ...needs import Attention, InputSet, Need
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
-from ..predictions.pieces import PIECES, pieces_variable, with_pieces
+from ..catalogued import PASS, PresetEntry, Presets
+from ..pieces import PIECES, pieces_variable, with_pieces
 from ..shown import SHOWN, shown_variables
 
 
@@ -45,6 +46,11 @@ class AttentionEntropy(Observable):
     shown_texts: int = 0
 
     kind: ClassVar[str] = "attention-entropy"
+    question: ClassVar[str] = "How focused is each attention head?"
+    requires: ClassVar[str] = "texts, attention maps"
+    price: ClassVar[str] = PASS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
+    presets: ClassVar[Presets] = (PresetEntry(("standard", "circuits", "everything"), {}, 160),)
     version: ClassVar[int] = 3
     kept: ClassVar[tuple[str, ...]] = (*SHOWN, PIECES)
     variables: ClassVar[Names] = {

@@ -16,6 +16,7 @@ from ...summary import Names, Units
 from ...summary.noise import mean_stderr
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
+from ..catalogued import PASS
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class ReadoutAttention(Observable):
     layers: str | tuple[str, ...] = "*"
 
     kind: ClassVar[str] = "readout-attention"
+    question: ClassVar[str] = "Where does the last token of each text look?"
+    requires: ClassVar[str] = "texts, attention maps"
+    price: ClassVar[str] = PASS
     version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

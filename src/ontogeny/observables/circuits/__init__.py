@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from .agreement import NgramAgreement
-from .calibration import Calibration, calibration_error
+from .calibration import Calibration
+from .calibration import calibration_error as calibration_error
 from .copying import CopyingHeads
 from .heads import AttentionHeads
 from .in_context import InContextLearning
 from .lens import LogitLens
-from .ngrams import NGrams
-from .ov_circuit import check_has_ov_circuit, copying_score
-from .scores import head_scores
-from .sequences import random_sequences
+from .ngrams import NGrams as NGrams
+from .ov_circuit import check_has_ov_circuit as check_has_ov_circuit
+from .ov_circuit import copying_score as copying_score
+from .scores import head_scores as head_scores
+from .sequences import random_sequences as random_sequences
 
 __all__ = [
     "AttentionHeads",
@@ -19,11 +21,5 @@ __all__ = [
     "CopyingHeads",
     "InContextLearning",
     "LogitLens",
-    "NGrams",
     "NgramAgreement",
-    "calibration_error",
-    "check_has_ov_circuit",
-    "copying_score",
-    "head_scores",
-    "random_sequences",
 ]

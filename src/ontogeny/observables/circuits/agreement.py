@@ -20,7 +20,8 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..arguments import check_wholes
 from ..base import Observable, dataset
-from ..predictions.known_texts import KnownTexts
+from ..catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ..known_texts import KnownTexts
 from .ngrams import LARGEST_ORDER, NGrams
 
 _WORDS = {1: "unigrams", 2: "bigrams", 3: "trigrams", 4: "4-grams"}
@@ -68,6 +69,13 @@ class NgramAgreement(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "ngram-agreement"
+    question: ClassVar[str] = (
+        "When does the model predict what word frequencies, bigrams and trigrams do?"
+    )
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = DISTRIBUTIONS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 260),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "divergence",

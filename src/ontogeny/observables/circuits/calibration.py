@@ -17,6 +17,7 @@ from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ...summary import Names, Units
 from ..base import Observable, dataset
+from ..catalogued import PASS, PREDICTED, PresetEntry, Presets
 
 _RESAMPLES = 20
 _DRAWS = 20
@@ -58,6 +59,11 @@ class Calibration(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "calibration"
+    question: ClassVar[str] = "Is the model as often right as it is sure?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = PASS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 280),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "calibration_error",

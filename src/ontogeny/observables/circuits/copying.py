@@ -14,6 +14,7 @@ from ...figures import Figure, Heatmap, Section
 from ...needs import Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, by_layer
+from ..catalogued import PresetEntry, Presets
 from .initial import at_first_step
 from .ov_circuit import CopyingScores
 
@@ -57,6 +58,11 @@ class CopyingHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "copying-heads"
+    question: ClassVar[str] = "Which heads raise the token that they look at?"
+    requires: ClassVar[str] = "weights of a known family"
+    price: ClassVar[str] = "a product of both vocabulary matrices at each step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_copying",)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 240),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_copying",

@@ -15,6 +15,7 @@ from ...needs import Need
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, by_layer
+from ..catalogued import PresetEntry, Presets
 from .initial import at_first_step
 from .reading import HeadReading, HeadScores
 from .scores import SCORES
@@ -70,6 +71,13 @@ class AttentionHeads(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "attention-heads"
+    question: ClassVar[str] = (
+        "Which heads look at the token before, at a copy, or at what followed it, and since when?"
+    )
+    requires: ClassVar[str] = "a tokenizer or texts, attention maps"
+    price: ClassVar[str] = "one pass over 64 random sequences at each step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_maps",)
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 230),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "strongest_score",

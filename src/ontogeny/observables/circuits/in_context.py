@@ -15,6 +15,7 @@ from ...inputs import Inputs
 from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ..base import Observable, dataset
+from ..catalogued import PresetEntry, Presets
 from .sequences import frame
 
 PLACES = ("early", "late", "late, short context")
@@ -58,6 +59,11 @@ class InContextLearning(Observable):
     objective: str = "auto"
 
     kind: ClassVar[str] = "in-context-learning"
+    question: ClassVar[str] = "Does the model predict better late in a text than early?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "three passes a step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_order")
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), {}, 250),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "score",

@@ -13,6 +13,7 @@ from ...figures import Section
 from ...needs import Need
 from ...quantities import Measured, Quantity
 from ..base import Observable, by_layer
+from ..catalogued import PREDICTED, PresetEntry, Presets
 from .lens_reading import LayerPredictions, LensReading
 
 
@@ -51,6 +52,11 @@ class LogitLens(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "logit-lens"
+    question: ClassVar[str] = "From which layer on is the prediction there?"
+    requires: ClassVar[str] = "texts, a known family with a vocabulary head"
+    price: ClassVar[str] = "the vocabulary head once for each layer, at each step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction", "no_way_to_logits")
+    presets: ClassVar[Presets] = (PresetEntry(("circuits", "everything"), PREDICTED, 270),)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "lens_loss",

@@ -9,7 +9,7 @@ import numpy as np
 from ...capture.predicted import next_tokens
 from ...errors import ArgumentError, check_whole
 from ...inputs import Inputs
-from ..predictions.frequencies import contexts, numbered, smoothed
+from ..word_frequencies import contexts, numbered, smoothed
 
 LARGEST_ORDER = 4  # contexts of three tokens fit into 64 bits
 

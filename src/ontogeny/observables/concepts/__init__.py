@@ -12,6 +12,7 @@ from .lipschitz import Lipschitz
 from .plane import ConceptPlane
 from .tracks import ConceptTracks
 from .transforms import TransformDynamics
+from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "ConceptDistances",
@@ -24,4 +25,5 @@ __all__ = [
     "JointConcepts",
     "Lipschitz",
     "TransformDynamics",
+    "VocabularyConcepts",
 ]

@@ -21,6 +21,7 @@ from ...quantities import Quantity
 from ...summary import Names, Units
 from ..arguments import check_names
 from ..base import Reading, Run, by_layer
+from ..catalogued import SOME_LAYERS, PresetEntry, Presets
 from ..rotations import Rotations
 from .described import DESCRIBED
 from .describer import Describer
@@ -119,6 +120,21 @@ class Concepts(FromExtractor):
     examples: int = 0
 
     kind: ClassVar[str] = "concepts"
+    question: ClassVar[str] = (
+        "Which directions does a dictionary find at each step, and how far are they from the last?"
+    )
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("standard", "everything"),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "svd"},
+            60,
+        ),
+        PresetEntry(
+            ("standard", "everything"),
+            {"n_concepts": "$concepts", **SOME_LAYERS, "extractor": "ica"},
+            70,
+        ),
+    )
     version: ClassVar[int] = 7
     kept: ClassVar[tuple[str, ...]] = KEPT_OF_STATE
     uses_noise: ClassVar[bool] = True
@@ -242,8 +258,7 @@ class Concepts(FromExtractor):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference step."""
-        own = self._activations()
-        return [own, Reference(own), *self._describer.needs()]
+        return [self.activations, Reference(self.activations), *self._describer.needs()]
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -268,7 +283,7 @@ class Concepts(FromExtractor):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return dictionaries, codes in few numbers, and distances of every layer."""
-        own = self._activations()
+        own = self.activations
         reference = Reference(own)
         describe = describing(reading, state, self._describer)
         there, units = reading[reference], Units(reading.units(own))
@@ -299,7 +314,7 @@ class Concepts(FromExtractor):
 
     @property
     def _describer(self) -> Describer:
-        return Describer(self._activations(), self.examples)
+        return Describer(self.activations, self.examples)
 
     @property
     def _judged(self) -> str:

@@ -18,6 +18,7 @@ from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..arguments import check_names
 from ..base import SeriesReading
+from ..catalogued import PresetEntry, Presets
 from .series import ConceptSeries, finished_dictionaries
 
 _WINDOWS: dict[str, Any] = {
@@ -77,6 +78,9 @@ class IntrinsicDimension(ConceptSeries):
     random_state: int = 0
 
     kind: ClassVar[str] = "intrinsic-dimension"
+    question: ClassVar[str] = "In how many dimensions do the dictionaries lie, early and late?"
+    fewest_steps: ClassVar[int] = 2
+    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 110),)
     version: ClassVar[int] = 4
     suffix: ClassVar[str] = "dimension"
     quantities: ClassVar[tuple[Quantity, ...]] = (

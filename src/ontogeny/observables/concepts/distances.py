@@ -15,6 +15,7 @@ from ...quantities import Quantity
 from ...summary import Names
 from ..arguments import check_names
 from ..base import SeriesReading
+from ..catalogued import PresetEntry, Presets
 from .series import ConceptSeries, finished_dictionaries
 
 
@@ -42,6 +43,9 @@ class ConceptDistances(ConceptSeries):
     measures: tuple[str, ...] = ("frobenius", "procrustes", "optimal")
 
     kind: ClassVar[str] = "concept-distances"
+    question: ClassVar[str] = "How far are the concepts of every two checkpoints from each other?"
+    fewest_steps: ClassVar[int] = 2
+    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 90),)
     suffix: ClassVar[str] = "distances"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

@@ -15,12 +15,14 @@ from ...capture.removal import LossAtTokens
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Figure, Section
 from ...inputs.tokens import TokenSample
-from ...needs import MASK_FRACTION, Activations, Gradients, Need, Reference
+from ...needs import MASK_FRACTION, Gradients, Need, Reference
 from ...quantities import Measured
 from ...summary import Names
 from ...units import Units
 from ..arguments import check_node
 from ..base import Observable, Reading, by_layer
+from ..catalogued import INNER_LAYERS, PREDICTED, PresetEntry, Presets
+from ..of_activations import OfActivations
 from .effect_controls import chosen_concepts, others_of, p_above
 from .effect_layer import LayerEffects
 from .effect_verdicts import VARIABLES, figures, sentences, verdicts
@@ -33,7 +35,7 @@ _SHARED = ("layers", "on", "tokens", "max_tokens", "random_state")
 
 
 @dataclass(frozen=True)
-class ConceptEffects(Observable):
+class ConceptEffects(OfActivations):
     """By how much the loss rises without the part of each joint concept.
 
     A layer's output A is a sum over concepts, ``A = c + sum_j u_j d_j + rest``: the codes u of
@@ -104,6 +106,14 @@ class ConceptEffects(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-effects"
+    question: ClassVar[str] = "Does a concept matter: what does the loss rise by without it?"
+    requires: ClassVar[str] = "a node joint-concepts, a vocabulary head"
+    price: ClassVar[str] = "tens of passes for each layer at some steps"
+    fewest_steps: ClassVar[int] = 3
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("circuits", "everything"), {**PREDICTED, **INNER_LAYERS}, 80),
+    )
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = VARIABLES
     section: ClassVar[Section] = Section(
@@ -173,11 +183,10 @@ class ConceptEffects(Observable):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its loss."""
-        own = Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
         loss = LOSSES[self.objective]
         return [
-            own,
-            Reference(own),
+            self.activations,
+            Reference(self.activations),
             Gradients(loss, self.on, self.mask_fraction, self.random_state),
         ]
 

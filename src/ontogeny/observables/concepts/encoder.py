@@ -17,6 +17,7 @@ from ...needs import InputSet, Need
 from ...quantities import Measured, Quantity
 from ...summary import Names, Units, reference_index
 from ..base import Reading, Run, by_layer
+from ..catalogued import SOME_LAYERS, PresetEntry, Presets
 from .fits import FromExtractor, extractor_title, layer_state
 
 _CODES = ("train-fitted", "test-fitted")
@@ -87,6 +88,10 @@ class EncoderDynamics(FromExtractor):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = "encoder-dynamics"
+    question: ClassVar[str] = "Can the last checkpoint's concepts be read from earlier activations?"
+    presets: ClassVar[Presets] = (
+        PresetEntry(("everything",), {"n_concepts": "$concepts", **SOME_LAYERS}, 120),
+    )
     version: ClassVar[int] = 3
     uses_noise: ClassVar[bool] = True
     variables: ClassVar[Names] = {
@@ -166,7 +171,7 @@ class EncoderDynamics(FromExtractor):
 
     def _of_rows(self) -> list[Need]:
         sets = [self.on] if self.test_on is None else [self.on, self.test_on]
-        return [self._activations(on) for on in sets]
+        return [self.activations_on(on) for on in sets]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Return the reference step's codes of train and test rows."""

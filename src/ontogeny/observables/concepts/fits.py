@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,8 +11,8 @@ import xarray as xr
 
 from ... import concepts, distances
 from ...errors import ArgumentError, check_choice
-from ...needs import Activations
-from ..base import Observable
+from ..catalogued import FIT
+from ..of_activations import OfActivations
 
 SIDES = ("reference", "here")
 PRECISIONS = ("float32", "float16", "none")
@@ -21,29 +21,20 @@ _LARGE = ("dictionary", "refit_dictionary", "code_coordinates")
 _TITLES = {"svd": "SVD", "pca": "PCA", "ica": "ICA", "nmf": "NMF", "sae": "Sparse autoencoder"}
 
 
-class FromExtractor(Observable):
+class FromExtractor(OfActivations):
     """An observable that fits an extractor to activations; its subclasses have these fields."""
 
     extractor: str
     n_concepts: int
-    layers: str | tuple[str, ...]
-    on: str | None
-    tokens: str
-    max_tokens: int | None
-    random_state: int
     options: Mapping[str, Any]
+
+    price: ClassVar[str] = FIT
 
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
         check_choice("extractor", self.extractor, concepts.names())
         self._estimator()
-
-    def _activations(self, on: str | None = None) -> Activations:
-        """Return the need of the activations of an input set, by default that of ``on``."""
-        return Activations(
-            self.layers, on or self.on, self.tokens, self.max_tokens, self.random_state
-        )
 
     def _estimator(self, seed: int | None = None) -> Any:
         """Return an unfitted extractor, seeded by ``random_state`` unless another seed is given."""

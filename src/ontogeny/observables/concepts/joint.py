@@ -20,10 +20,12 @@ from ...concepts.joint.snapshots import fitted_steps, text_blocks, text_folds
 from ...concepts.joint.whitening import Gathered
 from ...errors import ArgumentError, check_choice, check_number, check_whole
 from ...figures import Curves, Figure, Heatmap, Section
-from ...needs import Activations, Need
+from ...needs import Need
 from ...quantities import Quantity
 from ...summary import Names
-from ..base import Observable, Reading, Run, by_layer
+from ..base import Reading, Run, by_layer
+from ..catalogued import INNER_LAYERS, PresetEntry, Presets
+from ..of_activations import OfActivations
 from .described import DESCRIBED, KEPT
 from .describer import Describer
 from .fits import layer_state
@@ -43,7 +45,7 @@ BLOCKS = 50  # of texts, that births are resampled over
 
 
 @dataclass(frozen=True)
-class JointConcepts(Observable):
+class JointConcepts(OfActivations):
     """One dictionary for all checkpoints of a layer: what each concept is, and when it is there.
 
     Codes that all checkpoints share are fitted once, on some of them; each checkpoint gets its own
@@ -98,6 +100,14 @@ class JointConcepts(Observable):
     shown_texts: int = 0
 
     kind: ClassVar[str] = "joint-concepts"
+    question: ClassVar[str] = "Which concepts are there, what does each mean, and when is it born?"
+    price: ClassVar[str] = "one fit for each layer over twelve steps, then one regression a step"
+    fewest_steps: ClassVar[int] = 3
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("standard", "circuits", "everything"), {"n_concepts": "$latents", **INNER_LAYERS}, 50
+        ),
+    )
     version: ClassVar[int] = 3
     kept: ClassVar[tuple[str, ...]] = (*KEPT, *SHARED, *SHOWN_KEPT, "found_again")
     compared: ClassVar[tuple[str, ...]] = ("named", "n_concepts", "n_born", "mean_life")
@@ -179,7 +189,7 @@ class JointConcepts(Observable):
     def needs(self) -> Sequence[Need]:
         """Return the activations of the layers, and what describes their concepts."""
         others = dict.fromkeys([*self._describer.needs(), *self._shown.needs()])
-        return [self._activations(), *others]
+        return [self.activations, *others]
 
     @property
     def prepares_over_steps(self) -> bool:
@@ -195,7 +205,7 @@ class JointConcepts(Observable):
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the shared codes of every layer; checkpoints are read one at a time."""
         steps, named = self._chosen(run), not isinstance(self.fit_steps, int)
-        need, stacked = self._activations(), self.method in TRAINED
+        need, stacked = self.activations, self.method in TRAINED
         with ExitStack() as files:
             kept, reading = read_together(run, steps, need, files, named=named)
             codes = by_layer(kept, lambda _, layer: self._codes(layer.gathered(stacked=stacked)))
@@ -204,7 +214,7 @@ class JointConcepts(Observable):
 
     def observe(self, reading: Reading, state: xr.Dataset | None) -> xr.Dataset:
         """Return strength and readability of every latent at one checkpoint."""
-        need, describer = self._activations(), self._describer
+        need, describer = self.activations, self._describer
         rng = np.random.default_rng([self.random_state, 2])
         texts = reading.units(need)
         half, block = text_folds(texts, rng), text_blocks(texts, BLOCKS, rng)
@@ -267,14 +277,11 @@ class JointConcepts(Observable):
 
     @property
     def _describer(self) -> Describer:
-        return Describer(self._activations(), self.examples)
+        return Describer(self.activations, self.examples)
 
     @property
     def _shown(self) -> ShownCodes:
-        return ShownCodes(self._activations(), self.shown_texts)
-
-    def _activations(self) -> Activations:
-        return Activations(self.layers, self.on, self.tokens, self.max_tokens, self.random_state)
+        return ShownCodes(self.activations, self.shown_texts)
 
     def _chosen(self, run: Run) -> list[int]:
         """Return the training steps of the fit; only a number asks for the study's steps.

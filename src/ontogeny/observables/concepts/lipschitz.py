@@ -75,6 +75,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     kind: ClassVar[str] = "lipschitz"
+    question: ClassVar[str] = "How much do concepts move when activations and parameters do?"
+    requires: ClassVar[str] = ConceptSeries.requires
     version: ClassVar[int] = 3
     uses_noise: ClassVar[bool] = True
     suffix: ClassVar[str] = "lipschitz"
@@ -175,8 +177,7 @@ class Lipschitz(FromExtractor, ConceptSeries):
 
     def needs(self) -> Sequence[Need]:
         """Return the activations here and at the reference, and the model with its inputs."""
-        own = self._activations()
-        return [own, Reference(own), Gradients("none", on=self.on)]
+        return [self.activations, Reference(self.activations), Gradients("none", on=self.on)]
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Keep the reference's parameters and dictionaries."""

@@ -38,6 +38,7 @@ class ConceptPlane(ConceptSeries):
     """
 
     kind: ClassVar[str] = "concept-plane"
+    question: ClassVar[str] = "How do all concepts of all steps lie in one plane?"
     suffix: ClassVar[str] = "plane"
     variables: ClassVar[Names] = {
         "first": ("concept, component 1", "dictionary units"),

@@ -12,6 +12,7 @@ from ...errors import ArgumentError
 from ...needs import Need, Series
 from ..arguments import check_node
 from ..base import Observable, SeriesReading
+from ..catalogued import SECONDS
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class ConceptSeries(Observable):
     of: str
 
     suffix: ClassVar[str] = ""
+    requires: ClassVar[str] = "a node of concepts"
+    price: ClassVar[str] = SECONDS
 
     def check(self) -> None:
         """Refuse arguments out of range."""

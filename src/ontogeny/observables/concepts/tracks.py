@@ -13,6 +13,7 @@ from ... import distances
 from ...figures import Column, Curves, Figure, Heatmap, Section, Table
 from ...summary import Names, over_steps
 from ..base import SeriesReading
+from ..catalogued import PresetEntry, Presets
 from .series import ConceptSeries, finished_dictionaries
 
 _EVENTS = {"birth": "births", "split": "splits", "death": "deaths", "merge": "merges"}
@@ -49,6 +50,9 @@ class ConceptTracks(ConceptSeries):
     random_state: int = 0
 
     kind: ClassVar[str] = "concept-tracks"
+    question: ClassVar[str] = "Which concept of one checkpoint becomes which of the next?"
+    fewest_steps: ClassVar[int] = 2
+    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"of": "concepts-ica"}, 100),)
     suffix: ClassVar[str] = "tracks"
     variables: ClassVar[Names] = {
         "track": ("number of the track a concept belongs to, by birth", ""),

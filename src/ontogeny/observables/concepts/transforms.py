@@ -61,6 +61,7 @@ class TransformDynamics(ConceptSeries):
     max_condition: float = 1e8
 
     kind: ClassVar[str] = "transform-dynamics"
+    question: ClassVar[str] = "Which transform takes the last dictionary to that of each step?"
     suffix: ClassVar[str] = "transforms"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .base import OfCurve
 from .fits import Fits
 from .learning import LearningDynamics
 from .regimes import Regimes
 from .signals import Signals
 
-__all__ = ["Fits", "LearningDynamics", "OfCurve", "Regimes", "Signals"]
+__all__ = ["Fits", "LearningDynamics", "Regimes", "Signals"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -17,6 +17,7 @@ from ...summary import MEASURABLE, reference_index
 from ...summary.noise import Z
 from ..arguments import check_labels, check_node
 from ..base import Observable
+from ..catalogued import SECONDS
 
 WHOLE_MODEL = "model"
 """The one layer of curves of nodes that have none, such as the loss."""
@@ -52,6 +53,9 @@ class OfCurve(Observable):
     select: Mapping[str, Any] = field(default_factory=dict, hash=False)
     first: int | None = None
     last: int | None = None
+
+    requires: ClassVar[str] = "a node with curves"
+    price: ClassVar[str] = SECONDS
 
     def check(self) -> None:
         """Refuse arguments out of range."""

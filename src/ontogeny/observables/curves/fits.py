@@ -41,6 +41,7 @@ class Fits(OfCurve):
     criterion: str = "aicc"
 
     kind: ClassVar[str] = "fits"
+    question: ClassVar[str] = "Which law do a node's curves follow?"
     section: ClassVar[Section] = Section(
         title="Shape of the decay ({of})",
         definition="Decays fitted to each curve by least squares: exponential, power law, "

@@ -13,6 +13,7 @@ from ...dynamics import LearningProgress, Recurrence, learning_progress, recurre
 from ...errors import ArgumentError, check_number
 from ...figures import Curves, Figure, Section
 from ...summary import Names, NumberTable, along
+from ..catalogued import PresetEntry, Presets
 from .base import OfCurve, curve_reference, curves_of, floor_of, short
 
 FEWEST_VALUES = 3  # beside the reference step's
@@ -40,6 +41,13 @@ class LearningDynamics(OfCurve):
     noise: float | None = None
 
     kind: ClassVar[str] = "learning-dynamics"
+    question: ClassVar[str] = "When is a curve learned, stable, forgotten?"
+    fewest_steps: ClassVar[int] = 4
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("everything",), {"of": "concepts-ica", "select": {"distance": "procrustes"}}, 220
+        ),
+    )
     section: ClassVar[Section] = Section(
         title="Learning dynamics ({of})",
         definition="Approach (the report's learning progress): below the first value for good, "

@@ -15,6 +15,7 @@ from ...dynamics import holm, regimes
 from ...errors import check_number, check_whole
 from ...figures import Boundary, Curves, Figure, Section
 from ...summary import Names, NumberTable, along
+from ..catalogued import PresetEntry, Presets
 from .base import OfCurve, curve_reference, short
 
 
@@ -51,6 +52,13 @@ class Regimes(OfCurve):
     random_state: int = 0
 
     kind: ClassVar[str] = "regimes"
+    question: ClassVar[str] = "When does the noise around a curve's trend change?"
+    fewest_steps: ClassVar[int] = 2
+    presets: ClassVar[Presets] = (
+        PresetEntry(
+            ("everything",), {"of": "concepts-ica", "select": {"distance": "procrustes"}}, 210
+        ),
+    )
     role: ClassVar[str] = "regimes"
     section: ClassVar[Section] = Section(
         title="Regimes ({of})",

@@ -81,6 +81,8 @@ class Signals(OfCurve):
     random_state: int = 0
 
     kind: ClassVar[str] = "signals"
+    question: ClassVar[str] = "Does one node's curve follow another's?"
+    requires: ClassVar[str] = "two nodes with curves"
     section: ClassVar[Section] = Section(
         title="Signals ({of} and {against})",
         definition="Two curves of each layer beside each other: correlation, dynamic time warping "

@@ -14,6 +14,7 @@ from ...needs import InputSet, Need
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import Reading, Run, by_layer
+from ..catalogued import FIT
 from .base import JUDGED, LEVEL, LabelledConcepts, chance_band, judged, text_units, texts_of
 
 
@@ -32,6 +33,9 @@ class ConceptDirections(LabelledConcepts):
     """
 
     kind: ClassVar[str] = "cav"
+    question: ClassVar[str] = "Where does a labelled concept point, and can it be read?"
+    requires: ClassVar[str] = "texts with labels"
+    price: ClassVar[str] = FIT
     version: ClassVar[int] = 2
     variables: ClassVar[Names] = {
         **JUDGED,

@@ -77,6 +77,9 @@ class TCAV(LabelledConcepts):
     late: tuple[float, float] | None = None
 
     kind: ClassVar[str] = "tcav"
+    question: ClassVar[str] = "Do predictions follow a labelled concept?"
+    requires: ClassVar[str] = "texts with labels"
+    price: ClassVar[str] = "gradients and refits a step"
     summary_only: ClassVar[tuple[str, ...]] = ("early", "late")
     variables: ClassVar[Names] = {
         **{

@@ -15,12 +15,13 @@ from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
+from ..catalogued import PREDICTED, PresetEntry, Presets
+from ..pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ..word_frequencies import shares_elsewhere
 from .choice import choose_gaps
-from .frequencies import shares_elsewhere
 from .gap_texts import labelled
 from .gaps import Gaps, check_sentences, gaps_at, given_gaps
 from .leads import leads_from
-from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 
 _LINE = {"frequencies": "word frequencies alone"}
 
@@ -63,6 +64,13 @@ class Predictions(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "predictions"
+    question: ClassVar[str] = "What does the model say in gaps of sentences, and is it right?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "a few texts"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "circuits", "everything"), PREDICTED, 20),
+    )
     kept: ClassVar[tuple[str, ...]] = (
         *("right_id", "frequency", "frequent_id", "frequent_share"),
         *("gap_before", "gap_after", PIECES),

@@ -9,7 +9,7 @@ import xarray as xr
 
 from ...figures import percent
 from ...inputs.pieces import in_words, shown
-from .pieces import written
+from ..pieces import written
 
 _SHOWN = 40  # characters on each side of a gap
 

@@ -18,9 +18,10 @@ from ...needs import InputSet, Losses, Need
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, dataset
-from .crossing import Crossing, crossing
-from .frequencies import blind_guess, guesses
-from .known_texts import KnownTexts
+from ..catalogued import PASS, PREDICTED, PresetEntry, Presets
+from ..crossing import Crossing, crossing
+from ..known_texts import KnownTexts
+from ..word_frequencies import blind_guess, guesses
 
 LINES = {
     "uniform": "blind guess",
@@ -76,6 +77,13 @@ class Loss(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "loss"
+    question: ClassVar[str] = "How well does the model predict these texts?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = PASS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("quick", "standard", "weights", "circuits", "everything"), PREDICTED, 10),
+    )
     version: ClassVar[int] = 4
     role: ClassVar[str] = "track"
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -16,9 +16,10 @@ from ...needs import InputSet, Need, Predictor
 from ...quantities import Measured, Quantity
 from ...summary import Names
 from ..base import Observable, Run, dataset
-from .frequencies import token_costs
+from ..catalogued import PREDICTED, PresetEntry, Presets
+from ..pieces import PIECES, pieces_variable, whole_numbers, with_pieces
+from ..word_frequencies import token_costs
 from .leads import leads_from
-from .pieces import PIECES, pieces_variable, whole_numbers, with_pieces
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class TokenLosses(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "token-losses"
+    question: ClassVar[str] = "Which words of a text are learned, and when?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "a few texts"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "circuits", "everything"), PREDICTED, 30),
+    )
     version: ClassVar[int] = 2
     kept: ClassVar[tuple[str, ...]] = (
         "token_id",

@@ -21,6 +21,7 @@ from ...quantities import Measured, Quantity
 from ...summary import Names, Units
 from ..arguments import check_names, check_wholes
 from ..base import Observable, dataset
+from ..catalogued import PASS
 
 _BATCH = 256
 
@@ -47,6 +48,9 @@ class ReadoutAccuracy(Observable):
     cut: tuple[int, ...] = ()
 
     kind: ClassVar[str] = "readout-accuracy"
+    question: ClassVar[str] = "How often is a classifier that reads at the last token right?"
+    requires: ClassVar[str] = "texts with labels, a classifier"
+    price: ClassVar[str] = PASS
     version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

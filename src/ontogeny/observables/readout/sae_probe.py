@@ -79,6 +79,11 @@ class SaeProbe(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "sae-probe"
+    question: ClassVar[str] = (
+        "Which latents of a sparse autoencoder follow a label, and do they matter?"
+    )
+    requires: ClassVar[str] = "texts with labels, marker ids, a classifier"
+    price: ClassVar[str] = "one autoencoder a step"
     version: ClassVar[int] = 2
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

@@ -87,6 +87,9 @@ class WordSemantics(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "word-semantics"
+    question: ClassVar[str] = "When does the model know which words occur in the same contexts?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "thousands of short contexts at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = QUANTITIES
     section: ClassVar[Section] = SECTION
     variables: ClassVar[Names] = {

@@ -18,7 +18,8 @@ from ...semantics.renaming import as_frequent, renamings
 from ...summary import Names
 from ..arguments import check_node
 from ..base import Observable, dataset
-from ..predictions.crossing import crossing
+from ..catalogued import DISTRIBUTIONS, PREDICTED, PresetEntry, Presets
+from ..crossing import crossing
 from .class_costs import ClassCosts
 from .state import corpus_support
 
@@ -81,6 +82,15 @@ class TextStatistics(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "text-statistics"
+    question: ClassVar[str] = (
+        "Which statistics of its texts has the model reached, from coarse to fine, and when?"
+    )
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = DISTRIBUTIONS
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "circuits", "everything"), {"loss": "loss", **PREDICTED}, 40),
+    )
     summary_only: ClassVar[tuple[str, ...]] = ("loss",)
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(

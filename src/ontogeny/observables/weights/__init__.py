@@ -10,7 +10,6 @@ from .orientation import Orientation, orientation_across_runs
 from .projection import Projection
 from .rank import WeightRank
 from .superposition import FeatureGeometry
-from .vocabulary import VocabularyConcepts
 
 __all__ = [
     "Commutators",
@@ -19,7 +18,6 @@ __all__ = [
     "LearningCoefficient",
     "Orientation",
     "Projection",
-    "VocabularyConcepts",
     "WeightNorms",
     "WeightRank",
     "orientation_across_runs",

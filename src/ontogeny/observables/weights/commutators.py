@@ -17,6 +17,7 @@ from ...quantities import Quantity
 from ...summary import Names, along
 from ...summary.noise import Z
 from ..base import Observable
+from ..catalogued import PresetEntry, Presets
 
 STATISTICS = ("median", "90 % point")
 
@@ -68,6 +69,11 @@ class Commutators(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "commutators"
+    question: ClassVar[str] = "Does the order of two gradient steps matter?"
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "some dozens of gradients at each step"
+    obstacles: ClassVar[tuple[str, ...]] = ("no_prediction",)
+    presets: ClassVar[Presets] = (PresetEntry(("everything",), {"loss": "$loss"}, 200),)
     version: ClassVar[int] = 2
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -52,6 +52,9 @@ class EmbeddingFrequencies(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "embedding-frequencies"
+    question: ClassVar[str] = "Over how many frequencies do tokens that are numbers spread?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "one Fourier transform at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "frequencies",

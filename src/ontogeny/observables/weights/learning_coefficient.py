@@ -71,6 +71,9 @@ class LearningCoefficient(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "learning-coefficient"
+    question: ClassVar[str] = "How degenerate is the loss around each checkpoint?"
+    requires: ClassVar[str] = "a causal model or a classifier, the extra llc (devinterp)"
+    price: ClassVar[str] = "some hundred gradients at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "coefficient",

@@ -94,6 +94,9 @@ class WeightNorms(Observable):
     blocks: str | tuple[str, ...] = "**.weight"
 
     kind: ClassVar[str] = "weight-norms"
+    question: ClassVar[str] = "How large is each weight matrix, and over how many directions?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "one decomposition for each matrix and step"
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity("norm", "Frobenius norm", units="weight units"),

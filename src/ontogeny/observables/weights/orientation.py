@@ -20,6 +20,7 @@ from ...needs import Need, Weights
 from ...summary import Names, named
 from ...trajectory import Trajectory
 from ..base import BlockReading, Observable
+from ..catalogued import PresetEntry, Presets
 
 _LARGEST = 2**25  # numbers of one basis
 
@@ -55,6 +56,14 @@ class Orientation(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "orientation"
+    question: ClassVar[str] = "Do matrices of the same size share their principal directions?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "one decomposition for each matrix and step"
+    fewest_steps: ClassVar[int] = 2
+    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("weights", "everything"), {"blocks": "$blocks"}, 180),
+    )
     role: ClassVar[str] = "motion"
     section: ClassVar[Section] = Section(
         title="Orientation of weight trajectories",

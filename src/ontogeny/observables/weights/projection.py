@@ -59,6 +59,11 @@ class Projection(Commutators):
     k: int = 3
 
     kind: ClassVar[str] = "projection"
+    question: ClassVar[str] = (
+        "Which share of a gradient lies in the directions that the run moves along?"
+    )
+    requires: ClassVar[str] = "texts, a vocabulary head"
+    price: ClassVar[str] = "gradients as commutators, and all steps of the matrices"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         _share(
             "rho_median",

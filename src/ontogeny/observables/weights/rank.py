@@ -17,6 +17,7 @@ from ...needs import Need, Weights
 from ...quantities import Quantity
 from ...summary import Names, NumberTable
 from ..base import BlockReading, Observable
+from ..catalogued import PresetEntry, Presets
 from .rank_figures import figures, section, separating, statements, symbol
 
 _WINDOWS = 24
@@ -59,6 +60,14 @@ class WeightRank(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "weight-rank"
+    question: ClassVar[str] = "In how few directions does each weight matrix move over the run?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "each matrix of all steps, once"
+    fewest_steps: ClassVar[int] = 3
+    obstacles: ClassVar[tuple[str, ...]] = ("no_matrices",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("standard", "weights", "everything"), {"blocks": "$blocks"}, 170),
+    )
     version: ClassVar[int] = 3
     role: ClassVar[str] = "motion"
     quantities: ClassVar[tuple[Quantity, ...]] = (

@@ -50,6 +50,9 @@ class FeatureGeometry(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "feature-geometry"
+    question: ClassVar[str] = "How many features does a matrix hold, and do they share dimensions?"
+    requires: ClassVar[str] = "weights alone"
+    price: ClassVar[str] = "products of columns at each step"
     quantities: ClassVar[tuple[Quantity, ...]] = (
         Quantity(
             "represented",

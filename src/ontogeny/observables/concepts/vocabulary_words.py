@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures.characters import shown
-from ..concepts.joint_lives import sentences as of_lives
+from .joint_lives import sentences as of_lives
 
 NAMED = 4  # newborn concepts, of each matrix
 TOKENS = 3  # of each of them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...inputs import Inputs
+from ..inputs import Inputs
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...inputs import Inputs
+from ..inputs import Inputs
 
 _SMOOTHING = np.geomspace(1e-4, 10.0, 26)  # counts added to each token
 _STRENGTH = np.geomspace(1e-2, 1e4, 31)  # counts that word frequencies stand for after a token

@@ -9,7 +9,7 @@ from torch import nn
 
 import ontogeny as og
 from ontogeny.errors import ArgumentError
-from ontogeny.observables.weights.vocabulary_rows import Rows, chosen_ids
+from ontogeny.observables.concepts.vocabulary_rows import Rows, chosen_ids
 from ontogeny.tasks import planted_lives
 
 V, WIDTH, TEXT = 1500, 24, 25

@@ -21,9 +21,10 @@ from ...needs import InputSet, Need, Weights
 from ...quantities import Quantity
 from ...summary import Names
 from ..base import BlockReading, Observable, Run
-from ..concepts.described import tidied
-from ..concepts.joint import JointConcepts
-from ..concepts.joint_lives import FEWEST, lives_of_layers
+from ..catalogued import PresetEntry, Presets
+from .described import tidied
+from .joint import JointConcepts
+from .joint_lives import FEWEST, lives_of_layers
 from .vocabulary_rows import Rows, chosen_ids
 from .vocabulary_words import sentences
 
@@ -102,6 +103,14 @@ class VocabularyConcepts(Observable):
     random_state: int = 0
 
     kind: ClassVar[str] = "vocabulary-concepts"
+    question: ClassVar[str] = "Which directions of the embedding appear, and when?"
+    requires: ClassVar[str] = "weights, for names the tokenizer"
+    price: ClassVar[str] = "one fit over twelve steps"
+    fewest_steps: ClassVar[int] = 4
+    obstacles: ClassVar[tuple[str, ...]] = ("no_embedding",)
+    presets: ClassVar[Presets] = (
+        PresetEntry(("weights", "everything"), {"n_concepts": "$concepts"}, 190),
+    )
     kept: ClassVar[tuple[str, ...]] = ("piece_text",)
     variables: ClassVar[Names] = {
         **JointConcepts.variables,
