@@ -31,10 +31,10 @@ from ontogeny.figures import (
 )
 from ontogeny.report.content import read_content
 from ontogeny.report.figures.drawable import STEP_PANELS
-from ontogeny.report.figures.panels import read_drawables
 from ontogeny.report.figures.words import COUNT, WORDS_SHOWN, preorder
+from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
 from ontogeny.report.page.html import render_page
-from ontogeny.report.paper import draw_figure, style
+from ontogeny.report.paper import style
 from ontogeny.report.scales import StepScale
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,7 +71,7 @@ def drawn(tree, path, key):
     (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
     assert not one.problem, one.problem
     with style():
-        figure, notes = draw_figure(one, content)
+        figure, notes = draw_figure(one, content), figure_notes(one, content)
         FigureCanvasAgg(figure).draw()
     return figure, notes
 

@@ -16,7 +16,7 @@ from helpers.report_page import Page
 from ontogeny import figures, report
 from ontogeny.quantities import Quantity
 from ontogeny.report.content import read_content
-from ontogeny.report.figures.panels import read_drawables
+from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.thinning import thinned
 from ontogeny.report.run_differences import difference_of
 from ontogeny.report.run_words import captions

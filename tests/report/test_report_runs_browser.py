@@ -14,7 +14,7 @@ from helpers.report_browser import browser, draw_all, hover, quiet, traces, visi
 from ontogeny import report
 from ontogeny.report.colours import BASE, palettes
 from ontogeny.report.content import read_content
-from ontogeny.report.figures.panels import read_drawables
+from ontogeny.report.kinds import read_drawables
 from ontogeny.report.run_differences import difference_of
 
 __all__ = ["browser", "quiet", "visit"]

@@ -21,8 +21,8 @@ from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Band, Curves, Heatmap, Section, attach
 from ontogeny.report.content import read_content
-from ontogeny.report.figures.panels import read_drawables
-from ontogeny.report.paper import draw_chart_figure, draw_figure, style
+from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
+from ontogeny.report.paper import draw_chart_figure, style
 from ontogeny.report.paper.chart import PAPER
 from ontogeny.report.scales import StepScale
 
@@ -34,7 +34,7 @@ def drawn(tree, path, key):
     content = read_content(tree)
     (one,) = (d for d in read_drawables(content) if (d.node.path, d.figure.id) == (path, key))
     with style():
-        figure, chosen = draw_figure(one, content)
+        figure, chosen = draw_figure(one, content), figure_notes(one, content)
         figure.canvas.draw()
     return figure, chosen
 

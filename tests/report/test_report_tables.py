@@ -19,7 +19,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.figures import Column, Footer, Pair, Section, Table, attach
 from ontogeny.report.content import read_content
 from ontogeny.report.figures.latex import escaped, latex_table
-from ontogeny.report.figures.panels import read_drawables
+from ontogeny.report.kinds import read_drawables
 
 
 def read(dataset):

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import ArgumentError
-from ..report.choosing import layer_path, step_position
+from ..errors import ArgumentError, suggestion
+from ..report.choosing import layer_path, listed, step_position, whole
 from ..trees import MergedResult, as_tree
 from .build import Described
 from .card import Concept
 from .labels import Labels, add_label, fit_of, read_labels
-from .select import concept_index, described, node_name
 from .table import LISTED, ConceptTable, table_of
 
 
@@ -80,17 +79,17 @@ class ConceptAccessor:
         StoreError
             If ``names.toml`` cannot be read.
         """
-        chosen = node_name(self._tree, node)
+        chosen = _node_name(self._tree, node)
         data = self._tree[chosen].to_dataset()
         path = layer_path(data.layer.values.tolist(), layer)
-        number = concept_index(data.sizes["concept"], index)
+        number = _concept_index(data.sizes["concept"], index)
         return self._described(chosen, data, path, step, self.labels).concept(number)
 
     def table(
         self, node: str | None = None, layer: int | str | None = None, step: int = -1
     ) -> ConceptTable:
         """Return the concepts of a node, or of one of its layers; arguments as in a call."""
-        chosen = node_name(self._tree, node)
+        chosen = _node_name(self._tree, node)
         data = self._tree[chosen].to_dataset()
         others = [name for name in data.data_vars if name not in LISTED]
         data = data.drop_vars(others).load()  # once, and not concept by concept
@@ -143,7 +142,7 @@ class ConceptAccessor:
     @property
     def nodes(self) -> list[str]:
         """Names of the nodes whose concepts are described."""
-        return described(self._tree)
+        return _described_nodes(self._tree)
 
     @property
     def folder(self) -> Path | None:
@@ -200,3 +199,41 @@ def with_labels(result: MergedResult) -> xr.DataTree:
     nodes = {name: child.to_dataset() for name, child in tree.children.items()} | found
     root = tree.to_dataset()
     return xr.DataTree.from_dict({"/": root, **nodes})
+
+
+_MARK = "token_share"
+"""Variable that a node has whose concepts are described."""
+
+
+def _described_nodes(tree: xr.DataTree) -> list[str]:
+    """Return the names of the nodes whose concepts are described."""
+    return [name for name, node in tree.children.items() if _MARK in node.data_vars]
+
+
+def _node_name(tree: xr.DataTree, given: str | None) -> str:
+    """Return the node that is meant; None means the only one that is described."""
+    there = _described_nodes(tree)
+    if not there:
+        raise ArgumentError(
+            "this result describes no concepts; the observables 'joint-concepts' and, with "
+            "examples=4, 'concepts' do."
+        )
+    if given is None:
+        if len(there) > 1:
+            raise ArgumentError(f"node must be one of {listed(there)}: several are described.")
+        return there[0]
+    if given in there:
+        return str(given)
+    known = "is not described (examples=0)" if given in tree.children else "is no node"
+    raise ArgumentError(
+        f"node {given!r} {known}; concepts are described in {listed(there)}."
+        f"{suggestion(str(given), there)}"
+    )
+
+
+def _concept_index(count: int, given: Any) -> int:
+    """Return the number of a concept among `count`; negative ones count from the end."""
+    number = whole(given)
+    if number is not None and -count <= number < count:
+        return number % count
+    raise ArgumentError(f"index must be a whole number from 0 to {count - 1}; got {given!r}.")

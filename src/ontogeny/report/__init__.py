@@ -2,6 +2,11 @@
 
 This package knows results only: it draws the figure specifications that a result carries, and needs
 neither the observables that made it nor a model.
+
+Read in this order: `content` (a result as plain data, with the `rows` of its chart), `figures` (a
+specification with its arrays), `concepts`, `verdict` and `sentences` (what is said), `chart`,
+`first_screen` and `texts` (parts of the page), `paper` (drawings with matplotlib), `kinds` (how a
+kind of figure is read, drawn and written), and what users call: `page`, `files` and `notebook`.
 """
 
 from __future__ import annotations

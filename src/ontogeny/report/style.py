@@ -8,10 +8,13 @@ from typing import Any
 
 from .colours import palettes
 
+STATIC = resources.files(__package__) / "static"
+"""The folder of scripts and style sheets."""
+
 
 def static_text(name: str) -> str:
     """Return a file of the folder ``static``."""
-    return resources.files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+    return (STATIC / name).read_text(encoding="utf-8")
 
 
 def page_style() -> str:

@@ -17,11 +17,10 @@ from ..content import Content
 from ..formats import plural
 from ..scales import StepScale
 from .arrays import ConceptArrays
-from .cards import card
+from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .lives import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
-from .removals import read_removals
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
 

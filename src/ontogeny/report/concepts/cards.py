@@ -1,4 +1,4 @@
-"""What the card of one concept says, as the page's script reads it."""
+"""What the card of one concept says, and what its removal costs, as the page's script reads it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..content import Content
+from ..formats import plain_text
 from .arrays import ConceptArrays
 from .facts import Facts, Token
 from .lives import Concept
 from .tokens import Pieces
+
+_COSTS = ("judged_removed", "judged_random", "judged_other")
+_REMOVAL = {"removed_concept", "verdict", "judged_step", *_COSTS}
+
+Removals = dict[tuple[str, int], dict[str, Any]]
 
 _STEPS = ("born", "after", "before", "settled", "gone", "readable_from")
 
@@ -56,3 +65,35 @@ def _explained(shares: dict[str, float]) -> list[Any]:
     known = {name: share for name, share in shares.items() if math.isfinite(share)}
     best = max(known, key=known.__getitem__, default="")
     return [best, finite(known[best], 2)] if best else []
+
+
+def read_removals(content: Content, of: str) -> Removals:
+    """Return for each removed concept, by layer and number, what it costs beside its controls.
+
+    Read from the effects of the concepts of node `of`; a node that does not say of which, is taken
+    to be of the only concepts there are. Empty where none was removed, or none was judged.
+    """
+    settings = content.settings if isinstance(content.settings, dict) else {}
+    observables = settings.get("observables") or {}
+    for node in content.nodes:
+        data = node.dataset
+        named = observables.get(node.path) or {}
+        if not set(data.data_vars) >= _REMOVAL or named.get("of", of) != of:
+            continue
+        if set(data["verdict"].dims) != {"layer", "removal"} or data["judged_step"].size != 1:
+            continue
+        order = ("layer", "removal")
+        numbers = {n: data[n].transpose(*order).values.astype(float) for n in _COSTS}
+        verdicts = data["verdict"].transpose(*order).values.astype(object)
+        concepts = data["removed_concept"].transpose(*order).values.astype(float)
+        step = float(data["judged_step"].values.reshape(-1)[0])
+        known = np.isfinite(concepts) & np.isfinite(numbers["judged_removed"]) & (verdicts != "")
+        return {
+            (plain_text(data["layer"].values[i]), int(concepts[i, k])): {
+                "step": step,
+                "verdict": plain_text(verdicts[i, k]),
+                **{name.removeprefix("judged_"): finite(numbers[name][i, k], 3) for name in _COSTS},
+            }
+            for i, k in np.argwhere(known).tolist()
+        }
+    return {}

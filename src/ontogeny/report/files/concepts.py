@@ -59,19 +59,15 @@ def _pictures(
     content: Content, first: FirstScreen, concepts: Concepts, folder: Path, kinds: Sequence[str]
 ) -> list[Path]:
     # Imported here so that the package opens without the plotting library.
-    from ..paper import draw_contact_sheet, draw_life_figure, save, style
+    from ..paper import draw_contact_sheet, draw_life_figure, save
 
-    paths = []
-    with style():
-        life, sheet = draw_life_figure(content, first), draw_contact_sheet(content, concepts)
-        for stem, figure, title, caption in (
-            ("life-lines", life, first.heading, _life_words(concepts)),
-            ("concepts", sheet, "Concepts", _sheet_words(content, concepts)),
-        ):
-            for kind in kinds:
-                paths.append(folder / f"{stem}.{kind}")
-                save(figure, paths[-1], title, caption)
-    return paths
+    life, sheet = _life_words(concepts), _sheet_words(content, concepts)
+    return [
+        *save(lambda: draw_life_figure(content, first), folder / "life-lines", kinds,
+              first.heading, life),
+        *save(lambda: draw_contact_sheet(content, concepts), folder / "concepts", kinds,
+              "Concepts", sheet),
+    ]  # fmt: skip
 
 
 def _rows(concepts: Concepts) -> pd.DataFrame:

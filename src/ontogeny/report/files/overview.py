@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..chart.draw import draw_chart, views_of
 from ..content import Content
@@ -39,19 +38,16 @@ def write_overview(
         written.append(folder / f"{stem}.csv")
         chart_frame(content.rows, view).to_csv(written[-1], index=False)
         if kinds:
-            paths = [written[-1].with_suffix(f".{kind}") for kind in kinds]
-            write_chart(content, view, paths, (title, caption))
-            written += paths
+            written += write_chart(content, view, folder / stem, kinds, (title, caption))
             captions.append(entry(stem, title, caption))
     first = first_screen(content)
     if kinds and first is not None:
-        from ..paper import draw_first_screen
+        from ..paper import draw_first_screen, save
 
-        paths = [folder / f"first-screen.{kind}" for kind in kinds]
         words = (first.heading, _of_first_screen(content, first))
-        _save(lambda: draw_first_screen(content, first), paths, words)
+        picture = folder / "first-screen"
+        written += save(lambda: draw_first_screen(content, first), picture, kinds, *words)
         captions.append(entry("first-screen", *words))
-        written += paths
     return written
 
 
@@ -82,25 +78,20 @@ def _of_first_screen(content: Content, first: FirstScreen) -> str:
     return " ".join(said)
 
 
-def write_chart(content: Content, view: str, paths: Sequence[Path], words: tuple[str, str]) -> None:
-    """Write a view of the chart in the formats of the suffixes of `paths`.
+def write_chart(
+    content: Content, view: str, stem: Path, kinds: Sequence[str], words: tuple[str, str]
+) -> list[Path]:
+    """Write a view of the chart in some formats; return the files.
 
     The developmental chart as SVG is the page's own, which also has dark colours.
     """
     # Imported here so that the package opens without the plotting library.
-    from ..paper import draw_chart_figure
+    from ..paper import draw_chart_figure, save
 
-    own = [path for path in paths if path.suffix == ".svg" and view == "cells"]
-    for path in own:
-        path.write_text(draw_chart(content, style=chart_style()).svg, encoding="utf-8")
-    if drawn := [path for path in paths if path not in own]:
-        _save(lambda: draw_chart_figure(content, view), drawn, words)
-
-
-def _save(draw: Callable[[], Any], paths: Sequence[Path], words: tuple[str, str]) -> None:
-    from ..paper import save, style
-
-    with style():
-        figure = draw()
-        for path in paths:
-            save(figure, path, *words)
+    own = ["svg"] if view == "cells" and "svg" in kinds else []
+    for kind in own:
+        svg = draw_chart(content, style=chart_style()).svg
+        stem.with_suffix(f".{kind}").write_text(svg, encoding="utf-8")
+    if drawn := [kind for kind in kinds if kind not in own]:
+        save(lambda: draw_chart_figure(content, view), stem, drawn, *words)
+    return [stem.with_suffix(f".{kind}") for kind in kinds]

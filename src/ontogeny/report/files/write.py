@@ -11,7 +11,7 @@ from ..chart.draw import draw_chart
 from ..content import Content, read_content
 from ..figures.drawable import Drawable
 from ..figures.latex import latex_table
-from ..kinds import draw_figure, kind_of, read_drawables
+from ..kinds import draw_figure, figure_notes, kind_of, read_drawables
 from ..run_differences import difference_of
 from ..style import chart_style
 from .concepts import write_concepts
@@ -142,13 +142,11 @@ def _write_pictures(
     """Write one figure in every format; return the paths and the caption."""
     from ..paper import save, style
 
-    paths = [beside.with_suffix(f".{kind}") for kind in kinds]
     with style():
-        picture, notes = draw_figure(drawable, content)
-        caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
-        for path in paths:
-            save(picture, path, drawable.figure.title, caption)
-    return paths, caption
+        notes = figure_notes(drawable, content)
+    caption = " ".join(filter(None, [drawable.figure.caption, *notes]))
+    title = drawable.figure.title
+    return save(lambda: draw_figure(drawable, content), beside, kinds, title, caption), caption
 
 
 def _unused_name(stem: str, written: Sequence[Path]) -> str:

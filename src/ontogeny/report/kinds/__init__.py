@@ -1,15 +1,14 @@
 """Kinds of figures: how each is read, drawn on paper and on the page, and written as a table.
 
 A new kind is a class of `ontogeny.figures` and one subclass of `FigureKind`, in a module of its own
-that is imported here; `base` says what it may define.
+that is imported here or by whoever uses it; `base` says what it may define.
 """
 
 from __future__ import annotations
 
-from . import panels, scatter, tables, words  # noqa: F401 - these are the kinds that there are
+from . import standard  # noqa: F401 - these are the kinds that the library has
 from .base import FigureKind, kind_of
-from .drawing import draw_figure, figure_notes
-from .reading import list_drawables, read, read_drawables
+from .reading import draw_figure, figure_notes, list_drawables, read, read_drawables
 
 __all__ = [
     "FigureKind",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -28,12 +29,11 @@ class FigureKind(abc.ABC):
     figure: ClassVar[type[Figure]]
     """The class of `ontogeny.figures` that specifies such a figure."""
 
+    script: ClassVar[Traversable | None] = None
+    """A file of JavaScript that enters its class in ``PICTURES``, as ``picture.js`` explains."""
+
     text: ClassVar[bool] = False
     """Whether it is text on the page, and so has no picture to save and no axes to draw on."""
-
-    @abc.abstractmethod
-    def script(self) -> str:
-        """Return the JavaScript that enters its class in ``PICTURES``; see ``picture.js``."""
 
     @abc.abstractmethod
     def draw(self, view: FigureView) -> Picture:
@@ -76,4 +76,5 @@ def kind_of(figure: Figure) -> FigureKind:
 
 def scripts() -> list[str]:
     """Return the JavaScript of all kinds."""
-    return [kind().script() for kind in FigureKind.__subclasses__()]
+    files = [kind.script for kind in FigureKind.__subclasses__()]
+    return [file.read_text(encoding="utf-8") for file in files if file is not None]

@@ -1,8 +1,9 @@
-"""Figures of a result read from its attributes; what cannot be drawn says why."""
+"""Figures of a result read from its attributes and drawn; what cannot be drawn says why."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..content import Content
 from ..figures.drawable import Drawable, Problem
@@ -36,3 +37,28 @@ def read(drawable: Drawable) -> Drawable:
         return kind_of(drawable.figure).read(drawable)
     except Problem as problem:
         return replace(drawable, problem=plain_text(problem))
+
+
+def draw_figure(drawable: Drawable, content: Content, ax: Any = None) -> Any:
+    """Return the matplotlib figure; `figure_notes` says what it does not show.
+
+    With `ax` it is drawn on these axes, which it must fit: one panel, and no text.
+    """
+    from ..paper.save import fix_layout
+    from ..paper.view import FigureView
+
+    view = FigureView(drawable, content, ax)
+    drawn = kind_of(drawable.figure).draw(view)
+    if ax is None and drawn.get_layout_engine() is not None:
+        fix_layout(drawn)
+    return drawn
+
+
+def figure_notes(drawable: Drawable, content: Content) -> list[str]:
+    """Return in words what a figure does not show."""
+    from ..paper.view import FigureView
+
+    view = FigureView(drawable, content)
+    chosen = f"Shown: {view.chosen}." if view.chosen else ""
+    left_out = kind_of(drawable.figure).notes(view)
+    return [note for note in (chosen, drawable.notices, *left_out) if note]

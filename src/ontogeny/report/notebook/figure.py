@@ -93,7 +93,7 @@ class ResultFigure(Picture):
         if ax is not None:
             self._check_axes(ax)
         with style():
-            drawn, _ = draw_figure(self._drawable, self._content, ax)
+            drawn = draw_figure(self._drawable, self._content, ax)
         if ax is not None or self._panels == 1:
             return ax or drawn.axes[0]
         return np.array(drawn.axes[: self._panels])
@@ -118,7 +118,7 @@ class ResultFigure(Picture):
             return figure_notes(self._drawable, self._content)
 
     def _drawn(self) -> Any:
-        return draw_figure(self._drawable, self._content)[0]
+        return draw_figure(self._drawable, self._content)
 
     @property
     def _panels(self) -> int:

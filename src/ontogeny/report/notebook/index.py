@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
-from ..choosing import listed
-from ..content import read_content
+from ..choosing import chosen_steps, layer_paths, listed
+from ..content import LAYER_DIMENSIONS, Content, read_content
+from ..figures.axes import is_step
+from ..figures.drawable import Drawable
 from ..kinds import list_drawables
 from .figure import ResultFigure, read_figure
-from .selection import of_layers, of_steps
 from .table import table_html
 
 _NEAREST = 3
@@ -83,9 +86,9 @@ class FigureIndex(Mapping[str, ResultFigure]):
             raise ArgumentError(self._unknown(name))
         drawable, content = self._drawables[name], self._content
         if layers is not None:
-            drawable = of_layers(drawable, layers)
+            drawable = _of_layers(drawable, layers)
         if steps is not None:
-            drawable, content = of_steps(drawable, content, steps)
+            drawable, content = _of_steps(drawable, content, steps)
         return read_figure(drawable, content)
 
     def _unknown(self, name: object) -> str:
@@ -150,3 +153,50 @@ class FigureIndex(Mapping[str, ResultFigure]):
 
     def _repr_html_(self) -> str:
         return table_html(self.table, len(self)) if self._drawables else "<p>no figures</p>"
+
+
+def _of_layers(drawable: Drawable, layers: Any) -> Drawable:
+    """Return a figure, not yet read, of some layers or weight blocks.
+
+    Raises
+    ------
+    ArgumentError
+        If it has no layers, or not these.
+    """
+    dims = _dimensions(drawable, lambda name: name in LAYER_DIMENSIONS, "layers")
+    labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
+    return _with(drawable, {dim: layer_paths(own, layers) for dim, own in labels.items()})
+
+
+def _of_steps(drawable: Drawable, content: Content, steps: Any) -> tuple[Drawable, Content]:
+    """Return a figure, not yet read, of some steps, and the result with its axis of steps cut.
+
+    Raises
+    ------
+    ArgumentError
+        If it has no steps, or not these.
+    """
+    dims = _dimensions(drawable, is_step, "steps")
+    labels = {dim: drawable.node.dataset[dim].values.tolist() for dim in dims}
+    chosen = {dim: chosen_steps(own, steps) for dim, own in labels.items()}
+    kept = {step for own in chosen.values() for step in own}
+    cut = replace(content, steps=tuple(step for step in content.steps if step in kept))
+    return _with(drawable, chosen), cut
+
+
+def _dimensions(drawable: Drawable, wanted: Callable[[str], bool], what: str) -> list[str]:
+    """Return the dimensions of what a figure draws that are `wanted`."""
+    data = drawable.node.dataset
+    names = [name for name in drawable.figure.names() if name in data.variables]
+    dims = dict.fromkeys(str(d) for name in names for d in data[name].dims if d in data.coords)
+    if found := [dim for dim in dims if wanted(dim)]:
+        return found
+    held = ", ".join(dims) or "none"
+    raise ArgumentError(f"{drawable.id!r} has no {what}; its dimensions are {held}.")
+
+
+def _with(drawable: Drawable, chosen: Mapping[str, Sequence[Any]]) -> Drawable:
+    data = drawable.node.dataset
+    for dim, labels in chosen.items():
+        data = data.isel({dim: np.flatnonzero(np.isin(data[dim].values, labels))})
+    return replace(drawable, node=replace(drawable.node, dataset=data))

@@ -125,7 +125,7 @@ def _own_script() -> str:
     before, after = (
         [static_text(f"{n}.js") for n in names] for names in (BEFORE_KINDS, AFTER_KINDS)
     )
-    body = "\n".join([*before, *filter(None, scripts()), *after])
+    body = "\n".join([*before, *scripts(), *after])
     return f'(function () {{\n"use strict";\n{body}\n}})();'
 
 

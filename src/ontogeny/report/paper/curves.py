@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..labels import truncate
-from .frame import Frame, set_dimension_axis, set_log_ticks
+from .frame import Frame, colour_bar, set_dimension_axis, set_log_ticks
 from .regimes import draw_regimes
 from .save import FONT
 from .view import FigureView, Panel, span_of
@@ -232,11 +232,8 @@ def _series_bar(frame: Frame, view: FigureView, names: list[str]) -> None:
     every = -(-count // 8)
     colours = ListedColormap([colour for colour, _ in view.looks("series")])
     norm = BoundaryNorm(np.arange(count + 1) - 0.5, count)
-    bar = frame.figure.colorbar(
-        ScalarMappable(norm, colours), ax=frame.axes, aspect=30, pad=0.02, fraction=0.05
-    )
+    bar = colour_bar(frame, ScalarMappable(norm, colours))
     bar.set_ticks(list(range(0, count, every)), labels=[truncate(n, 16) for n in names[::every]])
     bar.minorticks_off()
     bar.ax.tick_params(length=0)
     bar.ax.set_title(str(view.dimension("series")), fontsize=FONT)
-    bar.outline.set_visible(False)

@@ -15,7 +15,7 @@ from ..first_screen.screen import FirstScreen
 from ..sentences import studied
 from .frame import PAGE, TALLEST
 from .life_lines import fill_life, life_height
-from .save import FONT
+from .save import FONT, fix_layout
 from .text import Words, broken, draw_lines, line_height
 
 _INK, _INK_2, _INK_3 = (BASE["light"][name] for name in ("ink", "ink-2", "ink-3"))
@@ -39,9 +39,7 @@ def draw_first_screen(content: Content, first: FirstScreen) -> Figure:
         for x, down, block in blocks:
             draw_lines(figure, x, top - down, block)
         top -= height
-    for _ in range(2):  # every further drawing would move the picture's parts a little
-        figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    fix_layout(figure)
     return figure
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from ..labels import truncate
-from ..scales import pick_ticks
+from ..scales import StepScale, pick_ticks
 from .save import FONT
 from .view import FigureView
 
@@ -158,6 +159,28 @@ def _mark_steps(axes: Axes, view: FigureView) -> None:
             color=view.base["paper"], linewidth=1.6, solid_capstyle="butt", marker=(2, 0, -25),
             markersize=5, markeredgecolor=view.base["ink-2"], markeredgewidth=0.6,
         )  # fmt: skip
+
+
+def set_step_ticks(axes: Axes, scale: StepScale, length: float) -> None:
+    """Label the steps that fit on an axis of `length` points from left to right."""
+    labelled = pick_ticks(scale.ticks(), length, FONT * 0.62)
+    axes.set_xticks([tick.position for tick in labelled], [tick.label for tick in labelled])
+    axes.set_xlim(-0.03, 1.03)
+
+
+def hatch(axes: Axes, boxes: Sequence[Any], colour: str) -> None:
+    """Hatch cells whose value is not known."""
+    cells = PolyCollection(
+        boxes, facecolors="none", edgecolors=colour, linewidths=0, hatch="//////"
+    )
+    axes.add_collection(cells, autolim=False)
+
+
+def colour_bar(frame: Any, colours: Any, pad: float = 0.02, fraction: float = 0.05) -> Any:
+    """Put a bar of colours beside all panels."""
+    bar = frame.figure.colorbar(colours, ax=frame.axes, aspect=30, pad=pad, fraction=fraction)
+    bar.outline.set_visible(False)
+    return bar
 
 
 def set_log_ticks(axes: Axes, letter: str = "y") -> None:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ..labels import truncate
-from .frame import Frame, set_dimension_axis
+from .frame import Frame, colour_bar, hatch, set_dimension_axis
 from .save import FONT
 from .view import FigureView, norm_of
 
@@ -47,9 +46,8 @@ def draw_heatmap(view: FigureView) -> Figure:
     frame.legend([h for h in frame.axes[0].get_lines() if h.get_label() == "audit finding"])
     if not any(np.isfinite(grid).any() for grid in grids):
         return frame.figure
-    bar = frame.figure.colorbar(colours, ax=frame.axes, aspect=30, pad=0.02, fraction=0.05)
+    bar = colour_bar(frame, colours)
     bar.set_label(truncate(view.value_words, int(frame.height * 72 / FONT / 0.6)))
-    bar.outline.set_visible(False)
     return frame.figure
 
 
@@ -96,7 +94,4 @@ def _draw_cells(
         for (x0, x1), (y0, y1) in [(edges[0][i], edges[1][k])]
     ]
     if missing:
-        hatched = PolyCollection(
-            missing, facecolors="none", edgecolors=view.base["null"], linewidths=0, hatch="//////"
-        )
-        axes.add_collection(hatched, autolim=False)
+        hatch(axes, missing, view.base["null"])

@@ -18,7 +18,7 @@ from ..first_screen.screen import FirstScreen
 from ..formats import number, with_interval
 from ..labels import truncate
 from ..scales import StepScale, pick_ticks
-from .frame import PAGE, TALLEST
+from .frame import PAGE, TALLEST, hatch
 from .save import FONT
 
 _ROW, _LOSS = 0.15, 1.1  # inches
@@ -143,9 +143,4 @@ def _draw_cells(
     if tinted.any():
         axes.add_collection(PolyCollection(list(boxes[tinted]), facecolors=tints, linewidths=0))
     if (known & ~clear).any():
-        axes.add_collection(
-            PolyCollection(
-                list(boxes[known & ~clear]), facecolors="none", edgecolors=_NULL,
-                hatch="//////", linewidths=0,
-            )
-        )  # fmt: skip
+        hatch(axes, list(boxes[known & ~clear]), _NULL)

@@ -9,8 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..labels import truncate
-from ..scales import pick_ticks
-from .frame import FONT, TALLEST, Frame
+from .frame import TALLEST, Frame, set_step_ticks
 from .view import FigureView, span_of
 
 SYMBOLS = ("o", "s", "D", "^", "P", "*")
@@ -45,7 +44,7 @@ def draw_marks(view: FigureView) -> Figure:
     on_steps = view.figure.x_scale == "step"
     for axes in frame.axes:
         if on_steps:
-            _step_axis(axes, view, frame.width / max(len(frame.axes), 1))
+            set_step_ticks(axes, view.scale, frame.width / len(frame.axes) * 72 * 0.7)
         else:
             axes.set_xlim(*span_of(everything))
             axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -57,13 +56,6 @@ def draw_marks(view: FigureView) -> Figure:
 
 def _placed(view: FigureView, values: np.ndarray) -> np.ndarray:
     return view.scale.positions(values) if view.figure.x_scale == "step" else values
-
-
-def _step_axis(axes: Axes, view: FigureView, length: float) -> None:
-    ticks = view.scale.ticks()
-    labelled = pick_ticks(ticks, length * 72 * 0.7, FONT * 0.62)
-    axes.set_xticks([t.position for t in labelled], [t.label for t in labelled])
-    axes.set_xlim(-0.03, 1.03)
 
 
 def _draw(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -49,9 +49,23 @@ def style() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, path: Path, title: str, caption: str) -> None:
-    """Write `figure` in the format of the suffix of `path`, with title and caption inside."""
-    path.write_bytes(encoded(figure, path.suffix.removeprefix("."), title, caption))
+def save(
+    draw: Callable[[], Figure], stem: Path, kinds: Sequence[str], title: str, caption: str
+) -> list[Path]:
+    """Write what `draw` returns in each format, with title and caption inside; return the files."""
+    paths = [stem.with_suffix(f".{kind}") for kind in kinds]
+    with style():
+        figure = draw()
+        for kind, path in zip(kinds, paths, strict=True):
+            path.write_bytes(encoded(figure, kind, title, caption))
+    return paths
+
+
+def fix_layout(figure: Figure) -> None:
+    """Lay a figure out for good: every further drawing would move its parts a little."""
+    for _ in range(2):
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def encoded(

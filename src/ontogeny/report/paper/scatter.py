@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from ..colours import ramp_at
 from ..labels import truncate
 from ..scales import pick_ticks
-from .frame import PAGE, Frame, set_log_ticks
+from .frame import PAGE, Frame, colour_bar, set_log_ticks
 from .save import FONT
 from .view import FigureView, Panel, norm_of, span_of
 
@@ -249,9 +249,8 @@ def _explain(frame: Any, view: FigureView, paint: _Paint) -> None:
     frame.legend(paint.legend)
     if paint.bar is None:
         return
-    bar = frame.figure.colorbar(paint.bar, ax=frame.axes, aspect=30, pad=0.1, fraction=0.04)
+    bar = colour_bar(frame, paint.bar, pad=0.1, fraction=0.04)
     if paint.ticks:
         bar.set_ticks([at for at, _ in paint.ticks], labels=[words for _, words in paint.ticks])
     title = view.drawable.colour_dimension or view.drawable.words(view.figure.colour)
     bar.set_label(truncate(title, 40))
-    bar.outline.set_visible(False)
