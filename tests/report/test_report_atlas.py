@@ -15,11 +15,11 @@ from ontogeny.report.atlas import FEWER, KEYFRAMES, MOST, read_atlas
 from ontogeny.report.atlas_contexts import FULL, LEVELS, MISSING
 from ontogeny.report.cloze import read_cloze
 from ontogeny.report.concept_nodes import read_concepts
-from ontogeny.report.content import read_content
 from ontogeny.report.life_lines import FEW, MORE
 from ontogeny.report.page import render_page
 from ontogeny.report.payload import json_script
 from ontogeny.report.pieces import Pieces
+from ontogeny.words.content import read_content
 
 
 def atlas_of(tree):

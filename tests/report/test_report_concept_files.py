@@ -6,11 +6,11 @@ import pytest
 
 from helpers import concept_trees as made
 from helpers import report_examples as examples
-from ontogeny.report.content import read_content
 from ontogeny.report.export import write_figures
 from ontogeny.report.first_screen import first_screen
 from ontogeny.report.life_lines import line_names
 from ontogeny.report.paper import draw_life_figure, style
+from ontogeny.words.content import read_content
 
 
 @pytest.fixture(scope="module")

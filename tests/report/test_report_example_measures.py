@@ -9,11 +9,11 @@ from helpers import concept_trees as made
 from helpers import example_texts as examples
 from helpers.report_page import Page
 from ontogeny.report.concept_nodes import read_concepts
-from ontogeny.report.content import read_content
 from ontogeny.report.example_text import read_example
 from ontogeny.report.life_lines import line_names
 from ontogeny.report.page import render_page
 from ontogeny.report.payload import json_script
+from ontogeny.words.content import read_content
 
 
 def example(**nodes):

@@ -11,10 +11,10 @@ import xarray as xr
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_page import Page
-from ontogeny.report.content import read_content
 from ontogeny.report.first_screen import first_screen
 from ontogeny.report.life_lines import line_names
 from ontogeny.report.page import render_page
+from ontogeny.words.content import read_content
 
 CLAIMS = re.compile(
     r"First how often|predicts better|Control runs do not"

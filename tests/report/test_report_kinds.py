@@ -30,12 +30,12 @@ from ontogeny.figures import (
     show_token,
 )
 from ontogeny.report.clouds import COUNT, WORDS_SHOWN, preorder
-from ontogeny.report.content import read_content
 from ontogeny.report.drawable import STEP_PANELS
 from ontogeny.report.page import render_page
 from ontogeny.report.paper import draw_figure, style
 from ontogeny.report.readers import read_drawables
 from ontogeny.report.scales import StepScale
+from ontogeny.words.content import read_content
 
 SVG = "{http://www.w3.org/2000/svg}"
 

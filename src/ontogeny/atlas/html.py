@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..figures import within
-from ..report.formats import plain_text
+from ..words.formats import plain_text
 from .facts import Context, Facts, Token
 from .words import (
     effect_words,

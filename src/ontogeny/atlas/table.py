@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..report.labels import short_names
+from ..words.labels import short_names
 from .build import LIFE, NO_CONCEPT, Described
 from .html import concept_table
 from .terminal import as_text, table_lines

@@ -14,22 +14,15 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
-from .sources import Run, joined
+from ..words.places import LossPlaces, Places, TokenPlaces
+from .sources import Run
 
 CLOCKS = ("step", "tokens", "loss")
 
-_LARGE = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
-
 
 @dataclass(frozen=True)
-class Clock:
-    """Runs aligned by their steps: the steps stay as they are.
-
-    ``dimension`` is that of aligned curves, ``words`` the title of their axis.
-    """
-
-    dimension = "step"
-    words = "training step"
+class Clock(Places):
+    """Runs aligned by their steps: the steps stay as they are."""
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node of a run along this clock."""
@@ -39,38 +32,12 @@ class Clock:
         """Return where steps of a run lie; NaN stays."""
         return steps
 
-    def say(
-        self,
-        values: Sequence[float],
-        last: str = " and ",
-        intervals: Sequence[tuple[float, float]] = (),
-    ) -> str:
-        """Return places as a sentence names them: ``step 51 (44–58), 60 and 58``."""
-        unit = self._unit(max(values))
-        written = [self._number(value / unit) for value in values]
-        for i, ends in enumerate(intervals):
-            if np.isfinite(ends).all():
-                low, high = (self._number(end / unit) for end in ends)
-                written[i] += f" ({low}–{high})"
-        return self._named(joined(written, last), unit)
-
-    def _unit(self, largest: float) -> float:
-        return 1.0
-
-    def _number(self, value: float) -> str:
-        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return f"step {numbers}"
-
 
 @dataclass(frozen=True)
-class TokenClock(Clock):
+class TokenClock(Clock, TokenPlaces):
     """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
 
     tokens: Mapping[str, np.ndarray]
-
-    words = "training tokens"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with tokens as labels of its steps."""
@@ -83,18 +50,9 @@ class TokenClock(Clock):
         """Return the tokens seen at steps; between checkpoints on the line between them."""
         return np.interp(steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan)
 
-    def _unit(self, largest: float) -> float:
-        return next((unit for unit in _LARGE if largest >= unit), 1.0)
-
-    def _number(self, value: float) -> str:
-        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return " ".join(filter(None, [numbers, _LARGE.get(unit, ""), "tokens"]))
-
 
 @dataclass(frozen=True)
-class LossClock(Clock):
+class LossClock(Clock, LossPlaces):
     """Runs aligned by their own loss: each curve at the first time that the loss fell to a level.
 
     Parameters
@@ -111,9 +69,6 @@ class LossClock(Clock):
     steps: Mapping[str, np.ndarray]
     losses: Mapping[str, np.ndarray]
     node: str
-
-    dimension = "loss_level"
-    words = "loss level"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
@@ -145,12 +100,6 @@ class LossClock(Clock):
         """Return the lowest loss that a run had reached by a step."""
         lowest = np.minimum.accumulate(self.losses[run.name])
         return np.interp(steps, self.steps[run.name], lowest, left=np.nan, right=np.nan)
-
-    def _number(self, value: float) -> str:
-        return f"{value:.3g}"
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return f"loss {numbers}"
 
 
 def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:

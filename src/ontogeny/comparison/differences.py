@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError, check_choice
-from .sources import Run
+from .sources import Run, levels_of
 
 KINDS = ("inputs", "tokenizers", "arguments", "settings", "checkpoints")
 """What may be allowed to differ."""
@@ -111,6 +111,9 @@ def _of_settings(runs: Sequence[Run]) -> Iterator[Difference]:
         if not _alike(own, key):
             what = _listed(runs, lambda i, key=key: json.dumps(own[i].get(key)))
             yield Difference("settings", f"The runs were measured {words}: {what}.")
+    if len(levels_of(runs)) > 1:
+        what = _listed(runs, lambda i: f"α = {runs[i].levels.change:g}")
+        yield Difference("settings", f"The runs were judged at different levels: {what}.")
 
 
 def _of_checkpoints(runs: Sequence[Run]) -> Iterator[Difference]:

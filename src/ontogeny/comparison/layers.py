@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..report.labels import short_names
+from ..words.labels import short_names
 
 
 @dataclass(frozen=True)

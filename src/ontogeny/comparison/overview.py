@@ -11,26 +11,28 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
-from ..report.content import read_content
-from ..report.first_screen import heading as first_heading
-from ..report.landmarks import read_loss
-from ..report.sentences import sentence_start
+from ..words.content import read_content
+from ..words.formats import sentence_start
+from ..words.landmarks import read_loss
+from ..words.levels import VERDICTS
+from ..words.loss import loss_heading
+from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
 from .clock import Clock, LossClock
 from .figures import marks
-from .rows import VERDICTS
-from .sources import Run
-from .words import Group, agreement_sentence, control_words, groups_of, line, sentences
+from .sources import Run, levels_of
 
 MOST_ROWS = 60
 """Rows that the first section shows; above, layers are thinned evenly within each quantity."""
 
 
-def details(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], said: Sequence[str]) -> list[str]:
-    """Return what holds of all runs together, and what was `said` of their differences."""
+def details(
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
+) -> list[str]:
+    """Return what holds of all runs together, and their differences in words."""
     rows, _ = _rows(nodes, thin=False)
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     without = control_words({run.name: run.controlled for run in runs})
-    return [*order, *filter(None, [without]), *said]
+    return [*order, *filter(None, [without]), *differences]
 
 
 def runs_node(
@@ -50,11 +52,19 @@ def runs_node(
     section = Section(
         "Runs",
         "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
-        "are corrected over the page of each run.",
+        f"are corrected over the page of each run{_levels_words(runs)}.",
         care=_alignment(clock),
     )
     data = attach(data, section, figures, words, role="runs")
     return data.assign_attrs(mark=f"{len(runs)} runs")
+
+
+def _levels_words(runs: Sequence[Run]) -> str:
+    """Say by which levels rows were judged, where all runs state the same."""
+    if len(stated := levels_of(runs)) != 1:
+        return ""
+    levels = stated.pop()
+    return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"
 
 
 def headline(
@@ -84,16 +94,16 @@ def _shared_landmarks(runs: Sequence[Run]) -> str:
     It is the order of what the loss gained by: frequencies, the token before, what else stands
     around. Runs that say different things have no heading together.
     """
-    said = set()
+    headings = set()
     for run in runs:
         content = read_content(run.tree)
         loss = read_loss(content)
         if loss is None or loss.outcome != "fell" or not loss.uses_context:
             return ""
-        said.add(first_heading(content, loss, None))
-    if len(said) > 1:
+        headings.add(loss_heading(loss, content.steps))
+    if len(headings) > 1:
         return ""
-    words = said.pop()
+    words = headings.pop()
     return f"In each of {len(runs)} runs: {words[0].lower()}{words[1:]}"
 
 

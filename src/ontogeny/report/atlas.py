@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..words.content import Content
+from ..words.formats import plural
 from .atlas_cards import card
 from .atlas_contexts import packed, packed_contexts, shares
 from .atlas_layers import has_controls, layers, mean_strengths, safe, unnamed_layers
 from .atlas_steps import Fitted, further_concepts
 from .concept_arrays import ConceptArrays
-from .content import Content
-from .formats import plural
 from .life_lines import FEW, MARKS, MORE, SHADES, Concept, Concepts, choice_words
 from .pieces import Pieces
 from .removals import read_removals

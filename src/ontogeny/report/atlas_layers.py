@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..words.content import Content
+from ..words.formats import plain_text
+from ..words.labels import short_names
 from .atlas_cards import finite
 from .atlas_contexts import packed, shares
 from .concept_arrays import ConceptArrays
-from .content import Content
-from .formats import plain_text
-from .labels import short_names
 from .life_lines import Concept
 
 CONTROL, RUNS = "mean_life_control", ("run", "layer", "step")

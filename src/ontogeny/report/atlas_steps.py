@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..words.content import Content, Node
+from ..words.formats import step_text
 from .concept_nodes import of_lives, of_step, settings_of, with_lives
-from .content import Content, Node
-from .formats import step_text
 from .life_lines import Concept, Concepts
 
 STEPS = 8

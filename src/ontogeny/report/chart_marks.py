@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from ..words.row_words import control_half_steps
+from ..words.rows import Row
 from .canvas import Canvas
-from .row_words import control_half_steps
-from .rows import Row
 from .scales import pick_ticks
 
 SAMPLE = 26

@@ -8,14 +8,14 @@ from html import escape
 
 import numpy as np
 
+from ..words.formats import step_text
+from ..words.labels import truncate
+from ..words.row_words import control_half_steps, direction, half_words, journey, spoken
+from ..words.rows import Row
 from .canvas import Canvas, ChartLayout
 from .chart_marks import draw_legend_of_marks, draw_marks
 from .colours import LEVELS
-from .formats import step_text
 from .groups import RowGroup
-from .labels import truncate
-from .row_words import control_half_steps, direction, half_words, journey, spoken
-from .rows import Row
 
 MAX_COLUMNS = 220
 """Steps drawn as cells; more would be narrower than three pixels."""

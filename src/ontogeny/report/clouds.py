@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 
 from ..figures import show_token
+from ..words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts
-from .formats import plain_text
 
 CLOUDS_SHOWN = 200
 """Clouds of one figure that are shown."""

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from ..figures import percent
-from .content import Content, Node
-from .formats import plain_text, step_text
+from ..words.content import Content, Node
+from ..words.formats import plain_text, step_text
 from .pieces import Pieces
 
 COLUMNS = 5

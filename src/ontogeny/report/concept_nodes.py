@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..words.content import Content, Node
+from ..words.formats import plain_text
+from ..words.labels import short_names
 from .concept_arrays import ConceptArrays
-from .content import Content, Node
-from .formats import plain_text
-from .labels import short_names
 from .life_lines import Concept, Concepts
 
 KIND = "joint-concepts"

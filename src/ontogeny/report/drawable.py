@@ -12,11 +12,11 @@ import numpy as np
 import xarray as xr
 
 from ..summary.controls import RUN
+from ..words.content import Node
+from ..words.formats import plain_text
+from ..words.labels import LayerGroups
 from .axes import Axis, read_axis
 from .cells import DataTable
-from .content import Node
-from .formats import plain_text
-from .labels import LayerGroups
 
 CONTROL_STEP = "control step"
 """The steps that control runs were read at, along which their values are stored in the page."""

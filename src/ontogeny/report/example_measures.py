@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..words.content import Node
+from ..words.formats import plain_text
+from ..words.labels import short_names
 from .atlas_contexts import FULL, MISSING, packed
-from .content import Node
-from .formats import plain_text
-from .labels import short_names
 from .life_lines import Concept, Concepts, line_names
 from .shown_tokens import ShownTokens
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..figures import in_words, shown, within
+from ..words.content import Content
+from ..words.formats import plain_text, plural
+from ..words.rows import half_steps
 from .atlas_contexts import MISSING
 from .concept_nodes import read_concepts
-from .content import Content
 from .example_measures import Measure, read_codes, read_entropy, read_loss
-from .formats import plain_text, plural
 from .life_lines import Concepts
 from .pieces import Pieces
-from .rows import half_steps
 from .shown_tokens import ShownTokens, first_with
 
 MOST_TEXTS, MOST_TOKENS = 12, 256

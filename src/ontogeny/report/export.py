@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..errors import ArgumentError, check_choice
 from ..trees import MergedResult
+from ..words.content import Content, read_content
 from .chart import draw_chart
-from .content import Content, read_content
 from .drawable import Drawable
 from .export_concepts import write_concepts
 from .export_overview import entry, write_overview

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .content import Content
+from ..words.content import Content
+from ..words.formats import step_text
 from .first_screen import FirstScreen, first_screen
-from .formats import step_text
 from .life_lines import FEW, MARKS, SHADES, SHEET, Concepts, best_words, choice_words
 
 _LIFE = (

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..words.content import Content
+from ..words.landmarks import control_curve
 from .chart import draw_chart, views_of
-from .content import Content
 from .first_screen import FirstScreen, first_screen
 from .frames import chart_frame
-from .landmarks import control_curve
 from .style import chart_style
 
 _HALF_CHANGES = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..words.formats import plain_text
 from .drawable import Drawable, Problem
-from .formats import plain_text
 
 
 def variable(drawable: Drawable, name: Any) -> xr.DataArray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .content import Content
-from .formats import interval_text, number, step_text
-from .landmarks import LossStory
+from ..words.content import Content
+from ..words.formats import interval_text, number, step_text
+from ..words.landmarks import LossStory
 from .life_lines import Concepts
 
 _BETTER = "better than word frequencies"

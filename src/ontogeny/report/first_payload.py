@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .content import Content
+from ..words.content import Content
+from ..words.formats import number
+from ..words.landmarks import control_curve
 from .first_screen import FirstScreen
-from .formats import number
-from .landmarks import control_curve
 
 
 def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:

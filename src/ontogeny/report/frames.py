@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import xarray as xr
 
+from ..words.row_words import MARKS, RECORD, mark_records, record
+from ..words.rows import Row
 from .drawable import Drawable
-from .row_words import MARKS, RECORD, mark_records, record
-from .rows import Row
 
 
 def figure_frame(drawable: Drawable) -> pd.DataFrame:

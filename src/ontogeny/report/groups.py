@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .row_words import STATES
-from .rows import Row
+from ..words.row_words import STATES
+from ..words.rows import Row
 
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""

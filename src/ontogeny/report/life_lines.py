@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from ..words.content import Node
+from ..words.formats import plural
+from ..words.labels import truncate
 from .concept_arrays import ConceptArrays
-from .content import Node
-from .formats import plural
-from .labels import truncate
 
 FEW, MORE = 10, 30
 """Life lines that the first screen shows, at first and on demand; static pictures show the few."""

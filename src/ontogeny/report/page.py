@@ -12,26 +12,26 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ..words.content import Content
+from ..words.formats import p_value, plain_text, step_text
+from ..words.overview import overview
+from ..words.row_words import control_half_words, half_words, journey, state_words
+from ..words.sections import mark, section_sentences, studied
 from .atlas import read_atlas
 from .canvas import NARROW, WIDE
 from .chart import draw_chart, views_of
 from .cloze import read_cloze
-from .content import Content
 from .drawable import Drawable
 from .example_text import read_example
 from .failures import old_reference, read_failures, section_failures
 from .first_payload import build_first
 from .first_screen import first_screen
-from .formats import p_value, plain_text, step_text
 from .live import Live
 from .payload import build_payload, json_script
 from .readers import read_drawables
-from .row_words import control_half_words, half_words, journey, state_words
-from .sentences import mark, section_sentences, studied
 from .style import page_style, static_text
 from .tabular import ROWS_SHOWN
 from .thinning import BUDGET, thinned
-from .verdict import verdict
 
 SCRIPTS = (
     "core", "format", "state", "theme", "tooltip", "library", "panels", "annotations", "view",
@@ -70,7 +70,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         atlas=atlas,
         cloze=cloze,
         example=example,
-        verdict=verdict(content),
+        verdict=overview(content),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),

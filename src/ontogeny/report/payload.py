@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..words.content import Content
+from ..words.formats import plain_text
+from ..words.row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
+from ..words.rows import Row, half_steps
 from .axes import Axis
 from .chart import views_of
 from .colours import palettes
-from .content import Content
 from .drawable import Drawable
 from .fields import is_text
-from .formats import plain_text
 from .latex import latex_table
-from .row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
-from .rows import Row, half_steps
 from .run_differences import derived_names
 from .run_words import band_words, captions, view_code
 from .runs import LINES

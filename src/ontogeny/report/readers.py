@@ -8,13 +8,13 @@ from dataclasses import replace
 import xarray as xr
 
 from ..figures import Boundary
+from ..words.content import Content
+from ..words.formats import plain_text
+from ..words.labels import slug
 from .axes import is_step
 from .clouds import read_words
-from .content import Content
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, variable
-from .formats import plain_text
-from .labels import slug
 from .points import read_scatter
 from .runs import figure_with_runs
 from .tabular import read_table

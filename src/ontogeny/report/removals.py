@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .content import Content
-from .formats import plain_text
+from ..words.content import Content
+from ..words.formats import plain_text
 
 _NUMBERS = ("judged_removed", "judged_random", "judged_other")
 _WANTED = {"removed_concept", "verdict", "judged_step", *_NUMBERS}

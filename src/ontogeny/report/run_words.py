@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from ..words.formats import plural
 from .drawable import Drawable, Runs
-from .formats import plural
 from .runs import DIFFERENCE, LINES, SIDE
 
 CHOSEN, OTHER, VALUE = "{run}", "{other}", "{value}"

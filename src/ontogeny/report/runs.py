@@ -16,8 +16,8 @@ from scipy.stats import t
 from ..figures import Curves, Heatmap
 from ..quantities import CONTROL
 from ..summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
+from ..words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
-from .formats import plain_text
 
 SIDE, DIFFERENCE = "side by side", "difference"
 MOST_PANELS = 12

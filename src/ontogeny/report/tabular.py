@@ -10,11 +10,11 @@ import pandas as pd
 import xarray as xr
 
 from ..figures import Column, Pair
+from ..words.formats import plain_text
 from .axes import Axis
 from .cells import DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, is_text, numbers, texts, variable
-from .formats import plain_text
 
 ROWS_SHOWN = 400
 """Rows of a table in the page; its files hold all."""

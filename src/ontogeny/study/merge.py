@@ -21,7 +21,7 @@ from .._version import __version__
 from ..observables import Observable
 from ..problems import NO_CELL
 from ..store import Cell, plain, temporary
-from ..summary import said
+from ..summary import verdicts
 from .checksums import identity, is_written, same_content, write_checksums
 from .claims import held
 from .environment import PACKAGES, versions
@@ -47,8 +47,9 @@ def merge(
     data = {o.name: summary_data(read(summary_path(folder, o.name))) for o in observables}
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
-    data = said(data, {o.name: o.quantities for o in observables})
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={**attributes, **provenance()}), **data})
+    data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})
+    root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), **data})
 
 
 def summary_data(cell: Cell) -> xr.Dataset:

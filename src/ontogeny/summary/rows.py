@@ -15,10 +15,10 @@ import xarray as xr
 from ..dynamics import development
 from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
+from . import verdicts
 from .controls import control_p_values, control_rows
 from .noise import change_floor
 from .reference import reference_index
-from .verdicts import judged
 
 _PAGE = 500  # rows of a large page: random orders are drawn for a correction over so many
 
@@ -57,7 +57,7 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     if "run" in rows.dims:
         found = control_p_values(rows)
         rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in found.items()})
-    (rows,) = judged({"": rows}).values()
+    (rows,) = verdicts.judged({"": rows}).values()
     return {str(name): (each.dims, each.values) for name, each in rows.variables.items()}
 
 
@@ -79,6 +79,7 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
         np.stack(values),
         np.stack(floors),
         reference,
+        alpha=verdicts.LEVELS.change,
         n_tests=max(_PAGE, len(values)),
         floor_to_last=np.stack(late),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import ArgumentError, MissingExtraError, check_type
-from ..content import Content
+from ...words.content import Content
 from ..drawable import Drawable
 from ..frames import figure_frame
 from ..readers import read

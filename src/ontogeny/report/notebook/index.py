@@ -11,8 +11,8 @@ import pandas as pd
 
 from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
+from ...words.content import read_content
 from ..choosing import listed
-from ..content import read_content
 from ..readers import list_drawables
 from .figure import ResultFigure, read_figure
 from .selection import of_layers, of_steps

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ...words.content import LAYER_DIMENSIONS, Content
 from ..axes import is_step
 from ..choosing import chosen_steps, layer_paths
-from ..content import LAYER_DIMENSIONS, Content
 from ..drawable import Drawable
 
 

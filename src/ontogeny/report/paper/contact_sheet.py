@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...words.content import Content
+from ...words.formats import step_text
 from ..colours import BASE
 from ..concept_arrays import ConceptArrays
-from ..content import Content
-from ..formats import step_text
 from ..life_lines import SHEET, Concept, Concepts, line_names
 from ..pieces import Pieces
 from ..scales import StepScale

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..content import Content
+from ...words.content import Content
 from ..drawable import Drawable
 from .curves import draw_curves
 from .heatmap import draw_heatmap

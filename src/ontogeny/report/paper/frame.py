@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
-from ..labels import truncate
+from ...words.labels import truncate
 from ..scales import pick_ticks
 from .save import FONT
 from .view import FigureView

@@ -11,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ..labels import truncate
+from ...words.labels import truncate
 from .frame import Frame, set_dimension_axis
 from .save import FONT
 from .view import FigureView, norm_of

@@ -10,12 +10,12 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure, SubFigure
 
+from ...words.content import Content
+from ...words.formats import number, with_interval
+from ...words.labels import truncate
+from ...words.landmarks import control_curve
 from ..colours import BASE, LEVELS, PROGRESS, ramp
-from ..content import Content
 from ..first_screen import FirstScreen
-from ..formats import number, with_interval
-from ..labels import truncate
-from ..landmarks import control_curve
 from ..life_lines import Concept, Concepts, line_names
 from ..scales import StepScale, pick_ticks
 from .frame import PAGE, TALLEST

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from ..labels import truncate
+from ...words.labels import truncate
 from ..scales import pick_ticks
 from .frame import FONT, TALLEST, Frame
 from .view import FigureView, span_of

@@ -10,9 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
+from ...words.content import Content
 from ..axes import Axis
 from ..colours import palettes, ramp_at
-from ..content import Content
 from ..drawable import Drawable
 from ..scales import StepScale
 

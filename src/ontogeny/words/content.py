@@ -17,6 +17,7 @@ from ..problems import Problems, problems_of
 from ..trees import MergedResult, as_tree
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
+from .levels import Levels
 from .rows import Row, read_rows
 from .run_rows import read_run_rows
 
@@ -92,6 +93,7 @@ class Content:
     clock: str = "training step"
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
+    levels: Levels = field(default_factory=Levels)
 
     @property
     def rows(self) -> list[Row]:
@@ -141,6 +143,7 @@ def read_content(result: MergedResult) -> Content:
         clock=plain_text(attrs.get("clock") or "training step"),
         headline=_attribute(attrs, "headline", {}, "the root"),
         problems=problems_of(tree),
+        levels=Levels.of(tree),
     )
 
 
@@ -269,24 +272,24 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
         for item in _attribute(source, "boundaries", [], "the root or a node")
     ]
     items += [item for node in nodes if node.role == "regimes" for item in _shown_boundaries(node)]
-    found: dict[float, RegimeMark] = {}
+    marks: dict[float, RegimeMark] = {}
     for item in items:
         ends = (item.get("step"), item.get("low"), item.get("high"))
         step, low, high = (float(e) if isinstance(e, int | float) else math.nan for e in ends)
         if math.isfinite(step):
             label = item.get("label") or RegimeMark.label
-            found.setdefault(step, RegimeMark(step, low, high, label))
-    return [found[step] for step in sorted(found)]
+            marks.setdefault(step, RegimeMark(step, low, high, label))
+    return [marks[step] for step in sorted(marks)]
 
 
 def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
     """Give the boundaries that the curves of a node draw for all their lines."""
     for figure, _ in node.figures:
-        for each in getattr(figure, "boundaries", ()):
-            names = {"step": each.step, "low": each.low, "high": each.high}
-            known = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
-            numbers = {e: a.item() for e, a in known.items() if a.ndim == 0}
-            yield {"label": each.label, **numbers}
+        for boundary in getattr(figure, "boundaries", ()):
+            names = {"step": boundary.step, "low": boundary.low, "high": boundary.high}
+            values = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
+            numbers = {end: value.item() for end, value in values.items() if value.ndim == 0}
+            yield {"label": boundary.label, **numbers}
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .formats import mid_sentence
 from .row_words import half_words
 from .rows import Row
-from .sentences import mid_sentence
 
 _STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
 _NARROW = 2.0
