@@ -74,13 +74,13 @@ class LossClock(Clock, LossPlaces):
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
         if "step" not in node.dims:
             return node.drop_vars([v for v in node.variables if "step_" in node[v].dims])
-        known = node.reindex(step=self.steps[run.name])
+        data = node.reindex(step=self.steps[run.name])
         places = first_crossings(self.losses[run.name], self.levels)
-        before = np.minimum(np.floor(places).astype(int), len(known.step) - 1)
-        after = np.minimum(before + 1, len(known.step) - 1)
+        before = np.minimum(np.floor(places).astype(int), len(data.step) - 1)
+        after = np.minimum(before + 1, len(data.step) - 1)
         share = xr.DataArray(places - before, dims=self.dimension)
         aligned: dict[Any, xr.DataArray] = {}
-        for name, values in known.data_vars.items():
+        for name, values in data.data_vars.items():
             if "step_" in values.dims:
                 continue
             if "step" in values.dims and values.dtype.kind in "fiu":
@@ -123,13 +123,13 @@ def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
     array([0.   , 0.5  , 2.667])
     """
     losses = np.asarray(losses, dtype=float)
-    found = np.full(len(levels), np.nan)
+    places = np.full(len(levels), np.nan)
     for k, level in enumerate(levels):
         reached = np.flatnonzero(losses <= level)
         if len(reached):
             i = int(reached[0])
-            found[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
-    return found
+            places[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
+    return places
 
 
 def make_clock(
@@ -150,9 +150,9 @@ def make_clock(
     return _loss_clock(runs) if align == "loss" else Clock()
 
 
-def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
+def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
     """Return the tokens seen at the steps of a run, as given or as its checkpoints tell."""
-    rate = given.get(run.name) if isinstance(given, Mapping) else given
+    rate = rates.get(run.name) if isinstance(rates, Mapping) else rates
     if rate is not None:
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < np.inf:
             raise ArgumentError(
@@ -177,18 +177,18 @@ def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
 
 def _loss_clock(runs: Sequence[Run]) -> LossClock:
     nodes = [_track_node(run) for run in runs]
-    found = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
-    top = min(losses[0] for _, losses in found.values())
-    bottom = max(losses.min() for _, losses in found.values())
+    curves = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
+    top = min(losses[0] for _, losses in curves.values())
+    bottom = max(losses.min() for _, losses in curves.values())
     if not bottom < top:
         ranges = "; ".join(
             f"{losses[0]:.3g} to {losses.min():.3g} in {name!r}"
-            for name, (_, losses) in found.items()
+            for name, (_, losses) in curves.items()
         )
         raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
-    count = max(len(losses) for _, losses in found.values())
+    count = max(len(losses) for _, losses in curves.values())
     levels = np.linspace(top, bottom, count)
-    steps, losses = ({name: each[k] for name, each in found.items()} for k in (0, 1))
+    steps, losses = ({name: curve[k] for name, curve in curves.items()} for k in (0, 1))
     return LossClock(levels, steps, losses, nodes[0][0])
 
 
@@ -207,8 +207,8 @@ def _track_node(run: Run) -> tuple[str, str]:
 def _falling(run: Run, node: str, variable: str) -> tuple[np.ndarray, np.ndarray]:
     """Return steps and loss of a run, which must fall by more than its noise."""
     data = run.nodes[node]
-    known = np.isfinite(data[variable].values)
-    steps, losses = data["step"].values[known], data[variable].values[known].astype(float)
+    finite = np.isfinite(data[variable].values)
+    steps, losses = data["step"].values[finite], data[variable].values[finite].astype(float)
     floor = data.get(f"{variable}_floor")
     noise = 0.0 if floor is None else float(np.nanmax(np.nan_to_num(floor.values), initial=0.0))
     if len(losses) < 2 or not losses[0] - losses.min() > noise:

@@ -208,42 +208,43 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
 
 def _of(run: Run) -> dict[str, Any]:
     """Return what is known of one run."""
-    known = ("title", "created", "version", "reference_step")
-    plain = {name: run.tree.attrs[name] for name in known if name in run.tree.attrs}
+    names = ("title", "created", "version", "reference_step")
+    plain = {name: run.tree.attrs[name] for name in names if name in run.tree.attrs}
     if "reference_step" in plain:
         plain["reference_step"] = int(plain["reference_step"])
-    held = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
+    records = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
     return {
         "name": run.name,
         **plain,
         "steps": run.steps.tolist(),
-        **{name: run.attribute(name, None) for name in held if name in run.tree.attrs},
+        **{name: run.attribute(name, None) for name in records if name in run.tree.attrs},
     }
 
 
 def _inputs(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the sets of texts, those that differ under the names of their runs."""
-    found: dict[str, dict[str, Any]] = {}
+    sets: dict[str, dict[str, Any]] = {}
     for run in runs:
-        for each in run.attribute("inputs", []):
-            name = str(each.get("name", ""))
-            if name not in found:
-                found[name] = each
-            elif found[name].get("fingerprint") != each.get("fingerprint"):
-                found[f"{name} ({run.name})"] = {**each, "name": f"{name} ({run.name})"}
-    return list(found.values())
+        for texts in run.attribute("inputs", []):
+            name = str(texts.get("name", ""))
+            if name not in sets:
+                sets[name] = texts
+            elif sets[name].get("fingerprint") != texts.get("fingerprint"):
+                sets[f"{name} ({run.name})"] = {**texts, "name": f"{name} ({run.name})"}
+    return list(sets.values())
 
 
 def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
     """Return what the audits found, each with its run."""
-    found = []
+    findings = []
     for run in runs:
-        for each in run.attribute("findings", []):
-            steps = np.asarray(each.get("steps") or [], dtype=float)
+        for finding in run.attribute("findings", []):
+            steps = np.asarray(finding.get("steps") or [], dtype=float)
             placed = steps if isinstance(clock, LossClock) else clock.at(steps, run)
             places = [round(float(s)) for s in placed if np.isfinite(s)]
-            found.append({**each, "steps": places, "message": f"{run.name}: {each.get('message')}"})
-    return found
+            message = f"{run.name}: {finding.get('message')}"
+            findings.append({**finding, "steps": places, "message": message})
+    return findings
 
 
 def _problems(runs: Sequence[Run]) -> list[str]:

@@ -136,13 +136,13 @@ def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
 def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     """Say that runs with controls learned nothing, or why that cannot be told."""
     able = [g.rows.get("can_learn", g.rows.learned) for g in groups]
-    if not any(each.any() for each in able):
+    if not any(rows.any() for rows in able):
         return "Learning was not measured in these runs"
     compared = [
-        (each & g.rows.judgeable).isel(run=np.flatnonzero(controlled))
-        for each, g in zip(able, groups, strict=True)
+        (rows & g.rows.judgeable).isel(run=np.flatnonzero(controlled))
+        for rows, g in zip(able, groups, strict=True)
     ]
-    if not any(each.any() for each in compared):
+    if not any(rows.any() for rows in compared):
         return "Learning could not be judged in these runs"
     if all(controlled):
         return f"Nothing here was learned in any of {len(controlled)} runs"
@@ -169,11 +169,11 @@ def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
         "last_step": ([int(run.steps[-1]) for run in runs], "last step", ""),
         "controls": (controls, "controls", "1"),
     }
-    found = {}
+    table = {}
     for name, (values, words, units) in parts.items():
         array = np.array(values, dtype=object if name == "model" else None)
-        found[name] = ("run", array, {"long_name": words, "units": units})
-    return xr.Dataset(found, {"run": np.array([run.name for run in runs], dtype=object)})
+        table[name] = ("run", array, {"long_name": words, "units": units})
+    return xr.Dataset(table, {"run": np.array([run.name for run in runs], dtype=object)})
 
 
 def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Dataset | None, bool]:
@@ -181,15 +181,15 @@ def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Datase
     pieces = []
     for name, node in nodes.items():
         if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
-            kept = [
+            numbers = [
                 n
                 for n, v in node.data_vars.items()
                 if set(v.dims) <= {"row", "run"} and "row" in v.dims
             ]
-            own = node[kept].assign(
+            piece = node[numbers].assign(
                 row_node=("row", np.full(node.sizes["row"], name, dtype=object))
             )
-            pieces.append(own.drop_attrs(deep=False))
+            pieces.append(piece.drop_attrs(deep=False))
     if not pieces:
         return None, False
     total = sum(piece.sizes["row"] for piece in pieces)
@@ -208,14 +208,13 @@ def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Datase
 
 def _thinned(rows: xr.Dataset, share: float) -> xr.Dataset:
     """Return about a share of the rows, evenly over each quantity, two at least."""
-    kept: list[int] = []
+    places: list[int] = []
     for name in dict.fromkeys(map(str, rows.row_name.values)):
-        own = np.flatnonzero(rows.row_name.values == name)
-        count = min(max(int(len(own) * share), 2), len(own))
-        kept += [
-            int(own[i]) for i in np.unique(np.linspace(0, len(own) - 1, count).round().astype(int))
-        ]
-    return rows.isel(row=sorted(kept))
+        members = np.flatnonzero(rows.row_name.values == name)
+        count = min(max(int(len(members) * share), 2), len(members))
+        even = np.unique(np.linspace(0, len(members) - 1, count).round().astype(int))
+        places += members[even].tolist()
+    return rows.isel(row=sorted(places))
 
 
 def _unique(rows: xr.Dataset) -> np.ndarray:

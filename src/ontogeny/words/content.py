@@ -175,7 +175,7 @@ def _plain(value: Any) -> Any:
         return plain_text(value)
     if isinstance(value, Mapping):
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -202,7 +202,7 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
-    drawn = [_figure(*each) for each in enumerate(figures, start=1)]
+    drawn = [_figure(number, data) for number, data in enumerate(figures, start=1)]
     return Node(
         id=name,
         path=path,
@@ -225,12 +225,12 @@ def _in_words(path: str) -> str:
 
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    bands: dict[str, list[tuple[str, str]]] = {}
     for figure in figures:
         if isinstance(figure, Curves):
             ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
-            found.setdefault(figure.value, []).extend(ends)
-    return found
+            bands.setdefault(figure.value, []).extend(ends)
+    return bands
 
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:

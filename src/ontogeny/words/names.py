@@ -113,21 +113,21 @@ def belongs_to(name: str, data: xr.Dataset) -> str:
     return next((base for base in bases if base in data), "")
 
 
-def _entry(name: str, known: Names) -> tuple[str, str] | None:
+def _entry(name: str, names: Names) -> tuple[str, str] | None:
     """Return words and units of a variable, or of what its name says that it belongs to."""
-    if name in known:
-        return known[name]
+    if name in names:
+        return names[name]
     parts = [(name.removesuffix(end), words) for end, words in _BEHIND.items()]
     parts += [(name.removeprefix(start), words) for start, words in _BEFORE.items()]
     for part, (words, units) in parts:
-        if part != name and (base := _entry(part, known)):
+        if part != name and (base := _entry(part, names)):
             return words.format(base[0]), base[1] if units is None else units
     return None
 
 
-def _resolved(units: str, known: Names) -> str:
+def _resolved(units: str, names: Names) -> str:
     """Return units, those of another variable where they are ``as`` that one."""
     if not units.startswith("as "):
         return units
-    base = _entry(units.removeprefix("as "), known)
-    return "" if base is None else _resolved(base[1], known)
+    base = _entry(units.removeprefix("as "), names)
+    return "" if base is None else _resolved(base[1], names)

@@ -17,6 +17,7 @@ from .formats import control_runs, its, mid_sentence, plural, sentence_start, st
 from .levels import VERDICTS, Levels
 from .order import order_sentence, ordered_rows, owner
 from .row_words import (
+    UNCONTROLLED,
     control_ends,
     control_half_words,
     controls_went_along,
@@ -26,8 +27,6 @@ from .row_words import (
 )
 from .rows import Row, counted_rows
 from .sections import CLAIMED_LEAD, claims_sentence
-
-UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
 
 @dataclass(frozen=True)

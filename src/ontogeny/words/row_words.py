@@ -11,6 +11,8 @@ import numpy as np
 from .formats import interval_text, number, p_value, plural, step_text, with_interval
 from .rows import NUMBERS, Row
 
+UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
+
 STATES = {
     "learned": ("Learned", "learned"),
     "beyond": ("Changed beyond its motion", "changed beyond its motion"),
@@ -40,12 +42,12 @@ _OF_RUNS = {
     "mixed": "changed {}, beyond its motion where controls were run",
     "changed": "changed {}; no control was run",
 }
-_SAID = {
+_STATES_OF_RUNS = {
     f"{many} {what}": words.format(where)
     for many, where in _IN.items()
     for what, words in _OF_RUNS.items()
 }
-STATES = {key: (words.capitalize(), words) for key, words in _SAID.items()} | STATES
+STATES = {key: (words.capitalize(), words) for key, words in _STATES_OF_RUNS.items()} | STATES
 
 RECORD = (
     "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
@@ -61,10 +63,11 @@ def state_words(row: Row) -> str:
 
 def direction(row: Row) -> str:
     """Return ``"falls"``, ``"rises"`` or ``"returns to its first value"``; empty if unknown."""
-    change = row.last_value - row.first_value
-    if not math.isfinite(change):
+    if not math.isfinite(row.change):
         return ""
-    return "returns to its first value" if change == 0 else "rises" if change > 0 else "falls"
+    if row.change == 0:
+        return "returns to its first value"
+    return "rises" if row.change > 0 else "falls"
 
 
 def journey(row: Row) -> str:
@@ -94,21 +97,20 @@ def control_half_words(row: Row) -> str:
 
 def controls_went_along(row: Row) -> bool:
     """Return whether all controls went in the row's direction, so that their steps compare."""
-    along = row.last_value - row.first_value
-    return all((each.last_value - each.first_value) * along > 0 for each in row.controls)
+    return all(control.change * row.change > 0 for control in row.controls)
 
 
 def control_half_steps(row: Row) -> list[float]:
     """Return the half-change steps of the controls that have one."""
-    return [each.half_step for each in row.controls if math.isfinite(each.half_step)]
+    return [control.half_step for control in row.controls if math.isfinite(control.half_step)]
 
 
 def half_facts(row: Row) -> list[str]:
     """Say when a row, or each of its runs, was half-way, and when each control run was."""
     if not row.runs:
         return [_half_fact(row), *_half_facts_of_controls(row)]
-    told = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
-    return [*told, *_half_facts_of_controls(row)]
+    runs = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
+    return [*runs, *_half_facts_of_controls(row)]
 
 
 def _half_fact(row: Row) -> str:
@@ -122,10 +124,10 @@ def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
     steps = control_half_steps(row)
     if len(row.controls) <= MOST_CONTROLS:
-        return [f"{each.name}: {_step_or_none(each.half_step)}" for each in row.controls]
-    told = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
+        return [f"{run.name}: {_step_or_none(run.half_step)}" for run in row.controls]
+    of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
     without = len(row.controls) - len(steps)
-    return [*told, f"{plural(without, 'control run')}: not recorded"] if without else told
+    return [*of_all, f"{plural(without, 'control run')}: not recorded"] if without else of_all
 
 
 def _step_or_none(step: float) -> str:
@@ -148,28 +150,27 @@ def mark_records(row: Row) -> list[list[Any]]:
     runs = [(run.name, run.row, run.firm, state_words(run.row)) for run in row.runs]
     runs = runs or [("", row, row.firm, state_words(row))]
     ends = ("half_step", "half_step_low", "half_step_high")
-    found = [
-        [*head, "run", name, *(getattr(own, end) for end in ends), firm, words]
-        for name, own, firm, words in runs
+    marks = [
+        [*head, "run", name, *(getattr(of_run, end) for end in ends), firm, words]
+        for name, of_run, firm, words in runs
     ]
     empty = [math.nan, math.nan, "", ""]
-    return found + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
+    return marks + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
 
 
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
-    half, told = half_words(row), []
-    told += [journey(row)] if journey(row) else []
-    told += [f"half-change step {half}"] if half else []
-    told += _control_facts(row)
+    half = half_words(row)
+    everything = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
+    parts = [part for part in everything if part]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
-        told.append(f"after step {step} any further change is too small to measure")
+        parts.append(f"after step {step} any further change is too small to measure")
     for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
         if math.isfinite(p):
             words = p_value(p)
-            told.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
-    return told
+            parts.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
+    return parts
 
 
 def spoken(row: Row) -> str:
@@ -183,14 +184,14 @@ def spoken(row: Row) -> str:
 def record(row: Row) -> list[Any]:
     """Return the fields of `RECORD`; of several controls joined by semicolons."""
     names = ("name", "first_value", "last_value", "half_step")
-    controls = [[getattr(each, name) for each in row.controls] for name in names]
+    controls = [[getattr(control, name) for control in row.controls] for name in names]
     return [
         state_words(row),
         direction(row),
         row.units,
         *(getattr(row, name) for name in NUMBERS),
         *(row.noise_known, row.judgeable, row.changed, row.beyond, row.learned),
-        *("; ".join("" if each != each else str(each) for each in part) for part in controls),
+        *("; ".join("" if value != value else str(value) for value in part) for part in controls),
     ]
 
 
@@ -212,8 +213,8 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
 
 def mean(values: Sequence[float]) -> float:
     """Return the mean of the known values, NaN of none."""
-    known = [value for value in values if math.isfinite(value)]
-    return float(np.mean(known)) if known else math.nan
+    finite = [value for value in values if math.isfinite(value)]
+    return float(np.mean(finite)) if finite else math.nan
 
 
 def control_ends(row: Row) -> tuple[float, float]:
@@ -224,10 +225,10 @@ def control_ends(row: Row) -> tuple[float, float]:
 
 def _control_facts(row: Row) -> list[str]:
     """Say what the controls do, their values first."""
-    told = []
+    parts = []
     if ends := values_words(*control_ends(row), " → "):
         count = len(row.controls)
-        told.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
+        parts.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
     if steps := control_half_words(row):
-        told.append(f"half-change step of controls {steps}")
-    return told
+        parts.append(f"half-change step of controls {steps}")
+    return parts

@@ -11,10 +11,10 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 from ..trees import MergedResult, as_tree
-from .formats import joined, sentence_start, value_range
+from .formats import joined, mid_sentence, sentence_start, value_range
 from .levels import VERDICTS
 from .places import Places
-from .row_words import STATES
+from .row_words import STATES, UNCONTROLLED
 
 _WORDS = {verdict: STATES[verdict][1] for verdict in ("learned", "beyond")} | {"changed": "changed"}
 _ENDS = ("", "_low", "_high")
@@ -23,7 +23,7 @@ MIN_ROWS = 4
 MANY = 6
 """More runs are summed up instead of listed."""
 
-NO_CONTROL = "No control was run: a run that moved as far and learned nothing may look the same."
+NO_CONTROL = f"No control was run: {mid_sentence(UNCONTROLLED)}"
 
 
 @dataclass(frozen=True, eq=False)

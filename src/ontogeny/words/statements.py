@@ -146,8 +146,8 @@ def _half(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         row = rows[0]
         step, low, high = map(fine_step, (row.half_step, row.half_step_low, row.half_step_high))
-        known = math.isfinite(row.half_step_low) and math.isfinite(row.half_step_high)
-        return f"step {step}" + (f" ({low}–{high})" if known else "")
+        has_interval = math.isfinite(row.half_step_low) and math.isfinite(row.half_step_high)
+        return f"step {step}" + (f" ({low}–{high})" if has_interval else "")
     halves = [row.half_step for row in rows]
     first, last = fine_step(float(np.nanmin(halves))), fine_step(float(np.nanmax(halves)))
     return f"steps {first} to {last}" if first != last else f"step {first}"
