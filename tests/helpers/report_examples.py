@@ -251,6 +251,7 @@ def root_attributes(steps, title, **more):
         "steps": [int(s) for s in steps],
         "reference_step": int(steps[-1]),
         "findings": [],
+        "levels": {"change": 0.01, "control": 0.05, "least_steps": 6},
         "inputs": [sizes],
         "model": {"class": "EuroBertForMaskedLM", "parameters": 1812224},
         **more,

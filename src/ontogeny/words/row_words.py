@@ -8,32 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .formats import interval_text, number, p_value, plural, step_text, with_interval
+from .formats import (
+    interval_text,
+    number,
+    p_value,
+    plural,
+    sentence_start,
+    step_text,
+    with_interval,
+)
 from .rows import NUMBERS, Row
 
 UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
-
-STATES = {
-    "learned": ("Learned", "learned"),
-    "beyond": ("Changed beyond its motion", "changed beyond its motion"),
-    "within": ("Changed, no more than controls", "changed, no more than controls"),
-    "compared with too few": (
-        "Changed; too few control runs to compare with",
-        "changed; too few control runs to compare with",
-    ),
-    "uncontrolled": ("Changed; not compared with controls", "changed; not compared with controls"),
-    "few": (
-        "Too few checkpoints to judge, or jitter with memory looks the same",
-        "too few checkpoints to judge, or jitter with memory looks the same",
-    ),
-    "unmeasured": ("Not judged: its noise was not measured", "not judged, noise not measured"),
-    "none": (
-        "Not distinguishable from chance and noise",
-        "not distinguishable from chance and noise",
-    ),
-    "motion": ("Weight change (need not change what the model does)", "weight change"),
-}
-"""Where a row stands, in the order of the chart: heading of its group, and the words for a row."""
 
 _IN = {"every": "in every run", "some": "in some runs", "no": "in no run"}
 _OF_RUNS = {
@@ -42,12 +28,28 @@ _OF_RUNS = {
     "mixed": "changed {}, beyond its motion where controls were run",
     "changed": "changed {}; no control was run",
 }
-_STATES_OF_RUNS = {
-    f"{many} {what}": words.format(where)
-    for many, where in _IN.items()
-    for what, words in _OF_RUNS.items()
+
+STATES = {
+    **{
+        f"{n} {what}": of.format(where) for n, where in _IN.items() for what, of in _OF_RUNS.items()
+    },
+    "learned": "learned",
+    "beyond": "changed beyond its motion",
+    "within": "changed, no more than controls",
+    "compared with too few": "changed; too few control runs to compare with",
+    "uncontrolled": "changed; not compared with controls",
+    "few": "too few checkpoints to judge, or jitter with memory looks the same",
+    "unmeasured": "not judged, noise not measured",
+    "none": "not distinguishable from chance and noise",
+    "motion": "weight change",
 }
-STATES = {key: (words.capitalize(), words) for key, words in _STATES_OF_RUNS.items()} | STATES
+"""Where a row stands, in the order of the chart."""
+
+HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
+    "unmeasured": "Not judged: its noise was not measured",
+    "motion": "Weight change (need not change what the model does)",
+}
+"""Headings of the groups of rows that stand alike."""
 
 RECORD = (
     "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
@@ -58,7 +60,7 @@ RECORD = (
 
 def state_words(row: Row) -> str:
     """Say how a row stands."""
-    return STATES[row.state][1]
+    return STATES[row.state]
 
 
 def direction(row: Row) -> str:

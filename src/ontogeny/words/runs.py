@@ -16,7 +16,7 @@ from .levels import VERDICTS
 from .places import Places
 from .row_words import STATES, UNCONTROLLED
 
-_WORDS = {verdict: STATES[verdict][1] for verdict in ("learned", "beyond")} | {"changed": "changed"}
+_WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
 _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
