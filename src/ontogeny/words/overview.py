@@ -83,7 +83,7 @@ def _of_headline(headline: Mapping[str, Any]) -> Overview:
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
-        **{name: int(headline.get(name) or 0) for name in (*VERDICTS, "judged")},
+        *(int(headline.get(name) or 0) for name in (*VERDICTS, "judged")),
     )
 
 
