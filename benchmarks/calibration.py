@@ -72,8 +72,8 @@ def verdicts(result: xr.DataTree) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for name, node in result.children.items():
         data = node.to_dataset()
-        if data.attrs.get("role") == "development" and "developed" in data:
-            found[f"{name}: developed"] = np.atleast_1d(data.developed.values)
+        if data.attrs.get("role") == "development" and "changed" in data:
+            found[f"{name}: changed"] = np.atleast_1d(data.changed.values)
         for key in EXTRA.get(name, ()):
             label, variable, claims = VERDICTS[key]
             if variable in data:  # a node without anything to judge has none

@@ -39,8 +39,8 @@ from ontogeny.store import read_cell
 from ontogeny.study import read_study
 from ontogeny.study.cells.merge import stack
 from ontogeny.study.folder.controls import control_steps
-from ontogeny.summary import said, with_controls
-from ontogeny.summary.verdicts import ALPHA_CONTROL
+from ontogeny.summary import with_controls, with_verdicts
+from ontogeny.summary.verdicts import LEVELS
 from ontogeny.tasks import planted
 from ontogeny.training import record_training_run
 
@@ -142,7 +142,7 @@ def page_of(run: Studied, beside: Mapping[str, Studied], watched: Sequence[Obser
     for o in watched:
         others = {name: each.nodes[o.name] for name, each in beside.items()}
         made[o.name] = o.summarise(with_controls(run.cells[o.name], others, o.quantities), {})
-    return said(made, {o.name: o.quantities for o in watched})
+    return with_verdicts(made, {o.name: o.quantities for o in watched})
 
 
 def heldout(sizes: Sizes) -> None:
@@ -163,7 +163,7 @@ def heldout(sizes: Sizes) -> None:
     beyond = Counter(node for page in pages for node, row in rows(page) if row.beyond)
     judged = Counter(node for page in pages for node, _ in rows(page))
     every = [row for page in pages for _, row in rows(page)]
-    low = [any(row.p_control <= ALPHA_CONTROL for _, row in rows(page)) for page in pages]
+    low = [any(row.p_control <= LEVELS.control for _, row in rows(page)) for page in pages]
     print(f"\nheldout: {len(pages)} controls of {len(read)} of {len(steps)} checkpoints")
     table(
         "pages with a row beyond", "learned", "with p_control <= 0.05, moved or not",

@@ -4,13 +4,13 @@ import pytest
 
 import ontogeny as og
 from helpers import concept_trees as made
-from ontogeny.report.content import read_content
-from ontogeny.report.verdict import verdict
+from ontogeny.words.content import read_content
+from ontogeny.words.overview import overview
 
 
 def headed(*losses):
     runs = {f"seed {i}": made.tree({"loss": loss}) for i, loss in enumerate(losses)}
-    return verdict(read_content(og.compare(runs, allow=["checkpoints", "inputs"]))).heading
+    return overview(read_content(og.compare(runs, allow=["checkpoints", "inputs"]))).heading
 
 
 def test_runs_that_say_the_same_have_its_words_for_a_heading():

@@ -10,8 +10,8 @@ import ontogeny as og
 from helpers.compared_runs import STEPS, fallen, run, seeds
 from ontogeny.comparison.clock import first_crossings
 from ontogeny.comparison.layers import match_layers
-from ontogeny.comparison.words import correlations
 from ontogeny.errors import ArgumentError
+from ontogeny.words.runs import correlations
 
 
 def told(tree, node):
@@ -165,20 +165,6 @@ def test_without_controls_nothing_is_called_learned():
     )
     assert og.comparison.summary_lines(tree)[-1].startswith("No control was run: ")
     assert not tree["loss"].learned.any() and tree["loss"].changed.all()
-
-
-def test_results_of_earlier_versions_are_read_as_changed():
-    runs = seeds(2)
-    new = ("changed", "beyond", "learned", "judgeable", "first_value", "last_value", "moved")
-    for tree in runs.values():
-        for name in ("loss", "attention-entropy"):
-            node = tree[name].to_dataset()
-            developed = node.changed.rename("developed")
-            tree[name] = xr.DataTree(node.drop_vars(new).assign(developed=developed))
-        del tree.attrs["controls"]
-    tree = og.compare(runs)
-    assert tree["loss"].changed.all() and not tree["loss"].learned.any()
-    assert "no control was run" in json.loads(tree.attrs["headline"])["heading"]
 
 
 def test_controls_without_learning_say_so():

@@ -27,7 +27,7 @@ def test_progress_runs_from_zero_to_one_and_half_step_matches_the_closed_form():
     # without a floor, only the spacing of the checkpoints is left
     assert (found.half_step_low, found.half_step_high) == (256, 512)
     assert (found.first, found.last) == (0.0, 1.0)
-    assert found.developed and found.change == 1.0
+    assert found.changed and found.change == 1.0
 
 
 def test_half_step_between_step_zero_and_the_next_is_linear_in_the_step():
@@ -63,7 +63,7 @@ def test_a_step_with_an_unknown_floor_widens_the_interval_over_it_and_no_more():
 
 def test_unknown_noise_is_never_read_as_zero():
     found = development(STEPS, decay(20.0), np.nan)
-    assert not found.noise_known and not found.developed and not found.distinct.any()
+    assert not found.noise_known and not found.changed and not found.distinct.any()
     assert not found.judgeable and not found.moved
     assert found.p_value < 0.01 and found.change == pytest.approx(decay(20.0)[-1] - 1)
     for step in (found.half_step, found.half_step_low, found.half_step_high, found.settled_step):
@@ -73,10 +73,10 @@ def test_unknown_noise_is_never_read_as_zero():
 def test_unknown_noise_at_the_last_usable_step_leaves_no_verdict():
     values, floor = decay(20.0), np.full(12, 0.05)
     floor[10] = np.nan
-    assert development(STEPS, values, floor).developed
+    assert development(STEPS, values, floor).changed
     values[11] = np.nan
     found = development(STEPS, values, floor)
-    assert not found.noise_known and not found.developed and np.isnan(found.settled_step)
+    assert not found.noise_known and not found.changed and np.isnan(found.settled_step)
 
 
 def test_unknown_noise_between_the_ends_leaves_the_interval_open():
@@ -88,7 +88,7 @@ def test_unknown_noise_between_the_ends_leaves_the_interval_open():
     assert first.half_step_high == known.half_step_high
     floor[5] = np.nan
     found = development(STEPS, decay(20.0), floor)
-    assert found.noise_known and found.developed and found.half_step == known.half_step
+    assert found.noise_known and found.changed and found.half_step == known.half_step
     assert np.isnan(found.half_step_low) and np.isnan(found.half_step_high)
     assert known.distinct[5] and not found.distinct[5]
 
@@ -97,7 +97,7 @@ def test_unknown_noise_of_a_missing_step_changes_nothing():
     values, floor = decay(20.0), np.full(12, 0.05)
     values[5] = floor[5] = np.nan
     found, known = development(STEPS, values, floor), development(STEPS, values, 0.05)
-    for name in ("half_step_low", "half_step_high", "settled_step", "developed", "noise_known"):
+    for name in ("half_step_low", "half_step_high", "settled_step", "changed", "noise_known"):
         np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
 
 
@@ -111,7 +111,7 @@ def test_settled_step_is_given_only_where_known_floors_decide_it():
 
 def test_unknown_noise_of_one_series_leaves_the_others_alone():
     found = development(STEPS, np.stack([decay(20.0), decay(5.0)]), [0.05, np.nan])
-    assert found.noise_known.tolist() == found.developed.tolist() == [True, False]
+    assert found.noise_known.tolist() == found.changed.tolist() == [True, False]
 
 
 def test_interval_spans_all_crossings_of_one_half():
@@ -150,7 +150,7 @@ def test_a_series_that_only_the_last_step_settles_never_settled():
 def test_distance_to_the_last_checkpoint_develops_and_ends_at_one():
     values = np.append(decay(20.0)[:-1], 0.0)
     found = development(STEPS, values, reference_index=11)
-    assert found.developed
+    assert found.changed
     assert found.progress[0] == 0.0 and found.progress[-2] == found.progress[-1] == 1.0
     assert found.change == pytest.approx(values[10] - values[0])
     assert found.distinct[-1]
@@ -159,7 +159,7 @@ def test_distance_to_the_last_checkpoint_develops_and_ends_at_one():
 def test_distance_to_the_first_checkpoint_starts_at_the_second():
     values = np.append(0.0, 1 - decay(20.0)[1:])
     found = development(STEPS, values, reference_index=0)
-    assert found.developed
+    assert found.changed
     assert found.progress[0] == found.progress[1] == 0.0 and found.progress[-1] == 1.0
     assert not found.distinct[0]
 
@@ -207,26 +207,26 @@ def test_rounding_noise_is_no_development_even_with_a_trend():
     jitter = 1 + 1e-7 * rng.normal(size=(20, 30))
     found = development(np.arange(30), np.vstack([trend, jitter]))
     assert found.p_value[0] < 0.01  # the order is visible, the change is not measurable
-    assert not found.developed.any() and not found.distinct.any()
+    assert not found.changed.any() and not found.distinct.any()
     assert np.isnan(found.progress).all() and np.isnan(found.half_step).all()
 
 
 def test_scale_says_what_small_distances_were_computed_from():
     values = 1e-7 * np.linspace(0, 1, 30)
-    assert development(np.arange(30), values).developed
-    assert not development(np.arange(30), values, scale=1.0).developed
+    assert development(np.arange(30), values).changed
+    assert not development(np.arange(30), values, scale=1.0).changed
 
 
 def test_change_within_the_floor_is_no_development():
     values = np.linspace(0, 1, 30)
-    assert development(np.arange(30), values, floor=0.9).developed
-    assert not development(np.arange(30), values, floor=1.1).developed
+    assert development(np.arange(30), values, floor=0.9).changed
+    assert not development(np.arange(30), values, floor=1.1).changed
 
 
 def test_a_bump_is_seen_in_the_p_value_but_is_no_change_from_first_to_last():
     x = np.linspace(-3, 3, 40)
     found = development(np.arange(40), np.exp(-(x**2)), floor=0.1)
-    assert found.p_value < 0.001 and not found.developed and np.isnan(found.half_step)
+    assert found.p_value < 0.001 and not found.changed and np.isnan(found.half_step)
 
 
 def test_missing_steps_are_left_out():
@@ -251,12 +251,12 @@ def test_too_few_steps_are_not_judged(count):
 def test_a_series_without_any_value_is_not_judged():
     found = development(STEPS, np.full((2, 12), np.nan), reference_index=3)
     assert np.isnan(found.p_value).all() and np.isnan(found.change).all()
-    assert not found.developed.any() and not found.distinct.any()
+    assert not found.changed.any() and not found.distinct.any()
 
 
 def test_a_constant_series_did_not_develop():
     found = development(STEPS, np.full(12, 3.0))
-    assert found.p_value == 1.0 and not found.developed and not found.distinct.any()
+    assert found.p_value == 1.0 and not found.changed and not found.distinct.any()
 
 
 def test_batches_keep_their_shape_and_their_rows():
@@ -268,7 +268,7 @@ def test_batches_keep_their_shape_and_their_rows():
     one = development(STEPS, values[1, 2], floor[1, 2])
     np.testing.assert_array_equal(found.progress[1, 2], one.progress)
     assert found.settled_step[1, 2] == one.settled_step or np.isnan(one.settled_step)
-    assert found.p_value.shape == found.developed.shape == (2, 3)
+    assert found.p_value.shape == found.changed.shape == (2, 3)
     assert found.p_value[1, 2] >= one.p_value
 
 

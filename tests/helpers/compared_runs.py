@@ -92,7 +92,7 @@ def run(
 
 def judged(data, controls):
     """Give rows the verdicts that a study with controls gives: only the loss was learned."""
-    changed = data.get("changed", data.developed).values.astype(bool)
+    changed = data.changed.values.astype(bool)
     beyond = changed & controls
     learned = beyond & (data.row_quantity.values == "loss")
     verdicts = {"changed": changed, "beyond": beyond, "learned": learned}

@@ -52,7 +52,7 @@ def rows(steps, layers, name, first_half, pause, rng, developed=None):
         "half_step_high": ("row", halves * 1.18),
         "settled_step": ("row", np.where(developed, 840.0, math.nan)),
         "p_value": ("row", np.where(developed, 0.0001, 0.4)),
-        "developed": ("row", developed),
+        "changed": ("row", developed),
     }
     labels = [f"{layer} · {name}" if layer else name for layer in layers]
     return variables, {"row": labels, "row_layer": ("row", layers)}
@@ -251,6 +251,7 @@ def root_attributes(steps, title, **more):
         "steps": [int(s) for s in steps],
         "reference_step": int(steps[-1]),
         "findings": [],
+        "levels": {"change": 0.01, "control": 0.05, "least_steps": 6},
         "inputs": [sizes],
         "model": {"class": "EuroBertForMaskedLM", "parameters": 1812224},
         **more,
@@ -300,8 +301,8 @@ def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
     is `beyond`, else a tenth.
     """
     rng = np.random.default_rng(seed)
-    data = node.drop_vars("developed")
-    count, changed = data.sizes["row"], node["developed"].values
+    data, changed = node, node["changed"].values
+    count = data.sizes["row"]
     beyond = np.full(count, beyond and bool(controls)) & changed
     learned = np.full(count, learned and bool(controls)) & changed
     first, last = change
@@ -317,7 +318,6 @@ def judged_rows(node, of, change, learned, beyond, seed=0, controls=CONTROLS):
         "own_value": np.ones(count, bool),
         "beyond": beyond | learned,
         "learned": learned,
-        "developed": learned,
     }
     if controls:
         found["p_control"] = np.where(found["beyond"], 0.01, 0.8)

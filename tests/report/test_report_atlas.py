@@ -16,10 +16,10 @@ from ontogeny.report.concepts.contexts import FULL, LEVELS, MISSING
 from ontogeny.report.concepts.lives import FEW, MORE
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
-from ontogeny.report.content import read_content
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.cloze import read_cloze
+from ontogeny.words.content import read_content
 
 
 def atlas_of(tree):

@@ -8,9 +8,9 @@ import pytest
 from helpers import concept_trees as made
 from ontogeny.report.concepts.atlas import MOST_FURTHER, read_atlas
 from ontogeny.report.concepts.nodes import read_concepts
-from ontogeny.report.content import read_content
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
+from ontogeny.words.content import read_content
 
 
 def atlas_of(tree):

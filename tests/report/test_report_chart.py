@@ -17,8 +17,8 @@ from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart
 from ontogeny.report.chart.groups import MAX_ROWS, arrange
 from ontogeny.report.colours import LEVELS
-from ontogeny.report.content import read_content
 from ontogeny.report.scales import StepScale
+from ontogeny.words.content import read_content
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -69,7 +69,7 @@ def one_row_tree(progress, distinct, steps, developed=True, **variables):
         {
             "progress": (("row", "step"), [progress]),
             "distinct": (("row", "step"), [distinct]),
-            "developed": ("row", [developed]),
+            "changed": ("row", [developed]),
             **{name: ("row", [value]) for name, value in variables.items()},
         },
         coords={

@@ -7,10 +7,10 @@ import pytest
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from ontogeny.report.concepts.lives import line_names
-from ontogeny.report.content import read_content
 from ontogeny.report.files.write import write_figures
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.paper import draw_life_figure, style
+from ontogeny.words.content import read_content
 
 
 @pytest.fixture(scope="module")

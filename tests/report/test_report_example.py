@@ -11,10 +11,10 @@ from helpers import concept_trees as made
 from helpers import example_texts as examples
 from helpers.report_page import Page
 from ontogeny.report.colours import BASE, contrast, palettes
-from ontogeny.report.content import read_content
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.example import MOST_TOKENS, read_example
+from ontogeny.words.content import read_content
 
 
 def example(data=None, **options):

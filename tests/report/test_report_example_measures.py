@@ -10,10 +10,10 @@ from helpers import example_texts as examples
 from helpers.report_page import Page
 from ontogeny.report.concepts.lives import line_names
 from ontogeny.report.concepts.nodes import read_concepts
-from ontogeny.report.content import read_content
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.example import read_example
+from ontogeny.words.content import read_content
 
 
 def example(**nodes):

@@ -5,8 +5,8 @@ import pytest
 
 from helpers import example_texts as examples
 from helpers.report_browser import browser, quiet, visit
-from ontogeny.report.content import read_content
 from ontogeny.report.texts.example import read_example
+from ontogeny.words.content import read_content
 
 __all__ = ["browser", "quiet", "visit"]
 

@@ -12,9 +12,9 @@ from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny.report.concepts.lives import line_names
-from ontogeny.report.content import read_content
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
+from ontogeny.words.content import read_content
 
 CLAIMS = re.compile(
     r"First how often|predicts better|Control runs do not"

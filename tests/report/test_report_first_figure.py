@@ -11,13 +11,13 @@ from helpers import compared_runs
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from ontogeny import compare, report
-from ontogeny.report.content import read_content
 from ontogeny.report.files.overview import write_overview
-from ontogeny.report.first_screen.landmarks import control_curve
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.paper import draw_first_screen, style
 from ontogeny.report.paper.frame import PAGE, TALLEST
 from ontogeny.report.paper.text import Words, broken
+from ontogeny.words.content import read_content
+from ontogeny.words.landmarks import control_curve
 
 
 def only(*names, **options):

@@ -19,10 +19,10 @@ from ontogeny.figures import Section, attach
 from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.chart.draw import draw_chart, lay_chart, views_of
 from ontogeny.report.chart.groups import arrange, named_in
-from ontogeny.report.content import read_content
-from ontogeny.report.row_words import half_facts
-from ontogeny.report.rows import ControlRow
 from ontogeny.report.scales import StepScale
+from ontogeny.words.content import read_content
+from ontogeny.words.row_words import half_facts
+from ontogeny.words.rows import ControlRow
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -29,13 +29,13 @@ from ontogeny.figures import (
     attach,
     show_token,
 )
-from ontogeny.report.content import read_content
 from ontogeny.report.figures.drawable import STEP_PANELS
 from ontogeny.report.figures.words import COUNT, WORDS_SHOWN, preorder
 from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
 from ontogeny.report.page.html import render_page
 from ontogeny.report.paper import style
 from ontogeny.report.scales import StepScale
+from ontogeny.words.content import read_content
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,8 +9,8 @@ import xarray as xr
 from helpers.report_browser import browser, quiet, visit
 from ontogeny import report
 from ontogeny.figures import Figure, Section, attach
-from ontogeny.report.content import read_content
 from ontogeny.report.kinds import FigureKind, read_drawables
+from ontogeny.words.content import read_content
 
 __all__ = ["browser", "quiet", "visit"]
 

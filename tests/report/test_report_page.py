@@ -17,10 +17,10 @@ from helpers.report_page import Page
 from ontogeny import report
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Curves, Section, attach
-from ontogeny.report.content import read_content
-from ontogeny.report.labels import with_short_layers
 from ontogeny.report.page.html import render_page
 from ontogeny.report.page.payload import build_payload
+from ontogeny.words.content import read_content
+from ontogeny.words.labels import with_short_layers
 
 
 def page_of(tree, **options):
@@ -134,7 +134,7 @@ def test_verdict_of_an_earlier_version_says_what_changed(tree, heading, changed)
 
 def test_motion_of_the_weights_never_counts_in_the_verdict():
     tree = examples.still_tree()
-    assert bool(tree["displacement"]["developed"].all())
+    assert bool(tree["displacement"]["changed"].all())
     page = page_of(tree)
     assert page.one(id="verdict")["data-changed"] == "0"
     assert "Moving weights need not change what the model does" in page.words

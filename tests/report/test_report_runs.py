@@ -15,13 +15,13 @@ from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, curv
 from helpers.report_page import Page
 from ontogeny import figures, report
 from ontogeny.quantities import Quantity
-from ontogeny.report.content import read_content
 from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.thinning import thinned
 from ontogeny.report.run_differences import difference_of
 from ontogeny.report.run_words import captions
 from ontogeny.summary import summarise
 from ontogeny.summary.controls import with_controls
+from ontogeny.words.content import read_content
 
 
 def drawable(tree):

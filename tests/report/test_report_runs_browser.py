@@ -13,9 +13,9 @@ from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled
 from helpers.report_browser import browser, draw_all, hover, quiet, traces, visit
 from ontogeny import report
 from ontogeny.report.colours import BASE, palettes
-from ontogeny.report.content import read_content
 from ontogeny.report.kinds import read_drawables
 from ontogeny.report.run_differences import difference_of
+from ontogeny.words.content import read_content
 
 __all__ = ["browser", "quiet", "visit"]
 

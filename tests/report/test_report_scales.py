@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from helpers import report_examples as examples
 from ontogeny.report.colours import BASE, LAYERS, MARK_CONTRAST, PROGRESS, contrast, palettes, ramp
-from ontogeny.report.content import read_content
-from ontogeny.report.formats import interval_text, number, plain_text, step_text
-from ontogeny.report.labels import layer_groups, short_names, truncate
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.scales import ZERO_GAP, StepScale, pick_ticks
-from ontogeny.report.sentences import mid_sentence, sentence_start
+from ontogeny.words.content import read_content
+from ontogeny.words.formats import (
+    interval_text,
+    mid_sentence,
+    number,
+    plain_text,
+    sentence_start,
+    step_text,
+)
+from ontogeny.words.labels import layer_groups, short_names, truncate
 
 step_lists = st.lists(st.integers(0, 10**7), min_size=1, max_size=60, unique=True).map(sorted)
 kinds = st.sampled_from(["log", "linear"])

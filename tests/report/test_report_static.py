@@ -20,11 +20,11 @@ from ontogeny import report
 from ontogeny.cli import main
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Band, Curves, Heatmap, Section, attach
-from ontogeny.report.content import read_content
 from ontogeny.report.kinds import draw_figure, figure_notes, read_drawables
 from ontogeny.report.paper import draw_chart_figure, style
 from ontogeny.report.paper.chart import PAPER
 from ontogeny.report.scales import StepScale
+from ontogeny.words.content import read_content
 
 SIGNATURES = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 

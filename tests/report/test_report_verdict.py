@@ -11,14 +11,14 @@ from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny import report
 from ontogeny.report.chart.groups import arrange
-from ontogeny.report.content import read_content
 from ontogeny.report.page.html import render_page
-from ontogeny.report.row_words import facts, journey, spoken, state_words
-from ontogeny.report.verdict import verdict
+from ontogeny.words.content import read_content
+from ontogeny.words.overview import overview
+from ontogeny.words.row_words import facts, journey, spoken, state_words
 
 
 def said(tree):
-    return verdict(read_content(tree))
+    return overview(read_content(tree))
 
 
 def changed(tree, node, **variables):
@@ -176,7 +176,7 @@ def test_a_row_within_its_null_is_not_named():
 def test_rows_that_are_named_are_never_thinned():
     tree = examples.controlled_tree(layers=40)
     content = read_content(tree)
-    named = verdict(content).named
+    named = overview(content).named
     assert len(named) >= 2 and len(content.rows) > 60
     keep = [i for i, row in enumerate(content.rows) if any(row is each for each in named)]
     shown = [row for group in arrange(content.rows, keep=keep) for row in group.rows]

@@ -57,7 +57,7 @@ def test_the_run_itself_is_the_same_with_and_without(trajectory, folder, tmp_pat
     beside = og.open_study(folder).result
     for name, node in alone.children.items():
         for variable, values in node.data_vars.items():
-            if variable not in ("beyond", "learned", "developed", "changed", "judgeable"):
+            if variable not in ("beyond", "learned", "changed", "judgeable"):
                 xr.testing.assert_identical(
                     values, beside[name][variable].drop_vars("run", errors="ignore")
                 )

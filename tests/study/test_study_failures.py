@@ -138,8 +138,8 @@ def test_all_cells_of_one_observable_fail(pooled, tmp_path, monkeypatch, capsys)
 
 
 def test_the_page_opens_with_what_failed(pooled, tmp_path):
-    from ontogeny.report.content import read_content
-    from ontogeny.report.verdict import verdict
+    from ontogeny.words.content import read_content
+    from ontogeny.words.overview import overview
 
     study = study_of(
         pooled, og.observables.Loss(objective="causal"), og.observables.ActivationDecay("mlp")
@@ -155,7 +155,7 @@ def test_the_page_opens_with_what_failed(pooled, tmp_path):
     section = section[: section.index("</section>")]
     assert "PooledModel must return logits" in section
     assert "Change what the message names" in section
-    found = verdict(read_content(tree))
+    found = overview(read_content(tree))
     assert "1 of 2 observables failed and is not counted." in found.details
     assert not found.heading.startswith(("All ", "Both "))
 

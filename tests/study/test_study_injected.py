@@ -9,10 +9,10 @@ from helpers.every_kind import others
 from helpers.study_examples import developing, tiny_inputs
 from ontogeny.observables import make
 from ontogeny.observables.registry import kinds
-from ontogeny.report.content import read_content
 from ontogeny.report.failures import read_failures
 from ontogeny.start import PRESETS, look
 from ontogeny.start.presets import fitted
+from ontogeny.words.content import read_content
 
 STEPS = (0, 1, 4)
 SPECIAL = {

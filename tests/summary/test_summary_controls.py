@@ -7,7 +7,7 @@ import xarray as xr
 from ontogeny.dynamics import holm
 from ontogeny.figures import Section
 from ontogeny.quantities import Quantity
-from ontogeny.summary import judged, said, statements, summarise, with_controls
+from ontogeny.summary import judged, statements, summarise, with_controls, with_verdicts
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])
 RISE = np.log1p(STEPS) / np.log1p(STEPS[-1])
@@ -31,7 +31,7 @@ def page(run, controls, quantity):
     names = {f"turned {i}": control for i, control in enumerate(controls)}
     data = with_controls(run, names, [quantity])
     node = summarise(data, [quantity], Section("Node", "What it is."))
-    return said({"node": node}, {"node": [quantity]})["node"]
+    return with_verdicts({"node": node}, {"node": [quantity]})["node"]
 
 
 def controls_of(rng, count=3):
@@ -73,7 +73,7 @@ def test_of_several_kinds_of_controls_the_best_counts():
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_without_two_controls_nothing_is_learned_and_that_is_said(count):
+def test_without_two_controls_nothing_is_learned_and_that_is_with_verdicts(count):
     rng = np.random.default_rng(4)
     nothing = [losses(8.5, rng) for _ in range(count)]
     node = page(losses(5.0, rng), nothing, LOSS)
@@ -93,7 +93,7 @@ def test_one_more_control_is_rarely_called_beyond():
             data = with_controls(runs[0], dict(zip("xyz", runs[1:], strict=True)), [NORM])
             nodes[name] = summarise(data, [NORM], Section("Node", "."))
             quantities[name] = [NORM]
-        found = said(nodes, quantities)
+        found = with_verdicts(nodes, quantities)
         pages += any(bool(node.beyond.any()) for node in found.values())
         assert not any(bool(node.learned.any()) for node in found.values())
     assert pages <= 3  # 5 % expected at most: P(more than 3 of 20) = 1.6 %

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..figures import within
 from ..report.concepts.facts import Context, Facts, Token
-from ..report.formats import plain_text
+from ..words.formats import plain_text
 from .words import (
     HEADS,
     Markup,

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ..report.concepts.arrays import LIFE
-from ..report.labels import short_names
+from ..words.labels import short_names
 from .build import NO_CONCEPT, Described
 from .html import concept_table
 from .terminal import as_text, table_lines

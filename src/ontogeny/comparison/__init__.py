@@ -6,8 +6,8 @@ runs do not share is refused or marked, so that a difference between curves is o
 
 from __future__ import annotations
 
+from ..words.runs import summary_lines
 from .compare import compare
 from .folder import write_comparison
-from .words import summary_lines
 
 __all__ = ["compare", "summary_lines", "write_comparison"]

@@ -14,22 +14,15 @@ import numpy as np
 import xarray as xr
 
 from ..errors import ArgumentError, check_choice
-from .sources import Run, joined
+from ..words.places import LossPlaces, Places, TokenPlaces
+from .sources import Run
 
 CLOCKS = ("step", "tokens", "loss")
 
-_LARGE = {1e12: "trillion", 1e9: "billion", 1e6: "million"}
-
 
 @dataclass(frozen=True)
-class Clock:
-    """Runs aligned by their steps: the steps stay as they are.
-
-    ``dimension`` is that of aligned curves, ``words`` the title of their axis.
-    """
-
-    dimension = "step"
-    words = "training step"
+class Clock(Places):
+    """Runs aligned by their steps: the steps stay as they are."""
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node of a run along this clock."""
@@ -39,38 +32,12 @@ class Clock:
         """Return where steps of a run lie; NaN stays."""
         return steps
 
-    def say(
-        self,
-        values: Sequence[float],
-        last: str = " and ",
-        intervals: Sequence[tuple[float, float]] = (),
-    ) -> str:
-        """Return places as a sentence names them: ``step 51 (44–58), 60 and 58``."""
-        unit = self._unit(max(values))
-        written = [self._number(value / unit) for value in values]
-        for i, ends in enumerate(intervals):
-            if np.isfinite(ends).all():
-                low, high = (self._number(end / unit) for end in ends)
-                written[i] += f" ({low}–{high})"
-        return self._named(joined(written, last), unit)
-
-    def _unit(self, largest: float) -> float:
-        return 1.0
-
-    def _number(self, value: float) -> str:
-        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return f"step {numbers}"
-
 
 @dataclass(frozen=True)
-class TokenClock(Clock):
+class TokenClock(Clock, TokenPlaces):
     """Runs aligned by the tokens that they have seen: ``step`` counts tokens."""
 
     tokens: Mapping[str, np.ndarray]
-
-    words = "training tokens"
 
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with tokens as labels of its steps."""
@@ -83,18 +50,9 @@ class TokenClock(Clock):
         """Return the tokens seen at steps; between checkpoints on the line between them."""
         return np.interp(steps, run.steps, self.tokens[run.name], left=np.nan, right=np.nan)
 
-    def _unit(self, largest: float) -> float:
-        return next((unit for unit in _LARGE if largest >= unit), 1.0)
-
-    def _number(self, value: float) -> str:
-        return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return " ".join(filter(None, [numbers, _LARGE.get(unit, ""), "tokens"]))
-
 
 @dataclass(frozen=True)
-class LossClock(Clock):
+class LossClock(Clock, LossPlaces):
     """Runs aligned by their own loss: each curve at the first time that the loss fell to a level.
 
     Parameters
@@ -112,20 +70,17 @@ class LossClock(Clock):
     losses: Mapping[str, np.ndarray]
     node: str
 
-    dimension = "loss_level"
-    words = "loss level"
-
     def place(self, node: xr.Dataset, run: Run) -> xr.Dataset:
         """Return a node with its curves over ``loss_level``; what else has steps is left out."""
         if "step" not in node.dims:
             return node.drop_vars([v for v in node.variables if "step_" in node[v].dims])
-        known = node.reindex(step=self.steps[run.name])
+        data = node.reindex(step=self.steps[run.name])
         places = first_crossings(self.losses[run.name], self.levels)
-        before = np.minimum(np.floor(places).astype(int), len(known.step) - 1)
-        after = np.minimum(before + 1, len(known.step) - 1)
+        before = np.minimum(np.floor(places).astype(int), len(data.step) - 1)
+        after = np.minimum(before + 1, len(data.step) - 1)
         share = xr.DataArray(places - before, dims=self.dimension)
         aligned: dict[Any, xr.DataArray] = {}
-        for name, values in known.data_vars.items():
+        for name, values in data.data_vars.items():
             if "step_" in values.dims:
                 continue
             if "step" in values.dims and values.dtype.kind in "fiu":
@@ -145,12 +100,6 @@ class LossClock(Clock):
         """Return the lowest loss that a run had reached by a step."""
         lowest = np.minimum.accumulate(self.losses[run.name])
         return np.interp(steps, self.steps[run.name], lowest, left=np.nan, right=np.nan)
-
-    def _number(self, value: float) -> str:
-        return f"{value:.3g}"
-
-    def _named(self, numbers: str, unit: float) -> str:
-        return f"loss {numbers}"
 
 
 def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -174,13 +123,13 @@ def first_crossings(losses: np.ndarray, levels: np.ndarray) -> np.ndarray:
     array([0.   , 0.5  , 2.667])
     """
     losses = np.asarray(losses, dtype=float)
-    found = np.full(len(levels), np.nan)
+    places = np.full(len(levels), np.nan)
     for k, level in enumerate(levels):
         reached = np.flatnonzero(losses <= level)
         if len(reached):
             i = int(reached[0])
-            found[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
-    return found
+            places[k] = i and i - 1 + (losses[i - 1] - level) / (losses[i - 1] - losses[i])
+    return places
 
 
 def make_clock(
@@ -201,9 +150,9 @@ def make_clock(
     return _loss_clock(runs) if align == "loss" else Clock()
 
 
-def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
+def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:
     """Return the tokens seen at the steps of a run, as given or as its checkpoints tell."""
-    rate = given.get(run.name) if isinstance(given, Mapping) else given
+    rate = rates.get(run.name) if isinstance(rates, Mapping) else rates
     if rate is not None:
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < np.inf:
             raise ArgumentError(
@@ -228,18 +177,18 @@ def _tokens(run: Run, given: float | Mapping[str, float] | None) -> np.ndarray:
 
 def _loss_clock(runs: Sequence[Run]) -> LossClock:
     nodes = [_track_node(run) for run in runs]
-    found = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
-    top = min(losses[0] for _, losses in found.values())
-    bottom = max(losses.min() for _, losses in found.values())
+    curves = {run.name: _falling(run, *node) for run, node in zip(runs, nodes, strict=True)}
+    top = min(losses[0] for _, losses in curves.values())
+    bottom = max(losses.min() for _, losses in curves.values())
     if not bottom < top:
         ranges = "; ".join(
             f"{losses[0]:.3g} to {losses.min():.3g} in {name!r}"
-            for name, (_, losses) in found.items()
+            for name, (_, losses) in curves.items()
         )
         raise ArgumentError(f"the losses of the runs share no range: {ranges}.")
-    count = max(len(losses) for _, losses in found.values())
+    count = max(len(losses) for _, losses in curves.values())
     levels = np.linspace(top, bottom, count)
-    steps, losses = ({name: each[k] for name, each in found.items()} for k in (0, 1))
+    steps, losses = ({name: curve[k] for name, curve in curves.items()} for k in (0, 1))
     return LossClock(levels, steps, losses, nodes[0][0])
 
 
@@ -258,8 +207,8 @@ def _track_node(run: Run) -> tuple[str, str]:
 def _falling(run: Run, node: str, variable: str) -> tuple[np.ndarray, np.ndarray]:
     """Return steps and loss of a run, which must fall by more than its noise."""
     data = run.nodes[node]
-    known = np.isfinite(data[variable].values)
-    steps, losses = data["step"].values[known], data[variable].values[known].astype(float)
+    finite = np.isfinite(data[variable].values)
+    steps, losses = data["step"].values[finite], data[variable].values[finite].astype(float)
     floor = data.get(f"{variable}_floor")
     noise = 0.0 if floor is None else float(np.nanmax(np.nan_to_num(floor.values), initial=0.0))
     if len(losses) < 2 or not losses[0] - losses.min() > noise:

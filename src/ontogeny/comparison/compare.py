@@ -13,13 +13,14 @@ from ..errors import ArgumentError
 from ..figures import Curves, Section, attach, extend
 from ..study import StudyResult
 from ..study.cells.merge import provenance
+from ..words.levels import Levels
+from ..words.runs import groups_of, line, sentences
 from .clock import Clock, LossClock, make_clock
 from .differences import check_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
 from .overview import details, headline, runs_node
-from .sources import Run, open_runs
-from .words import groups_of, line, sentences
+from .sources import Run, levels_of, open_runs
 
 
 def compare(
@@ -93,14 +94,14 @@ def compare(
         held = "; ".join(f"{', '.join(run.nodes)} in {run.name!r}" for run in opened)
         reason = f" {' '.join(notes)}" if notes else ""
         raise ArgumentError(f"the runs share no node: {held}.{reason}")
-    said = [*marks, *notes]
-    words = details(opened, nodes, said)
+    differences = [*marks, *notes]
+    words = details(opened, nodes, differences)
     overview = runs_node(opened, nodes, clock, words)
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), "runs": overview, **nodes})
     tree.attrs = _attributes(opened, clock, align, title) | {
         "nodes": json.dumps(["runs", *nodes]),
         "headline": json.dumps(headline(opened, nodes, clock, words)),
-        "problems": json.dumps([*said, *_problems(opened)]),
+        "problems": json.dumps([*differences, *_problems(opened)]),
         **provenance(),
     }
     return StudyResult(tree)
@@ -118,11 +119,11 @@ def _nodes(runs: Sequence[Run], clock: Clock) -> tuple[dict[str, xr.Dataset], li
             continue
         if any(run.nodes[name].attrs.get("role") == "claims" for run in runs):
             continue
-        found = node_of_runs(name, runs, clock)
-        if isinstance(found, str):
-            notes[found] = None
+        joint = node_of_runs(name, runs, clock)
+        if isinstance(joint, str):
+            notes[joint] = None
             continue
-        data, figures, words = found
+        data, figures, words = joint
         notes |= {words: None} if words else {}
         nodes[name] = _attached(name, data, figures, runs, clock)
     return nodes, list(notes)
@@ -142,14 +143,16 @@ def _attached(
     stays = isinstance(clock, LossClock) and clock.node == name
     dimension = "step" if stays else clock.dimension
     drawn = figures_of_runs(data, figures, clock, dimension)
-    told = [text for group in groups_of(data, role) for text in sentences(group, data, clock)]
-    own = {run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs}
-    data = attach(data, section, drawn, told, role)
+    texts = [text for group in groups_of(data, role) for text in sentences(group, data, clock)]
+    of_runs = {
+        run.name: json.loads(run.nodes[name].attrs.get("statements") or "[]") for run in runs
+    }
+    data = attach(data, section, drawn, texts, role)
     if stays:
         data = extend(data, [_steps_at_loss()])
-    found = [line(group) for group in groups_of(data, role)]
-    mark = found[0] if len(found) == 1 else f"{len(runs)} runs"
-    return data.assign_attrs(statements_of_runs=json.dumps(own), mark=mark)
+    lines = [line(group) for group in groups_of(data, role)]
+    mark = lines[0] if len(lines) == 1 else f"{len(runs)} runs"
+    return data.assign_attrs(statements_of_runs=json.dumps(of_runs), mark=mark)
 
 
 def marked_words(runs: Sequence[Run]) -> str:
@@ -195,6 +198,7 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
         "controls": json.dumps(
             [{**each, "run": run.name} for run in runs for each in run.attribute("controls", [])]
         ),
+        **next(iter(levels_of(runs)), Levels()).attributes(),
         "model": json.dumps({"class": f"{len(runs)} runs" + (f" of {kinds}" if kinds else "")}),
     }
     if all("findings" in run.tree.attrs for run in runs):
@@ -204,42 +208,43 @@ def _attributes(runs: Sequence[Run], clock: Clock, align: str, title: str | None
 
 def _of(run: Run) -> dict[str, Any]:
     """Return what is known of one run."""
-    known = ("title", "created", "version", "reference_step")
-    plain = {name: run.tree.attrs[name] for name in known if name in run.tree.attrs}
+    names = ("title", "created", "version", "reference_step")
+    plain = {name: run.tree.attrs[name] for name in names if name in run.tree.attrs}
     if "reference_step" in plain:
         plain["reference_step"] = int(plain["reference_step"])
-    held = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
+    records = ("model", "trajectory", "settings", "inputs", "controls", "provenance")
     return {
         "name": run.name,
         **plain,
         "steps": run.steps.tolist(),
-        **{name: run.attribute(name, None) for name in held if name in run.tree.attrs},
+        **{name: run.attribute(name, None) for name in records if name in run.tree.attrs},
     }
 
 
 def _inputs(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the sets of texts, those that differ under the names of their runs."""
-    found: dict[str, dict[str, Any]] = {}
+    sets: dict[str, dict[str, Any]] = {}
     for run in runs:
-        for each in run.attribute("inputs", []):
-            name = str(each.get("name", ""))
-            if name not in found:
-                found[name] = each
-            elif found[name].get("fingerprint") != each.get("fingerprint"):
-                found[f"{name} ({run.name})"] = {**each, "name": f"{name} ({run.name})"}
-    return list(found.values())
+        for texts in run.attribute("inputs", []):
+            name = str(texts.get("name", ""))
+            if name not in sets:
+                sets[name] = texts
+            elif sets[name].get("fingerprint") != texts.get("fingerprint"):
+                sets[f"{name} ({run.name})"] = {**texts, "name": f"{name} ({run.name})"}
+    return list(sets.values())
 
 
 def _findings(runs: Sequence[Run], clock: Clock) -> list[dict[str, Any]]:
     """Return what the audits found, each with its run."""
-    found = []
+    findings = []
     for run in runs:
-        for each in run.attribute("findings", []):
-            steps = np.asarray(each.get("steps") or [], dtype=float)
+        for finding in run.attribute("findings", []):
+            steps = np.asarray(finding.get("steps") or [], dtype=float)
             placed = steps if isinstance(clock, LossClock) else clock.at(steps, run)
             places = [round(float(s)) for s in placed if np.isfinite(s)]
-            found.append({**each, "steps": places, "message": f"{run.name}: {each.get('message')}"})
-    return found
+            message = f"{run.name}: {finding.get('message')}"
+            findings.append({**finding, "steps": places, "message": message})
+    return findings
 
 
 def _problems(runs: Sequence[Run]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentError, check_choice
-from .sources import Run
+from .sources import Run, levels_of
 
 KINDS = ("inputs", "tokenizers", "arguments", "settings", "checkpoints")
 """What may be allowed to differ."""
@@ -34,16 +34,16 @@ def check_differences(runs: Sequence[Run], allow: Sequence[str]) -> list[str]:
     kinds = [allow] if isinstance(allow, str) else list(allow)
     for kind in kinds:
         check_choice("allow", kind, KINDS)
-    found = list(_differences(runs))
-    refused = [each for each in found if each.kind not in kinds]
+    differences = list(_differences(runs))
+    refused = [one for one in differences if one.kind not in kinds]
     if refused:
-        names = list(dict.fromkeys(each.kind for each in refused))
+        names = list(dict.fromkeys(one.kind for one in refused))
         raise ArgumentError(
-            " ".join(each.words for each in refused)
+            " ".join(one.words for one in refused)
             + f" Their curves would differ for that reason too. allow={json.dumps(names)} (--allow "
             f"{','.join(names)}) compares them all the same and says so on the page."
         )
-    return [each.words for each in found]
+    return [one.words for one in differences]
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[Difference]:
@@ -111,6 +111,9 @@ def _of_settings(runs: Sequence[Run]) -> Iterator[Difference]:
         if not _alike(own, key):
             what = _listed(runs, lambda i, key=key: json.dumps(own[i].get(key)))
             yield Difference("settings", f"The runs were measured {words}: {what}.")
+    if len(levels_of(runs)) > 1:
+        what = _listed(runs, lambda i: f"α = {runs[i].levels.change:g}")
+        yield Difference("settings", f"The runs were judged at different levels: {what}.")
 
 
 def _of_checkpoints(runs: Sequence[Run]) -> Iterator[Difference]:

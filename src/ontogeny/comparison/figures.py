@@ -35,13 +35,13 @@ def figures_of_runs(
     dimension
         Dimension of the curves of this node: ``step``, or that of the clock.
     """
-    found: list[Figure] = []
+    drawn: list[Figure] = []
     for figure in figures:
-        for each in _along(figure, dimension):
-            found += _of_runs(each, data)
+        for placed in _along(figure, dimension):
+            drawn += _of_runs(placed, data)
     if data.sizes.get("row", 0) > 1 and clock.dimension == "loss_level":
-        found.append(marks(data))
-    return [figure for figure in found if _fits(figure, data)]
+        drawn.append(marks(data))
+    return [figure for figure in drawn if _fits(figure, data)]
 
 
 def marks(data: xr.Dataset) -> Marks:

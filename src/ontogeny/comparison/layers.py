@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..report.labels import short_names
+from ..words.labels import short_names
 
 
 @dataclass(frozen=True)
@@ -44,31 +44,33 @@ def match_layers(names: Sequence[Sequence[str]]) -> LayerMatch | None:
     >>> found.labels, found.places
     (('25 % of the depth', '75 % of the depth'), ((0, 1), (1, 4)))
     """
-    everywhere = [tuple(map(str, own)) for own in names]
+    everywhere = [tuple(map(str, layers)) for layers in names]
     first = everywhere[0]
-    if all(set(own) == set(first) for own in everywhere):
-        return LayerMatch(first, tuple(tuple(own.index(n) for n in first) for own in everywhere))
-    if len({len(own) for own in everywhere}) == 1:
+    if all(set(layers) == set(first) for layers in everywhere):
+        return LayerMatch(
+            first, tuple(tuple(layers.index(n) for n in first) for layers in everywhere)
+        )
+    if len({len(layers) for layers in everywhere}) == 1:
         places = (tuple(range(len(first))),) * len(everywhere)
         return LayerMatch(first, places, "Layers have other names and are compared in their order.")
     return _by_depth(everywhere)
 
 
 def _by_depth(names: Sequence[tuple[str, ...]]) -> LayerMatch | None:
-    kinds = [_kinds(own) for own in names]
-    if len({len(own) for own in kinds}) > 1:
+    kinds = [_kinds(layers) for layers in names]
+    if len({len(of_run) for of_run in kinds}) > 1:
         return None
     labels: list[str] = []
     places: list[list[int]] = [[] for _ in names]
-    for same in zip(*(own.items() for own in kinds), strict=True):
+    for same in zip(*(of_run.items() for of_run in kinds), strict=True):
         count = min(len(members) for _, members in same)
         depths = (np.arange(count) + 0.5) / count
         kind = f" ({same[0][0]})" if len(kinds[0]) > 1 else ""
         labels += [f"{100 * depth:.0f} % of the depth{kind}" for depth in depths]
-        for own, (_, members) in zip(places, same, strict=True):
+        for chosen, (_, members) in zip(places, same, strict=True):
             theirs = (np.arange(len(members)) + 0.5) / len(members)
-            own += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
-    counts = ", ".join(str(len(own)) for own in names)
+            chosen += [members[int(np.argmin(np.abs(theirs - depth)))] for depth in depths]
+    counts = ", ".join(str(len(layers)) for layers in names)
     words = f"The runs have {counts} layers; those at the same relative depth are compared."
     return LayerMatch(tuple(labels), tuple(map(tuple, places)), words)
 
@@ -85,21 +87,21 @@ def with_layers(node: xr.Dataset, match: LayerMatch, run: int) -> xr.Dataset:
     """Return a run's node with the layers that are compared, under their common names."""
     if "layer" not in node.coords:
         return node
-    own = list(map(str, node["layer"].values))
-    names = dict(zip((own[place] for place in match.places[run]), match.labels, strict=True))
+    paths = list(map(str, node["layer"].values))
+    names = dict(zip((paths[place] for place in match.places[run]), match.labels, strict=True))
     if "layer" in node.dims:
         node = node.isel(layer=list(match.places[run])).assign_coords(layer=list(match.labels))
     if "row_layer" in node:
         layers = list(map(str, node["row_layer"].values))
-        kept = [i for i, layer in enumerate(layers) if not layer or layer in names]
-        renamed = [names.get(layers[i], "") for i in kept]
+        matched = [i for i, layer in enumerate(layers) if not layer or layer in names]
+        renamed = [names.get(layers[i], "") for i in matched]
         rows = [
             str(node["row"].values[i]).replace(layers[i], new)
             if new
             else str(node["row"].values[i])
-            for i, new in zip(kept, renamed, strict=True)
+            for i, new in zip(matched, renamed, strict=True)
         ]
-        node = node.isel(row=kept).assign_coords(row=np.array(rows, dtype=object))
+        node = node.isel(row=matched).assign_coords(row=np.array(rows, dtype=object))
         node = node.assign(row_layer=("row", np.array(renamed, dtype=object)))
     return node
 

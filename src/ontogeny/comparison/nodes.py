@@ -28,17 +28,17 @@ def node_of_runs(
 
     A text instead says why the node cannot be compared.
     """
-    own = [_with_controls(run, run.nodes[name], name) for run in runs]
+    pieces = [_with_controls(run, run.nodes[name], name) for run in runs]
     words = ""
-    if any("layer" in node.coords for node in own):
-        match = match_layers([_layers(node) for node in own])
+    if any("layer" in node.coords for node in pieces):
+        match = match_layers([_layers(node) for node in pieces])
         if match is None:
             return f"{name!r} is left out: the layers of the runs could not be matched."
-        own = [with_layers(node, match, i) for i, node in enumerate(own)]
+        pieces = [with_layers(node, match, i) for i, node in enumerate(pieces)]
         words = match.words
-    figures = _figures(own)
+    figures = _figures(pieces)
     drawn = {str(n) for figure in figures for n in figure.variables() if n}
-    named = {run.name: _lean(node, drawn) for run, node in zip(runs, own, strict=True)}
+    named = {run.name: _lean(node, drawn) for run, node in zip(runs, pieces, strict=True)}
     rows = rows_of_runs(named, list(runs), clock)
     stays = isinstance(clock, LossClock) and clock.node == name
     along = Clock() if stays else clock
@@ -63,7 +63,7 @@ def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
     ``x_mean`` and ``x_sd`` (n − 1 in the denominator) are NaN where a run has no value;
     ``x_mean_low`` and ``x_mean_high`` are mean ∓ SD.
     """
-    found: dict[str, xr.DataArray] = {}
+    averages: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(names):
         if name not in data or "run" not in data[name].dims or data[name].dtype.kind not in "fiu":
             continue
@@ -71,14 +71,14 @@ def means(data: xr.Dataset, names: Iterable[str]) -> dict[str, xr.DataArray]:
         mean, sd = values.mean("run", skipna=False), values.std("run", ddof=1, skipna=False)
         words = values.attrs.get("long_name", name)
         units = {"units": values.attrs.get("units", "")}
-        for end, each, what in (
+        for end, value, what in (
             ("mean", mean, f"{words}, mean over runs"),
             ("sd", sd, f"{words}, SD over runs"),
             ("mean_low", mean - sd, f"{words}, mean − SD over runs"),
             ("mean_high", mean + sd, f"{words}, mean + SD over runs"),
         ):
-            found[f"{name}_{end}"] = each.assign_attrs(long_name=what, **units)
-    return found
+            averages[f"{name}_{end}"] = value.assign_attrs(long_name=what, **units)
+    return averages
 
 
 def _averaged(data: xr.Dataset, figures: Sequence[Figure]) -> list[str]:
@@ -106,14 +106,14 @@ def _layers(node: xr.Dataset) -> list[str]:
 
 def _figures(nodes: Sequence[xr.Dataset]) -> list[Figure]:
     """Return the figures of the node as one run has it, each once; unknown kinds are left out."""
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     for node in nodes:
         for spec in json.loads(node.attrs.get("figures") or "[]"):
             try:
-                found.setdefault(str(spec.get("id")), Figure.from_dict(spec))
+                figures.setdefault(str(spec.get("id")), Figure.from_dict(spec))
             except ArgumentError:
                 continue
-    return list(found.values())
+    return list(figures.values())
 
 
 def _lean(node: xr.Dataset, drawn: set[str]) -> xr.Dataset:
@@ -123,19 +123,19 @@ def _lean(node: xr.Dataset, drawn: set[str]) -> xr.Dataset:
         for name, values in node.data_vars.items()
         if name == "status" or (set(values.dims) & set(SINGLE) and str(name) not in drawn)
     ]
-    kept = node.drop_vars(dropped)
-    used = {dim for values in kept.data_vars.values() for dim in values.dims}
-    return kept.drop_dims([dim for dim in kept.dims if dim not in used])
+    lean = node.drop_vars(dropped)
+    used = {dim for values in lean.data_vars.values() for dim in values.dims}
+    return lean.drop_dims([dim for dim in lean.dims if dim not in used])
 
 
 def _step_at_loss(runs: Sequence[Run], clock: Clock) -> xr.DataArray:
-    found: Mapping[str, Any] = {
+    steps: Mapping[str, Any] = {
         run.name: clock.place(
             xr.Dataset({"step_at": ("step", run.steps.astype(float))}, {"step": run.steps}), run
         )
         for run in runs
     }
-    return stack_runs(found)["step_at"]
+    return stack_runs(steps)["step_at"]
 
 
 def _short(data: xr.Dataset) -> xr.Dataset:

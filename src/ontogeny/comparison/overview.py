@@ -11,26 +11,28 @@ import xarray as xr
 
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
-from ..report.content import read_content
-from ..report.first_screen.landmarks import read_loss
-from ..report.first_screen.screen import heading as first_heading
-from ..report.sentences import sentence_start
+from ..words.content import read_content
+from ..words.formats import sentence_start
+from ..words.landmarks import read_loss
+from ..words.levels import VERDICTS
+from ..words.loss import loss_heading
+from ..words.runs import Group, agreement_sentence, control_words, groups_of, line, sentences
 from .clock import Clock, LossClock
 from .figures import marks
-from .rows import VERDICTS
-from .sources import Run
-from .words import Group, agreement_sentence, control_words, groups_of, line, sentences
+from .sources import Run, levels_of
 
 MOST_ROWS = 60
 """Rows that the first section shows; above, layers are thinned evenly within each quantity."""
 
 
-def details(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], said: Sequence[str]) -> list[str]:
-    """Return what holds of all runs together, and what was `said` of their differences."""
+def details(
+    runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], differences: Sequence[str]
+) -> list[str]:
+    """Return what holds of all runs together, and their differences in words."""
     rows, _ = _rows(nodes, thin=False)
     order = [] if rows is None else agreement_sentence(rows, f"{rows.sizes['row']} rows")
     without = control_words({run.name: run.controlled for run in runs})
-    return [*order, *filter(None, [without]), *said]
+    return [*order, *filter(None, [without]), *differences]
 
 
 def runs_node(
@@ -50,11 +52,19 @@ def runs_node(
     section = Section(
         "Runs",
         "Every run was studied by itself and keeps its own noise, controls and verdicts; p-values "
-        "are corrected over the page of each run.",
+        f"are corrected over the page of each run{_levels_words(runs)}.",
         care=_alignment(clock),
     )
     data = attach(data, section, figures, words, role="runs")
     return data.assign_attrs(mark=f"{len(runs)} runs")
+
+
+def _levels_words(runs: Sequence[Run]) -> str:
+    """Say by which levels rows were judged, where all runs state the same."""
+    if len(stated := levels_of(runs)) != 1:
+        return ""
+    levels = stated.pop()
+    return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"
 
 
 def headline(
@@ -84,16 +94,16 @@ def _shared_landmarks(runs: Sequence[Run]) -> str:
     It is the order of what the loss gained by: frequencies, the token before, what else stands
     around. Runs that say different things have no heading together.
     """
-    said = set()
+    headings = set()
     for run in runs:
         content = read_content(run.tree)
         loss = read_loss(content)
         if loss is None or loss.outcome != "fell" or not loss.uses_context:
             return ""
-        said.add(first_heading(content, loss, None))
-    if len(said) > 1:
+        headings.add(loss_heading(loss, content.steps))
+    if len(headings) > 1:
         return ""
-    words = said.pop()
+    words = headings.pop()
     return f"In each of {len(runs)} runs: {words[0].lower()}{words[1:]}"
 
 
@@ -126,13 +136,13 @@ def _heading(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
 def _nothing_learned(groups: Sequence[Group], controlled: Sequence[bool]) -> str:
     """Say that runs with controls learned nothing, or why that cannot be told."""
     able = [g.rows.get("can_learn", g.rows.learned) for g in groups]
-    if not any(each.any() for each in able):
+    if not any(rows.any() for rows in able):
         return "Learning was not measured in these runs"
     compared = [
-        (each & g.rows.judgeable).isel(run=np.flatnonzero(controlled))
-        for each, g in zip(able, groups, strict=True)
+        (rows & g.rows.judgeable).isel(run=np.flatnonzero(controlled))
+        for rows, g in zip(able, groups, strict=True)
     ]
-    if not any(each.any() for each in compared):
+    if not any(rows.any() for rows in compared):
         return "Learning could not be judged in these runs"
     if all(controlled):
         return f"Nothing here was learned in any of {len(controlled)} runs"
@@ -159,11 +169,11 @@ def _table_of(runs: Sequence[Run], nodes: Mapping[str, xr.Dataset], clock: Clock
         "last_step": ([int(run.steps[-1]) for run in runs], "last step", ""),
         "controls": (controls, "controls", "1"),
     }
-    found = {}
+    table = {}
     for name, (values, words, units) in parts.items():
         array = np.array(values, dtype=object if name == "model" else None)
-        found[name] = ("run", array, {"long_name": words, "units": units})
-    return xr.Dataset(found, {"run": np.array([run.name for run in runs], dtype=object)})
+        table[name] = ("run", array, {"long_name": words, "units": units})
+    return xr.Dataset(table, {"run": np.array([run.name for run in runs], dtype=object)})
 
 
 def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Dataset | None, bool]:
@@ -171,15 +181,15 @@ def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Datase
     pieces = []
     for name, node in nodes.items():
         if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
-            kept = [
+            numbers = [
                 n
                 for n, v in node.data_vars.items()
                 if set(v.dims) <= {"row", "run"} and "row" in v.dims
             ]
-            own = node[kept].assign(
+            piece = node[numbers].assign(
                 row_node=("row", np.full(node.sizes["row"], name, dtype=object))
             )
-            pieces.append(own.drop_attrs(deep=False))
+            pieces.append(piece.drop_attrs(deep=False))
     if not pieces:
         return None, False
     total = sum(piece.sizes["row"] for piece in pieces)
@@ -198,14 +208,13 @@ def _rows(nodes: Mapping[str, xr.Dataset], thin: bool = True) -> tuple[xr.Datase
 
 def _thinned(rows: xr.Dataset, share: float) -> xr.Dataset:
     """Return about a share of the rows, evenly over each quantity, two at least."""
-    kept: list[int] = []
+    places: list[int] = []
     for name in dict.fromkeys(map(str, rows.row_name.values)):
-        own = np.flatnonzero(rows.row_name.values == name)
-        count = min(max(int(len(own) * share), 2), len(own))
-        kept += [
-            int(own[i]) for i in np.unique(np.linspace(0, len(own) - 1, count).round().astype(int))
-        ]
-    return rows.isel(row=sorted(kept))
+        members = np.flatnonzero(rows.row_name.values == name)
+        count = min(max(int(len(members) * share), 2), len(members))
+        even = np.unique(np.linspace(0, len(members) - 1, count).round().astype(int))
+        places += members[even].tolist()
+    return rows.isel(row=sorted(places))
 
 
 def _unique(rows: xr.Dataset) -> np.ndarray:

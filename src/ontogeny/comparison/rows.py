@@ -9,11 +9,9 @@ import numpy as np
 import xarray as xr
 
 from ..summary import stack_runs
+from ..words.levels import VERDICTS
 from .clock import Clock, LossClock
 from .sources import Run
-
-VERDICTS = ("changed", "beyond", "learned")
-"""What a study says of each row: more than noise, more than its motion, better than controls."""
 
 TIMES = (
     "half_step",
@@ -65,7 +63,7 @@ def rows_of_runs(nodes: Mapping[str, xr.Dataset], runs: list[Run], clock: Clock)
     for name, words in _NAMES.items():
         if name in data:
             data[name].attrs.update(long_name=words)
-    return data.assign_coords(row=("row", _texts(_told_apart(labels))))
+    return data.assign_coords(row=("row", _texts(_distinct(labels))))
 
 
 def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
@@ -86,16 +84,15 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
 
 
 def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
-    """Return rows with all verdicts; those of earlier versions only say what changed."""
+    """Return rows with all verdicts, and with what counts as shown."""
     nothing = xr.zeros_like(rows.row, dtype=bool).drop_attrs()
-    changed = rows.get("changed", rows.get("developed", nothing)).astype(bool)
-    beyond, learned = (rows.get(name, nothing).astype(bool) for name in VERDICTS[1:])
+    learned, beyond, changed = (rows.get(name, nothing).astype(bool) for name in VERDICTS)
     if not controlled:
         beyond, learned = nothing, nothing
     judgeable = rows.get("judgeable")
     if judgeable is None:
-        known = rows.get("noise_known", nothing | True).astype(bool)
-        judgeable = known & np.isfinite(rows.p_value) if "p_value" in rows else known
+        judgeable = rows.get("noise_known", nothing | True).astype(bool)
+        judgeable = judgeable & np.isfinite(rows.p_value) if "p_value" in rows else judgeable
     return rows.assign(
         changed=changed,
         beyond=beyond,
@@ -103,7 +100,7 @@ def _verdicts(rows: xr.Dataset, controlled: bool) -> xr.Dataset:
         judgeable=judgeable.astype(bool),
         marked=(beyond | learned) if controlled else changed,
         present=nothing | True,
-    ).drop_vars("developed", errors="ignore")
+    )
 
 
 def _keyed(rows: xr.Dataset) -> xr.Dataset:
@@ -122,15 +119,15 @@ def _keyed(rows: xr.Dataset) -> xr.Dataset:
     return rows.assign_coords(row=_texts(keys))
 
 
-def _told_apart(labels: tuple[str, ...]) -> list[str]:
+def _distinct(labels: tuple[str, ...]) -> list[str]:
     """Return labels, numbered where several rows share one."""
     count = Counter(labels)
     seen: Counter[str] = Counter()
-    found = []
+    names = []
     for label in labels:
         seen[label] += 1
-        found.append(label if count[label] == 1 else f"{label} ({seen[label]})")
-    return found
+        names.append(label if count[label] == 1 else f"{label} ({seen[label]})")
+    return names
 
 
 def _texts(values: object) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ import xarray as xr
 from ..errors import ArgumentError, OntogenyError
 from ..study import Study, open_study
 from ..trees import as_tree
+from ..words.levels import Levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,11 @@ class Run:
         found = any("p_control" in node for node in self.nodes.values())
         return found or bool(self.attribute("controls", []))
 
+    @cached_property
+    def levels(self) -> Levels:
+        """By which levels its rows were judged."""
+        return Levels.of(self.tree)
+
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute of the result that holds JSON."""
         value = self.tree.attrs.get(name, default)
@@ -60,6 +67,11 @@ class Run:
                 f"attribute {name!r} of run {self.name!r} must hold JSON; it starts with "
                 f"{value[:40]!r}."
             ) from None
+
+
+def levels_of(runs: Sequence[Run]) -> set[Levels]:
+    """Return the levels by which runs were judged, of those that state them."""
+    return {run.levels for run in runs if not math.isnan(run.levels.change)}
 
 
 def open_runs(runs: Mapping[str, Any]) -> list[Run]:
@@ -112,14 +124,3 @@ def _tree(name: str, value: Any) -> xr.DataTree:
             f"run {name!r} must be a result of Study.run, a folder of a study, or what open_study "
             f"returns; got {type(value).__name__}."
         ) from None
-
-
-def joined(words: Sequence[str], last: str = " and ") -> str:
-    """Return words as a list in a sentence.
-
-    Examples
-    --------
-    >>> joined(["51", "60", "58"]), joined(["51"])
-    ('51, 60 and 58', '51')
-    """
-    return last.join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""

@@ -78,11 +78,6 @@ class Development:
     judgeable: np.ndarray
     noise_known: np.ndarray
 
-    @property
-    def developed(self) -> np.ndarray:
-        """The same as `changed`; on the page, ``developed`` means *learned*."""
-        return self.changed
-
 
 def development(
     steps: ArrayLike,

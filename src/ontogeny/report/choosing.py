@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_iterable, suggestion
-from .labels import short_names
+from ..words.labels import short_names
 
 _SHOWN = 12
 

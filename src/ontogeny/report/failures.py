@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..problems import Problem, advice, steps_text
-from .content import Content, Node
-from .formats import plain_text, plural, step_text
+from ..words.content import Content, Node
+from ..words.formats import plain_text, plural, step_text
 
 _SHOWN = 6
 

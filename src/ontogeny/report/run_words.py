@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from ..words.formats import plural
 from .figures.drawable import Drawable, Runs
 from .figures.runs import DIFFERENCE, LINES, SIDE
-from .formats import plural
 
 CHOSEN, OTHER, VALUE = "{run}", "{other}", "{value}"
 """Where the chosen run, of two runs the other one, and the variable that is drawn are named."""

@@ -11,7 +11,7 @@ import xarray as xr
 
 from ..figures import Band, Curves, Figure, Heatmap, NullComparison, Scatter, Table
 from ..quantities import Quantity
-from .names import Names, belongs_to
+from ..words.names import Names, belongs_to
 
 
 def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Curves]:

@@ -15,10 +15,16 @@ import xarray as xr
 from ..dynamics import development
 from ..errors import ArgumentError
 from ..quantities import CONTROL, Quantity
+from . import verdicts
 from .controls import control_p_values, control_rows
 from .noise import change_floor
 from .reference import reference_index
-from .verdicts import judged
+
+_OF_COURSE = (
+    "half_step", "half_step_low", "half_step_high", "p_uncorrected", "smallest_p", "noise_known",
+    "moved", "only_memory",
+)  # fmt: skip
+"""What a row has from its course, under the same names."""
 
 _PAGE = 500  # rows of a large page: random orders are drawn for a correction over so many
 
@@ -50,15 +56,15 @@ def chart_rows(data: xr.Dataset, quantities: Sequence[Quantity]) -> dict[str, An
     """
     with_rows = [q for q in quantities if has_rows(data, q)]
     alike = ([q for q in with_rows if q.relative_to == to] for to in ("", "reference", "last"))
-    groups = [group for each in alike if (group := _measured(data, each)) is not None]
+    groups = [group for those in alike if (group := _measured(data, those)) is not None]
     if not groups:
         return {}
     rows = xr.concat(groups, dim="row", join="outer", data_vars="all", coords="minimal")
     if "run" in rows.dims:
-        found = control_p_values(rows)
-        rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in found.items()})
-    (rows,) = judged({"": rows}).values()
-    return {str(name): (each.dims, each.values) for name, each in rows.variables.items()}
+        p_values = control_p_values(rows)
+        rows = rows.assign({f"p_control_{name}": ("row", p) for name, p in p_values.items()})
+    (rows,) = verdicts.judged({"": rows}).values()
+    return {str(name): (values.dims, values.values) for name, values in rows.variables.items()}
 
 
 def has_rows(data: xr.Dataset, quantity: Quantity) -> bool:
@@ -74,18 +80,19 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
     labels, layers, names, values, floors, late, settled, controls = zip(*series, strict=True)
     reference = reference_index(data, quantities[0].relative_to)
     steps = data.step.values
-    found = development(
+    course = development(
         steps,
         np.stack(values),
         np.stack(floors),
         reference,
+        alpha=verdicts.LEVELS.change,
         n_tests=max(_PAGE, len(values)),
         floor_to_last=np.stack(late),
     )
     settled_step = np.array(
         [
-            own if below is None else _settled_below(steps, row, below, reference)
-            for own, row, below in zip(found.settled_step, values, settled, strict=True)
+            step if below is None else _settled_below(steps, row, below, reference)
+            for step, row, below in zip(course.settled_step, values, settled, strict=True)
         ]
     )
     better = {q.name: {"lower": -1, "higher": 1}.get(q.better, 0) for q in quantities}
@@ -95,19 +102,11 @@ def _measured(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset | 
             "row": ("row", np.array(labels, dtype=object)),
             "row_layer": ("row", np.array(layers, dtype=object)),
             "row_quantity": ("row", np.array(names, dtype=object)),
-            "progress": (("row", "step"), found.progress),
-            "distinct": (("row", "step"), found.distinct),
-            "first_value": ("row", found.first),
-            "last_value": ("row", found.last),
-            "half_step": ("row", found.half_step),
-            "half_step_low": ("row", found.half_step_low),
-            "half_step_high": ("row", found.half_step_high),
-            "settled_step": ("row", np.where(found.moved, settled_step, np.nan)),
-            "p_uncorrected": ("row", found.p_uncorrected),
-            "smallest_p": ("row", found.smallest_p),
-            "noise_known": ("row", found.noise_known),
-            "moved": ("row", found.moved),
-            "only_memory": ("row", found.only_memory),
+            **{name: (("row", "step"), getattr(course, name)) for name in ("progress", "distinct")},
+            **{name: ("row", getattr(course, name)) for name in _OF_COURSE},
+            "first_value": ("row", course.first),
+            "last_value": ("row", course.last),
+            "settled_step": ("row", np.where(course.moved, settled_step, np.nan)),
             "can_learn": ("row", sign != 0),
             "better_sign": ("row", sign),
             "own_value": ("row", np.full(len(names), not quantities[0].relative_to)),
@@ -128,11 +127,11 @@ def _beside(
     """Return rows with what each control run gives of them."""
     runs, nothing = data["run"].values, np.full((data.sizes["run"], data.sizes["step"]), np.nan)
     counts = np.arange(data.sizes["step"]) != reference
-    found = []
+    of_rows = []
     for row, control in zip(values, controls, strict=True):
         table = nothing if control is None else control.transpose("run", "step").values
-        found.append(control_rows(data.step.values, np.where(counts, row, np.nan), table))
-    stacked = {key: (("row", "run"), np.stack([each[key] for each in found])) for key in found[0]}
+        of_rows.append(control_rows(data.step.values, np.where(counts, row, np.nan), table))
+    stacked = {key: (("row", "run"), np.stack([row[key] for row in of_rows])) for key in of_rows[0]}
     return rows.assign(stacked).assign_coords(run=runs)
 
 
@@ -162,7 +161,7 @@ def _series(data: xr.Dataset, quantity: Quantity) -> Iterator[tuple[Any, ...]]:
             ) from None
         layer = str(at.get("layer", ""))
         beside = None if control is None else control.sel(at)
-        numbers = (each.sel(at).values for each in (value, floor, late))
+        numbers = (series.sel(at).values for series in (value, floor, late))
         yield label, layer, quantity.name, *numbers, below, beside
 
 

@@ -15,8 +15,8 @@ import xarray as xr
 
 from ..figures import Figure, Section
 from ..quantities import Quantity, of_names
+from ..words.names import named
 from .figures import figure_of_runs
-from .names import named
 from .summarise import summarise
 
 

@@ -8,13 +8,13 @@ import xarray as xr
 
 from ..figures import Figure, Section, attach
 from ..quantities import Quantity
+from ..words.names import Names
+from ..words.statements import statements
 from .bands import null_bands
 from .controls import of_controls, with_control_bands
 from .figures import default_figures, plain_figures
-from .names import Names
 from .noise import with_noise
 from .rows import chart_rows
-from .sentences import statements
 
 
 def derived(data: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:

@@ -16,18 +16,12 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..quantities import Quantity
+from ..words.levels import Levels
+from ..words.statements import statements
 from .controls import NO_NULLS, kind_of
-from .sentences import statements
 
-ALPHA = 0.01
-"""Level of "changed", over a page."""
-
-ALPHA_CONTROL = 0.05
-"""Level of "beyond its motion" and of "learned", each over a page.
-
-What is learned must also be better than at first and than in every control, which controls that do
-not train are not.
-"""
+LEVELS = Levels(change=0.01, control=0.05)
+"""By these every result is judged, and what is said of it reads them from the result."""
 
 _MOTION = "motion"
 
@@ -45,8 +39,8 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     -------
     dict
         The nodes, with over rows: ``p_value`` (Holm over the page), ``judgeable`` (the noise is
-        known, and so many rows could reach the level at all), ``changed``, ``beyond``, ``learned``
-        and ``developed``, which is the same for one version; with control runs ``p_control``.
+        known, and so many rows could reach the level at all), ``changed``, ``beyond`` and
+        ``learned``; with control runs ``p_control``. The attribute ``levels`` holds `LEVELS`.
 
     References
     ----------
@@ -65,30 +59,31 @@ def judged(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     >>> judged({"norms": rows})["norms"].changed.values
     array([ True, False])
     """
-    found = dict(nodes)
     with_rows = {name: node for name, node in nodes.items() if "p_uncorrected" in node}
     motion = [n for n, node in with_rows.items() if node.attrs.get("role") == _MOTION]
+    verdicts = dict(nodes)
     for family in ([n for n in with_rows if n not in motion], motion):
-        found |= _together({name: with_rows[name] for name in family})
-    return {name: found[name] for name in nodes}
+        verdicts |= _together({name: with_rows[name] for name in family})
+    return {name: verdicts[name] for name in nodes}
 
 
-def said(
+def with_verdicts(
     nodes: Mapping[str, xr.Dataset], quantities: Mapping[str, Sequence[Quantity]]
 ) -> dict[str, xr.Dataset]:
     """Return judged nodes whose sentences on rows say what the whole page bears out."""
     return {
-        name: _said(node, quantities[name]) if name in quantities else node
+        name: _with_statements(node, quantities[name]) if name in quantities else node
         for name, node in judged(nodes).items()
     }
 
 
-def _said(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
+def _with_statements(node: xr.Dataset, quantities: Sequence[Quantity]) -> xr.Dataset:
     if "sentences_on_rows" not in node.attrs:
         return node
-    kept = json.loads(node.attrs["statements"])[int(node.attrs["sentences_on_rows"]) :]
-    new = statements(node, quantities)
-    return node.assign_attrs(statements=json.dumps([*new, *kept]), sentences_on_rows=len(new))
+    others = json.loads(node.attrs["statements"])[int(node.attrs["sentences_on_rows"]) :]
+    of_rows = statements(node, quantities)
+    sentences = json.dumps([*of_rows, *others])
+    return node.assign_attrs(statements=sentences, sentences_on_rows=len(of_rows))
 
 
 def _together(nodes: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
@@ -161,19 +156,19 @@ def _verdicts(
     # for jitter alone.
     moved = node["moved"].values & ~memory
     tested = np.isfinite(p_value)
-    reachable = node["smallest_p"].values * tests <= ALPHA
-    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= ALPHA_CONTROL)
-    beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= ALPHA_CONTROL))
-    changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= ALPHA))
-    found = {
+    reachable = node["smallest_p"].values * tests <= LEVELS.change
+    learned = moved & (np.nan_to_num(p_learned, nan=1.0) <= LEVELS.control)
+    beyond = learned | (moved & (np.nan_to_num(p_control, nan=1.0) <= LEVELS.control))
+    changed = beyond | (moved & (np.nan_to_num(p_value, nan=1.0) <= LEVELS.change))
+    verdicts = {
         "p_value": p_value,
         "judgeable": (known & tested & reachable & ~memory) | changed,
         "changed": changed,
         "beyond": beyond,
         "learned": learned,
-        "developed": learned,
     }
     if "run" in node.dims:
-        found["p_control"] = p_control
-    words = {name: node[name].attrs if name in node else {} for name in found}
-    return node.assign({name: ("row", v, words[name]) for name, v in found.items()})
+        verdicts["p_control"] = p_control
+    words = {name: node[name].attrs if name in node else {} for name in verdicts}
+    node = node.assign({name: ("row", v, words[name]) for name, v in verdicts.items()})
+    return node.assign_attrs(LEVELS.attributes())

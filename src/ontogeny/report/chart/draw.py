@@ -14,12 +14,11 @@ from html import escape
 
 import numpy as np
 
-from ..content import Content, Finding, RegimeMark, Track
-from ..formats import interval_text, number, plural, with_interval
-from ..labels import truncate
+from ...words.content import Content, Finding, RegimeMark, Track
+from ...words.formats import interval_text, number, plural, sentence_start, with_interval
+from ...words.labels import truncate
+from ...words.overview import overview
 from ..scales import KINDS, pick_ticks
-from ..sentences import sentence_start
-from ..verdict import verdict
 from .canvas import WIDE, Canvas, ChartLayout, Points, fitted
 from .groups import MAX_ROWS, RowGroup, arrange, named_in
 from .marks import draw_guides, has_marks
@@ -69,7 +68,7 @@ def lay_chart(
     order = {id(row): i for i, row in enumerate(content.rows)}
     said = [row for node in content.nodes for row in named_in(node.rows, node.statements)]
     groups = arrange(
-        content.rows, keep=[order[id(row)] for row in (*verdict(content).named, *said)]
+        content.rows, keep=[order[id(row)] for row in (*overview(content).named, *said)]
     )
     shown = [row for group in groups for row in group.rows]
     layout = fitted(layout, [value_words(row, layout) for row in shown])

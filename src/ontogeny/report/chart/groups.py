@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..row_words import STATES
-from ..rows import Row
+from ...words.row_words import HEADINGS
+from ...words.rows import Row
 
 MAX_ROWS = 60
 """Rows that the chart shows before it thins layers."""
@@ -35,7 +35,7 @@ def arrange(
     kept = sorted(_thin(rows, limit, keep), key=_moment)
     groups = [
         RowGroup(title, [row for row in kept if row.state == state])
-        for state, (title, _) in STATES.items()
+        for state, title in HEADINGS.items()
     ]
     return [group for group in groups if group.rows]
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from ..row_words import control_half_steps
-from ..rows import Row
+from ...words.row_words import control_half_steps
+from ...words.rows import Row
 from ..scales import pick_ticks
 from .canvas import Canvas
 

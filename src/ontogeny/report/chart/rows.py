@@ -8,11 +8,11 @@ from html import escape
 
 import numpy as np
 
+from ...words.formats import step_text
+from ...words.labels import truncate
+from ...words.row_words import control_half_steps, direction, half_words, journey, spoken
+from ...words.rows import Row
 from ..colours import LEVELS
-from ..formats import step_text
-from ..labels import truncate
-from ..row_words import control_half_steps, direction, half_words, journey, spoken
-from ..rows import Row
 from .canvas import Canvas, ChartLayout
 from .groups import RowGroup
 from .marks import draw_legend_of_marks, draw_marks

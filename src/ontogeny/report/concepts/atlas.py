@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..content import Content
-from ..formats import plural
+from ...words.content import Content
+from ...words.formats import plural
 from ..scales import StepScale
 from .arrays import ConceptArrays
 from .cards import card, read_removals

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..content import Content
-from ..formats import plain_text
+from ...words.content import Content
+from ...words.formats import plain_text
 from .arrays import ConceptArrays
 from .facts import Facts, Token
 from .lives import Concept

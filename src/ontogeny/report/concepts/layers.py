@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..content import Content
-from ..formats import plain_text
-from ..labels import short_names
+from ...words.content import Content
+from ...words.formats import plain_text
+from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .cards import finite
 from .contexts import packed, shares

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from ..content import Node
-from ..formats import plural
-from ..labels import truncate
+from ...words.content import Node
+from ...words.formats import plural
+from ...words.labels import truncate
 from .arrays import ConceptArrays
 
 FEW, MORE = 10, 30

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..content import Content, Node
-from ..formats import plain_text
-from ..labels import short_names
+from ...words.content import Content, Node
+from ...words.formats import plain_text
+from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .lives import Concept, Concepts
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..content import Content, Node
-from ..formats import step_text
+from ...words.content import Content, Node
+from ...words.formats import step_text
 from .lives import Concept, Concepts
 from .nodes import of_lives, of_step, settings_of, with_lives
 

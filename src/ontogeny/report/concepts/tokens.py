@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import shown
-from ..formats import plain_text
+from ...words.formats import plain_text
 
 BEYOND = -1
 """An id that means: beyond the text."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...figures import Column
-from ..formats import number
+from ...words.formats import number
 
 
 @dataclass(frozen=True)

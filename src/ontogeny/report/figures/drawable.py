@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from ...summary.controls import RUN
-from ..content import Node
-from ..formats import plain_text
-from ..labels import LayerGroups
+from ...words.content import Node
+from ...words.formats import plain_text
+from ...words.labels import LayerGroups
 from .axes import Axis, read_axis
 from .cells import DataTable
 

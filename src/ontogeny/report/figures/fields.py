@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..formats import plain_text
+from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import xarray as xr
 
-from ..row_words import MARKS, RECORD, mark_records, record
-from ..rows import Row
+from ...words.row_words import MARKS, RECORD, mark_records, record
+from ...words.rows import Row
 from .drawable import Drawable
 
 

@@ -16,7 +16,7 @@ from scipy.stats import t
 from ...figures import Curves, Heatmap
 from ...quantities import CONTROL
 from ...summary.controls import NO_NULLS, NUMBERED, RUN, kind_of
-from ..formats import plain_text
+from ...words.formats import plain_text
 from .drawable import CONTROL_STEP, Drawable, Runs
 
 SIDE, DIFFERENCE = "side by side", "difference"

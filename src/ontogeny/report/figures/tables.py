@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from ...figures import Column, Pair
-from ..formats import plain_text
+from ...words.formats import plain_text
 from .axes import Axis
 from .cells import DataTable, Head, Line, TableColumn, cell_of, decimals_of, total_of
 from .drawable import Drawable, Problem

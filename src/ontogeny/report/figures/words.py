@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures import show_token
-from ..formats import plain_text
+from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...words.content import Content
+from ...words.formats import step_text
 from ..concepts.lives import FEW, MARKS, SHADES, SHEET, Concepts, best_words, choice_words
-from ..content import Content
 from ..first_screen.screen import FirstScreen, first_screen
-from ..formats import step_text
 
 _LIFE = (
     "Top: the loss; dashed: what guesses cost; grey: control runs. Below: one line a concept, and "

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...words.content import Content
+from ...words.landmarks import control_curve
 from ..chart.draw import draw_chart, views_of
-from ..content import Content
 from ..figures.frames import chart_frame
-from ..first_screen.landmarks import control_curve
 from ..first_screen.screen import FirstScreen, first_screen
 from ..style import chart_style
 

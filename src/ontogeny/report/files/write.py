@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ...errors import ArgumentError, check_choice
 from ...trees import MergedResult
+from ...words.content import Content, read_content
 from ..chart.draw import draw_chart
-from ..content import Content, read_content
 from ..figures.drawable import Drawable
 from ..figures.latex import latex_table
 from ..kinds import draw_figure, figure_notes, kind_of, read_drawables

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...words.content import Content
+from ...words.formats import interval_text, number, step_text
+from ...words.landmarks import LossStory
 from ..concepts.lives import Concepts
-from ..content import Content
-from ..formats import interval_text, number, step_text
-from .landmarks import LossStory
 
 _BETTER = "better than word frequencies"
 _BELOW = "loss below word frequencies"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..content import Content
-from ..formats import number
-from .landmarks import control_curve
+from ...words.content import Content
+from ...words.formats import number
+from ...words.landmarks import control_curve
 from .screen import FirstScreen
 
 

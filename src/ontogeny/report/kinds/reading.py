@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..content import Content
+from ...words.content import Content
+from ...words.formats import plain_text
+from ...words.labels import slug
 from ..figures.drawable import Drawable, Problem
-from ..formats import plain_text
-from ..labels import slug
 from .base import kind_of
 
 

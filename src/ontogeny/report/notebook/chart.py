@@ -9,8 +9,8 @@ import pandas as pd
 
 from ...errors import check_choice, check_type
 from ...trees import MergedResult
+from ...words.content import read_content
 from ..chart.draw import draw_chart, views_of
-from ..content import read_content
 from ..drawing import check_drawing
 from ..figures.frames import chart_frame
 from ..files.overview import chart_words

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import ArgumentError, MissingExtraError, check_type
-from ..content import Content
+from ...words.content import Content
 from ..figures.drawable import Drawable
 from ..kinds import draw_figure, figure_notes, kind_of, read
 from ..run_differences import difference_of

@@ -13,8 +13,8 @@ import pandas as pd
 
 from ...errors import ArgumentError, StudyWarning
 from ...trees import MergedResult
+from ...words.content import LAYER_DIMENSIONS, Content, read_content
 from ..choosing import chosen_steps, layer_paths, listed
-from ..content import LAYER_DIMENSIONS, Content, read_content
 from ..figures.axes import is_step
 from ..figures.drawable import Drawable
 from ..kinds import list_drawables

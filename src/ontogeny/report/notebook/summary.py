@@ -9,12 +9,12 @@ from html import escape
 import pandas as pd
 
 from ...trees import MergedResult
-from ..content import read_content
+from ...words.content import read_content
+from ...words.overview import overview
+from ...words.sections import studied
 from ..failures import read_failures
 from ..figures.frames import row_frame
 from ..first_screen.screen import first_screen
-from ..sentences import studied
-from ..verdict import verdict
 
 _WIDTH = 96
 
@@ -55,7 +55,7 @@ class ResultSummary:
         if (first := first_screen(content)) is not None:
             said = [(sentence.lead, sentence.text) for sentence in first.sentences]
             self._sections.append((first.heading, said))
-        told = verdict(content)
+        told = overview(content)
         said = [("", text) for text in (told.lead, " ".join(told.details)) if text]
         self._sections.append((told.heading, said))
 

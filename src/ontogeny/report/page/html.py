@@ -12,25 +12,25 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ...words.content import Content
+from ...words.formats import p_value, plain_text, step_text
+from ...words.overview import overview
+from ...words.row_words import control_half_words, half_words, journey, state_words
+from ...words.sections import mark, section_sentences, studied
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas
-from ..content import Content
 from ..failures import old_reference, read_failures, section_failures
 from ..figures.drawable import Drawable
 from ..figures.tables import ROWS_SHOWN
 from ..first_screen.payload import build_first
 from ..first_screen.screen import first_screen
-from ..formats import p_value, plain_text, step_text
 from ..kinds import kind_of, read_drawables
 from ..kinds.base import scripts
 from ..kinds.thinning import BUDGET, thinned
-from ..row_words import control_half_words, half_words, journey, state_words
-from ..sentences import mark, section_sentences, studied
 from ..style import page_style, static_text
 from ..texts.cloze import read_cloze
 from ..texts.example import read_example
-from ..verdict import verdict
 from .live import Live
 from .payload import build_payload, json_script
 
@@ -73,7 +73,7 @@ def render_page(content: Content, budget: int = BUDGET, live: Live | None = None
         atlas=atlas,
         cloze=cloze,
         example=example,
-        verdict=verdict(content),
+        verdict=overview(content),
         failures=read_failures(content),
         failed_in={node.id: section_failures(content, node) for node in content.nodes},
         old_reference=old_reference(content),

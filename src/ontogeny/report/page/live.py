@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..formats import step_text
+from ...words.formats import step_text
 
 _LEFT_OUT = (
     "Until the training has ended, distances are measured to the first step, and noise floors and "

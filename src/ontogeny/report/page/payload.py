@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...words.content import Content
+from ...words.formats import plain_text
+from ...words.row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
+from ...words.rows import Row, half_steps
 from ..chart.draw import views_of
 from ..colours import palettes
-from ..content import Content
 from ..figures.axes import Axis
 from ..figures.drawable import Drawable
 from ..figures.fields import is_text
 from ..figures.latex import latex_table
 from ..figures.runs import LINES
-from ..formats import plain_text
 from ..kinds import kind_of
-from ..row_words import MARKS, RECORD, facts, half_facts, mark_records, record, state_words
-from ..rows import Row, half_steps
 from ..run_differences import derived_names
 from ..run_words import band_words, captions, view_code
 from ..scales import KINDS, StepScale

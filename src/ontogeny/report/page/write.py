@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import ArgumentError
 from ...store import sweep, write_whole
 from ...trees import MergedResult
-from ..content import read_content
+from ...words.content import read_content
 from .html import render_page
 from .live import Live
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path
 
+from ...words.content import Content
 from ..chart.canvas import ChartLayout, Mark
 from ..chart.draw import MARGIN, lay_chart
-from ..content import Content
 from ..style import chart_rules
 from .frame import PAGE, TALLEST
 

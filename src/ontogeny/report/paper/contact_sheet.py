@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...words.content import Content
+from ...words.formats import step_text
 from ..colours import BASE
 from ..concepts.arrays import ConceptArrays
 from ..concepts.lives import SHEET, Concept, Concepts, line_names
 from ..concepts.tokens import Pieces
-from ..content import Content
-from ..formats import step_text
 from ..scales import StepScale
 from .frame import PAGE
 from .save import FONT

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ..labels import truncate
+from ...words.labels import truncate
 from .frame import Frame, colour_bar, set_dimension_axis, set_log_ticks
 from .regimes import draw_regimes
 from .save import FONT

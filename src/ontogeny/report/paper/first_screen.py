@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from ...words.content import Content
+from ...words.sections import studied
 from ..colours import BASE
-from ..content import Content
 from ..first_screen.screen import FirstScreen
-from ..sentences import studied
 from .frame import PAGE, TALLEST
 from .life_lines import fill_life, life_height
 from .save import FONT, fix_layout

@@ -13,7 +13,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
-from ..labels import truncate
+from ...words.labels import truncate
 from ..scales import StepScale, pick_ticks
 from .save import FONT
 from .view import FigureView

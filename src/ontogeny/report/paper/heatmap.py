@@ -10,7 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ..labels import truncate
+from ...words.labels import truncate
 from .frame import Frame, colour_bar, hatch, set_dimension_axis
 from .save import FONT
 from .view import FigureView, norm_of

@@ -10,13 +10,13 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure, SubFigure
 
+from ...words.content import Content
+from ...words.formats import number, with_interval
+from ...words.labels import truncate
+from ...words.landmarks import control_curve
 from ..colours import BASE, LEVELS, PROGRESS, ramp
 from ..concepts.lives import Concept, Concepts, line_names
-from ..content import Content
-from ..first_screen.landmarks import control_curve
 from ..first_screen.screen import FirstScreen
-from ..formats import number, with_interval
-from ..labels import truncate
 from ..scales import StepScale, pick_ticks
 from .frame import PAGE, TALLEST, hatch
 from .save import FONT

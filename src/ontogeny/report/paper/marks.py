@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from ..labels import truncate
+from ...words.labels import truncate
 from .frame import TALLEST, Frame, set_step_ticks
 from .view import FigureView, span_of
 

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ...words.labels import truncate
 from ..colours import ramp_at
-from ..labels import truncate
 from ..scales import pick_ticks
 from .frame import PAGE, Frame, colour_bar, set_log_ticks
 from .save import FONT

@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
+from ...words.content import Content
 from ..colours import palettes, ramp_at
-from ..content import Content
 from ..figures.axes import Axis
 from ..figures.drawable import Drawable
 from ..scales import StepScale

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import TextToPath
 
+from ...words.labels import truncate
 from ..figures.words import COUNT, heaviest
-from ..labels import truncate
 from .frame import COLUMN, PAGE, TALLEST
 from .save import FONT
 from .view import FigureView

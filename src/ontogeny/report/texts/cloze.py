@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ...figures import percent
+from ...words.content import Content, Node
+from ...words.formats import plain_text, step_text
 from ..concepts.tokens import Pieces
-from ..content import Content, Node
-from ..formats import plain_text, step_text
 
 COLUMNS = 5
 """Steps that the table shows beside the current one."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...figures import in_words, shown, within
+from ...words.content import Content
+from ...words.formats import plain_text, plural
+from ...words.rows import half_steps
 from ..concepts.contexts import MISSING
 from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
 from ..concepts.tokens import Pieces
-from ..content import Content
-from ..formats import plain_text, plural
-from ..rows import half_steps
 from .measures import Measure, read_codes, read_entropy, read_loss
 from .tokens import ShownTokens, first_with
 

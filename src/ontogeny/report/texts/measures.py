@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ...words.content import Node
+from ...words.formats import plain_text
+from ...words.labels import short_names
 from ..concepts.contexts import FULL, MISSING, packed
 from ..concepts.lives import Concept, Concepts, line_names
-from ..content import Node
-from ..formats import plain_text
-from ..labels import short_names
 from .tokens import ShownTokens
 
 SCALE_PERCENT = 95

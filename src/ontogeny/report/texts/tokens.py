@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..content import Content, Node
+from ...words.content import Content, Node
 
 BEYOND = -1
 """An id that stands for no token: beyond the text."""

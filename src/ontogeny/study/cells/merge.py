@@ -18,7 +18,7 @@ from ...observables import Observable
 from ...problems import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
-from ...summary import said
+from ...summary import verdicts
 from ..folder.layout import summary_path
 from .environment import PACKAGES, versions
 
@@ -87,8 +87,9 @@ def merge(
     data = {o.name: summary_data(read(summary_path(folder, o.name))) for o in observables}
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
-    data = said(data, {o.name: o.quantities for o in observables})
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={**attributes, **provenance()}), **data})
+    data = verdicts.with_verdicts(data, {o.name: o.quantities for o in observables})
+    root = {**attributes, **verdicts.LEVELS.attributes(), **provenance()}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=root), **data})
 
 
 def summary_data(cell: Cell) -> xr.Dataset:

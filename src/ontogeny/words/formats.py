@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Sequence
 
 # XML 1.0 allows no other control characters, and a lone surrogate cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -108,3 +109,87 @@ def plural(n: int, noun: str) -> str:
     ('1 layer', '1,200 layers')
     """
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def three_digits(value: float) -> str:
+    """Return `value` with three digits, from 1,000 on as a whole number.
+
+    Examples
+    --------
+    >>> three_digits(8.3441), three_digits(12345.6)
+    ('8.34', '12,346')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def value_range(values: Iterable[float], write: Callable[[float], str] = three_digits) -> str:
+    """Return the range of the finite `values`, or the one that they all are.
+
+    Examples
+    --------
+    >>> value_range([8.34, 8.31, float("nan")]), value_range([1200.0])
+    ('8.31–8.34', '1,200')
+    """
+    finite = [value for value in values if math.isfinite(value)]
+    return "–".join(dict.fromkeys(write(end) for end in (min(finite), max(finite))))
+
+
+def fine_step(step: float) -> str:
+    """Return a training step, below 10 with one decimal.
+
+    Examples
+    --------
+    >>> fine_step(4.52), fine_step(2.0), fine_step(1234.5)
+    ('4.5', '2', '1,234')
+    """
+    return f"{step:,.0f}" if step >= 10 else f"{step:.1f}".removesuffix(".0")
+
+
+def joined(words: Sequence[str], last: str = " and ") -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> joined(["51", "60", "58"]), joined(["51"])
+    ('51, 60 and 58', '51')
+    """
+    return last.join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
+
+
+def sentence_start(text: str) -> str:
+    """Return `text` with a capital first letter.
+
+    Examples
+    --------
+    >>> sentence_start("attention entropy")
+    'Attention entropy'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def mid_sentence(text: str) -> str:
+    """Return `text` as it stands within a sentence: lower case, unless it starts with a name.
+
+    Examples
+    --------
+    >>> mid_sentence("Loss on held-out text"), mid_sentence("ICA concepts")
+    ('loss on held-out text', 'ICA concepts')
+    """
+    first = text.split(" ")[0]
+    return text[:1].lower() + text[1:] if first[1:].islower() else text
+
+
+def its(count: int) -> str:
+    """Return the pronoun of several, or of one or none."""
+    return "their" if count > 1 else "its"
+
+
+def control_runs(count: int) -> str:
+    """Return what one or several control runs are called in a sentence.
+
+    Examples
+    --------
+    >>> control_runs(1), control_runs(3)
+    ('the control run', 'control runs')
+    """
+    return "the control run" if count == 1 else "control runs"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .formats import mid_sentence
 from .row_words import half_words
 from .rows import Row
-from .sentences import mid_sentence
 
 _STRONG = ("learned", "beyond", "compared with too few", "uncontrolled")
 _NARROW = 2.0
@@ -16,10 +16,10 @@ _NARROW = 2.0
 
 def order_sentence(rows: Sequence[Row]) -> str:
     """Say which layer was half-way before which, within one quantity; empty if none can be told."""
-    found = ordered_rows(rows)
-    if not found:
+    ordered = ordered_rows(rows)
+    if not ordered:
         return ""
-    first, last = found
+    first, last = ordered
     return (
         f"In this run, {owner(first)} had changed by half by step {half_words(first)}, sooner "
         f"than in {_layer(last)}, where it was step {half_words(last)}."
@@ -56,6 +56,6 @@ def _layer(row: Row) -> str:
 
 def _nameable(row: Row) -> bool:
     low, high = row.half_step_low, row.half_step_high
-    known = all(map(math.isfinite, (row.half_step, low, high)))
+    finite = all(map(math.isfinite, (row.half_step, low, high)))
     strong = row.state in _STRONG and row.own_value and not row.within_null
-    return strong and known and high + 1 <= _NARROW * (low + 1)
+    return strong and finite and high + 1 <= _NARROW * (low + 1)

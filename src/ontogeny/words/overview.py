@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from .content import Content
-from .formats import plural, step_text
+from .formats import control_runs, its, mid_sentence, plural, sentence_start, step_text
+from .levels import VERDICTS, Levels
+from .order import order_sentence, ordered_rows, owner
 from .row_words import (
+    UNCONTROLLED,
     control_ends,
     control_half_words,
     controls_went_along,
@@ -22,22 +25,13 @@ from .row_words import (
     half_words,
     values_words,
 )
-from .rows import Row, judged
-from .sentences import CLAIMED_LEAD, claims_sentence, mid_sentence, sentence_start
-from .timing import order_sentence, ordered_rows, owner
-
-MIN_STEPS = 6
-"""Fewer steps cannot tell a trend from chance: no order of them is rare enough."""
-
-ALPHA = 0.01
-"""Level of the tests; p-values come corrected by Holm's method."""
-
-UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
+from .rows import Row, counted_rows
+from .sections import CLAIMED_LEAD, claims_sentence
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The overview: a heading, what matters most, what it rests on, and the numbers of rows.
+class Overview:
+    """A heading, what matters most, what it rests on, and the numbers of rows.
 
     ``named`` holds the rows that the lead names, ``direction`` where the first of them goes.
     """
@@ -57,23 +51,24 @@ class Verdict:
         return direction(self.named[0]) if self.named else ""
 
 
-def verdict(content: Content) -> Verdict:
+def overview(content: Content) -> Overview:
     """Say what was learned and what changed, from what to what, and how sure that is."""
     if content.headline:  # a comparison of runs says itself what they show together
-        return _own(content.headline)
-    rows = judged(content.rows)
-    enough = len(content.steps) >= MIN_STEPS
+        return _of_headline(content.headline)
+    rows = counted_rows(content.rows)
+    enough = len(content.steps) >= content.levels.least_steps
     fair = [row for row in rows if row.judgeable and enough]
     heading, lead, named = _headline(content, rows, fair)
-    return Verdict(
+    details = (
+        *_failed(content),
+        *_basis(rows, fair, content.levels),
+        *_controls(content),
+        *_weight_change(content.rows),
+    )
+    return Overview(
         heading,
         lead,
-        (
-            *_failed(content),
-            *_basis(rows, fair),
-            *_controls(content),
-            *_weight_change(content.rows),
-        ),
+        details,
         learned=sum(row.learned for row in fair),
         beyond=sum(row.beyond or row.learned for row in fair),
         changed=sum(row.changed for row in fair),
@@ -82,18 +77,18 @@ def verdict(content: Content) -> Verdict:
     )
 
 
-def _own(headline: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that a result brings along."""
-    names = ("learned", "beyond", "changed", "judged")
-    learned, beyond, changed, judged_rows = (int(headline.get(name) or 0) for name in names)
-    return Verdict(
+def _of_headline(headline: Mapping[str, Any]) -> Overview:
+    """Return the overview that a result brings along."""
+    counts = (int(headline.get(name) or 0) for name in (*VERDICTS, "judged"))
+    learned, beyond, changed, judged = counts
+    return Overview(
         str(headline.get("heading") or ""),
         str(headline.get("lead") or ""),
         tuple(map(str, headline.get("details") or ())),
         learned=learned,
         beyond=beyond,
         changed=changed,
-        judged=judged_rows,
+        judged=judged,
     )
 
 
@@ -103,7 +98,7 @@ def _headline(
     """Return heading, lead and the rows that the lead names."""
     if claims := [node for node in content.nodes if node.role == "claims"]:
         return ", ".join(claims_sentence(node) for node in claims), CLAIMED_LEAD, ()
-    if len(content.steps) < MIN_STEPS or (rows and not fair):
+    if len(content.steps) < content.levels.least_steps or (rows and not fair):
         return (*_nothing_judged(content, rows), ())
     if not rows:
         lead = "No observable of this study has rows that are tested against chance and noise."
@@ -116,13 +111,9 @@ def _headline(
         return "No change above chance and noise", _nothing(fair), ()
     few = any(row.controls for row in fair)
     why = "too few control runs to compare with" if few else "no control was run"
-    whole = not content.problems.lost
-    heading = f"{_counted(changed, fair, whole=whole)} changed; {why}"
-    return (
-        heading,
-        _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed)),
-        ordered_rows(fair),
-    )
+    heading = f"{_counted(changed, fair, whole=not content.problems.lost)} changed; {why}"
+    lead = _sentences(UNCONTROLLED, order_sentence(fair), _settled(changed))
+    return heading, lead, ordered_rows(fair)
 
 
 def _against_controls(
@@ -144,7 +135,7 @@ def _against_controls(
     short = any(row.can_learn for row in rows)
     opening = "Learning could not be judged" if short else "Learning was not measured here"
     beyond = sum(row.beyond for row in controlled)
-    ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {_its(beyond)} motion"
+    ends = f"{beyond:,} of {_quantities(len(controlled))} changed beyond {its(beyond)} motion"
     return f"{opening}: {ends}", order_sentence(controlled), ordered_rows(controlled)
 
 
@@ -167,7 +158,7 @@ def _further(others: Sequence[Row], *, whole: bool) -> str:
     if len(others) == 1:
         return f"{beyond} of 1 further quantity changed beyond its motion"
     many = "all" if beyond == len(others) and whole else "none" if not beyond else f"{beyond:,}"
-    return f"{many} of {len(others):,} further quantities changed beyond {_its(beyond)} motion"
+    return f"{many} of {len(others):,} further quantities changed beyond {its(beyond)} motion"
 
 
 def _beyond_sentence(rows: Sequence[Row]) -> str:
@@ -175,13 +166,9 @@ def _beyond_sentence(rows: Sequence[Row]) -> str:
     changed, beyond = (sum(getattr(row, name) for row in rows) for name in ("changed", "beyond"))
     words = f"{changed:,} of {_quantities(len(rows))} changed"
     if not changed or beyond == changed:
-        return f"{words}{f', beyond {_its(beyond)} motion' if changed else ''}."
+        return f"{words}{f', beyond {its(beyond)} motion' if changed else ''}."
     some = f"{beyond:,}" if beyond else "none"
-    return f"{words}, {some} of them beyond {_its(beyond)} motion."
-
-
-def _its(count: int) -> str:
-    return "their" if count > 1 else "its"
+    return f"{words}, {some} of them beyond {its(beyond)} motion."
 
 
 def _quantities(count: int) -> str:
@@ -190,10 +177,10 @@ def _quantities(count: int) -> str:
 
 def _first_of_each(rows: Sequence[Row]) -> list[Row]:
     """Return the first row of every quantity."""
-    found: dict[tuple[str, str], Row] = {}
+    first: dict[tuple[str, str], Row] = {}
     for row in rows:
-        found.setdefault((row.section, row.quantity), row)
-    return list(found.values())
+        first.setdefault((row.section, row.quantity), row)
+    return list(first.values())
 
 
 def _course(row: Row) -> str:
@@ -208,17 +195,13 @@ def _course(row: Row) -> str:
         words += ", no more than chance and noise would give"
     if controls := values_words(*control_ends(row)):
         average = " on average" if len(row.controls) > 1 else ""
-        words += f"; in {_runs(row)} it went from {controls}{average}"
+        words += f"; in {control_runs(len(row.controls))} it went from {controls}{average}"
     if (half := half_words(row)) and row.beyond:
         of = "fall" if verb == "fell" else "rise"
         words += f"; half its {of} was over by step {half}"
         if (steps := control_half_words(row)) and controls_went_along(row):
-            words += f", in {_runs(row)} by step {steps}"
+            words += f", in {control_runs(len(row.controls))} by step {steps}"
     return f"{words}."
-
-
-def _runs(row: Row) -> str:
-    return "control runs" if len(row.controls) > 1 else "the control run"
 
 
 def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
@@ -233,13 +216,14 @@ def _counted(some: Sequence[Row], rows: Sequence[Row], *, whole: bool) -> str:
 
 def _nothing_judged(content: Content, rows: Sequence[Row]) -> tuple[str, str]:
     """Return the headline where no row could be judged."""
-    if rows and len(content.steps) >= MIN_STEPS and not any(row.noise_known for row in rows):
+    least = content.levels.least_steps
+    if rows and len(content.steps) >= least and not any(row.noise_known for row in rows):
         lead = "Without the noise of a value, no change can be told from it."
         return f"Noise was not measured, so {plural(len(rows), 'row')} could not be judged", lead
     what = f" {plural(len(rows), 'row')}" if rows else ""
     return f"Too few checkpoints to judge{what}", (
-        f"The trajectory has {plural(len(content.steps), 'checkpoint')}; at least {MIN_STEPS} that "
-        "can be used, and more for many rows, are needed to tell a change from chance. The figures "
+        f"The trajectory has {plural(len(content.steps), 'checkpoint')}; at least {least} that can "
+        "be used, and more for many rows, are needed to tell a change from chance. The figures "
         "show what was measured."
     )
 
@@ -258,42 +242,43 @@ def _settled(rows: Sequence[Row]) -> str:
     if not all(math.isfinite(s) for s in settled) or max(settled) >= last:
         return ""
     step = step_text(max(settled))
-    one = len(rows) == 1
-    return f"After step {step} {'its' if one else 'their'} further change is too small to measure."
+    return f"After step {step} {its(len(rows))} further change is too small to measure."
 
 
 def _sentences(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
-def _basis(rows: Sequence[Row], fair: Sequence[Row]) -> list[str]:
+def _basis(rows: Sequence[Row], fair: Sequence[Row], levels: Levels) -> list[str]:
     """Say how many rows were tested, at which level where p bears it out, and which were not."""
-    if not rows:
-        return []
-    said = []
-    if fair:
-        sections = len({row.section for row in fair})
-        words = f"{plural(len(fair), 'row')} in {plural(sections, 'section')} were tested"
-        words = "1 row was tested" if len(fair) == 1 else words
-        whole = all(math.isfinite(row.p_uncorrected) for row in fair)
-        over = "over the whole page" if whole else "within each section"
-        level = f" at α = {ALPHA:g}, p corrected by Holm’s method {over}"
-        borne_out = all(row.p_value <= ALPHA for row in fair if row.changed and not row.beyond)
-        said.append(f"{words}{level if borne_out else ''}.")
-        alone = sum(row.beyond and not row.p_value <= ALPHA for row in fair)
-        if alone:
-            of, rest = f"{alone:,} of them changed", "alone, not by their order in time"
-            said.append(f"{of} by their difference from the control runs {rest}.")
+    sentences = _tests(fair, levels) if fair else []
     left = [row for row in rows if not row.judgeable]
     few, unknown = (sum(row.noise_known is known for row in left) for known in (True, False))
     if few and fair:
-        rows_left = plural(few, "row")
-        said.append(
-            f"Too few checkpoints to judge {rows_left}, or jitter with memory looks the same."
-        )
+        rest = "or jitter with memory looks the same"
+        sentences.append(f"Too few checkpoints to judge {plural(few, 'row')}, {rest}.")
     if unknown:
-        said.append(f"{plural(unknown, 'row')} could not be judged: the noise was not measured.")
-    return said
+        why = "the noise was not measured"
+        sentences.append(f"{plural(unknown, 'row')} could not be judged: {why}.")
+    return sentences
+
+
+def _tests(fair: Sequence[Row], levels: Levels) -> list[str]:
+    """Say how many rows were tested, and how many of them changed by their controls alone."""
+    sections = len({row.section for row in fair})
+    words = f"{plural(len(fair), 'row')} in {plural(sections, 'section')} were tested"
+    words = "1 row was tested" if len(fair) == 1 else words
+    whole = all(math.isfinite(row.p_uncorrected) for row in fair)
+    over = "over the whole page" if whole else "within each section"
+    if math.isnan(levels.change):
+        return [f"{words}."]
+    if all(row.p_value <= levels.change for row in fair if row.changed and not row.beyond):
+        words += f" at α = {levels.change:g}, p corrected by Holm’s method {over}"
+    alone = sum(row.beyond and not row.p_value <= levels.change for row in fair)
+    if not alone:
+        return [f"{words}."]
+    rest = "by their difference from the control runs alone, not by their order in time"
+    return [f"{words}.", f"{alone:,} of them changed {rest}."]
 
 
 def _failed(content: Content) -> list[str]:
@@ -310,20 +295,20 @@ def _controls(content: Content) -> list[str]:
     if not content.controls:
         return []
     names = ", ".join(filter(None, content.controls))
-    said = [f"Control run{'s' * (len(content.controls) > 1)} to compare with: {names}."]
-    without = sum(r.judgeable and not r.controlled for r in judged(content.rows))
+    sentences = [f"Control run{'s' * (len(content.controls) > 1)} to compare with: {names}."]
+    without = sum(row.judgeable and not row.controlled for row in counted_rows(content.rows))
     if without:
         verb = "was" if without == 1 else "were"
-        said.append(f"{plural(without, 'row')} {verb} not compared with them.")
-    return said
+        sentences.append(f"{plural(without, 'row')} {verb} not compared with them.")
+    return sentences
 
 
 def _weight_change(rows: Sequence[Row]) -> list[str]:
     moving = [row.changed for row in rows if row.role == "motion"]
     if not moving:
         return []
-    words = (
-        f"The weights changed in {sum(moving):,} of {plural(len(moving), 'row')} that follow them. "
-        "Moving weights need not change what the model does, so they are not counted."
-    )
-    return [words]
+    changed = f"{sum(moving):,} of {plural(len(moving), 'row')}"
+    return [
+        f"The weights changed in {changed} that follow them.",
+        "Moving weights need not change what the model does, so they are not counted.",
+    ]

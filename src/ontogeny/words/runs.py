@@ -10,19 +10,20 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
-from ..report.sentences import sentence_start
 from ..trees import MergedResult, as_tree
-from .clock import Clock
-from .sources import joined
+from .formats import joined, mid_sentence, sentence_start, value_range
+from .levels import VERDICTS
+from .places import Places
+from .row_words import STATES, UNCONTROLLED
 
-_WORDS = {"learned": "learned", "beyond": "changed beyond its motion", "changed": "changed"}
+_WORDS = {"learned": STATES["learned"], "beyond": STATES["beyond"], "changed": "changed"}
 _ENDS = ("", "_low", "_high")
 MIN_ROWS = 4
 """Fewer rows have no rank correlation worth a number."""
 MANY = 6
 """More runs are summed up instead of listed."""
 
-NO_CONTROL = "No control was run: a run that moved as far and learned nothing may look the same."
+NO_CONTROL = f"No control was run: {mid_sentence(UNCONTROLLED)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def line(group: Group) -> str:
 
     Examples
     --------
-    >>> truth = {v: (("row", "run"), [[True, True, True]]) for v in _WORDS}
+    >>> truth = {v: (("row", "run"), [[True, True, True]]) for v in VERDICTS}
     >>> rows = xr.Dataset(
     ...     {
     ...         **truth,
@@ -74,55 +75,53 @@ def line(group: Group) -> str:
     'loss: learned in 3 of 3 runs'
     """
     total, count = group.rows.sizes["run"], group.rows.sizes["row"]
-    said = _said(group)
-    if not said:
-        said = f"no change in any of {total} runs"
+    words = _strongest(group) or f"no change in any of {total} runs"
     unknown = group.counts("present") - group.counts("judgeable")
     if unknown.any() and not group.counts("judgeable").any():
         return f"{group.name}: too few checkpoints, or an unknown noise, to judge it"
     if unknown.any():
         runs = [str(r) for r, n in zip(group.rows.run.values, unknown, strict=True) if n]
-        said += f"; not all of it could be judged in {joined(runs)}"
+        words += f"; not all of it could be judged in {joined(runs)}"
     absent = count - group.counts("present")
     if (absent == count).any():
         runs = [str(r) for r, n in zip(group.rows.run.values, absent, strict=True) if n == count]
-        said += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
-    return f"{group.name}: {said}"
+        words += f"; {joined(runs)} {'has' if len(runs) == 1 else 'have'} none"
+    return f"{group.name}: {words}"
 
 
-def _said(group: Group) -> str:
+def _strongest(group: Group) -> str:
     """Return the strongest verdict of a quantity; of one row also what holds in more runs."""
     total, single = group.rows.sizes["run"], group.rows.sizes["row"] == 1
-    said: list[str] = []
+    parts: list[str] = []
     most = 0
-    for verdict, words in _WORDS.items():
-        found = group.counts(verdict)
-        if single and found.sum() > most:
-            most = int(found.sum())
-            said.append(f"{words} in {most} of {total} runs")
-        elif not single and found.any():
-            return f"{words} in {_of_rows(found, group)}"
-    return ", ".join(said)
+    for verdict in VERDICTS:
+        counts, words = group.counts(verdict), _WORDS[verdict]
+        if single and counts.sum() > most:
+            most = int(counts.sum())
+            parts.append(f"{words} in {most} of {total} runs")
+        elif not single and counts.any():
+            return f"{words} in {_of_rows(counts, group)}"
+    return ", ".join(parts)
 
 
-def _of_rows(found: np.ndarray, group: Group) -> str:
+def _of_rows(counts: np.ndarray, group: Group) -> str:
     """Return of how many rows something holds in each run."""
-    count, total, kind = group.rows.sizes["row"], len(found), group.kind
-    if len(set(found.tolist())) == 1:
-        number = f"all {count}" if found[0] == count else f"{found[0]} of {count}"
+    count, total, kind = group.rows.sizes["row"], len(counts), group.kind
+    if len(set(counts.tolist())) == 1:
+        number = f"all {count}" if counts[0] == count else f"{counts[0]} of {count}"
         return f"{number} {kind} in {total} of {total} runs"
     if total > MANY:
-        return f"{found.min()} to {found.max()} of {count} {kind} in {total} runs"
-    return f"{joined([str(n) for n in found])} of {count} {kind} ({joined(_names(group))})"
+        return f"{counts.min()} to {counts.max()} of {count} {kind} in {total} runs"
+    return f"{joined([str(n) for n in counts])} of {count} {kind} ({joined(_names(group))})"
 
 
-def sentences(group: Group, data: xr.Dataset, clock: Clock) -> list[str]:
+def sentences(group: Group, data: xr.Dataset, places: Places) -> list[str]:
     """Return what a section says of one quantity over the runs."""
-    found = [f"{sentence_start(line(group))}.", *_values(group, data)]
+    of_all = [f"{sentence_start(line(group))}.", *_values(group, data)]
     if group.rows.sizes["row"] == 1:
-        return found + _half(group, clock)
-    found += agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
-    return found + _order(group, data)
+        return of_all + _half(group, places)
+    of_all += agreement_sentence(group.rows, f"its {group.rows.sizes['row']} {group.kind}")
+    return of_all + _order(group, data)
 
 
 def _values(group: Group, data: xr.Dataset) -> list[str]:
@@ -133,47 +132,35 @@ def _values(group: Group, data: xr.Dataset) -> list[str]:
         group.rows[n].transpose("row", "run").values
         for n in ("first_value", "last_value", "changed")
     )
-    known = changed & np.isfinite(first) & np.isfinite(last)
-    if not known.any():
+    counted = changed & np.isfinite(first) & np.isfinite(last)
+    if not counted.any():
         return []
-    rises = (last > first)[known]
+    rises = (last > first)[counted]
     quantity = str(group.rows.row_quantity.values[0])
     units = data[quantity].attrs.get("units", "1") if quantity in data else "1"
-    ends = f"from {_range(first[known])} to {_range(last[known])}" + f" {units}" * (units != "1")
+    ends = f"from {value_range(first[counted])} to {value_range(last[counted])}"
+    ends += f" {units}" * (units != "1")
     if rises.all() or not rises.any():
         return [f"It {'rose' if rises.all() else 'fell'} {ends}."]
     up, down = int(rises.sum()), int((~rises).sum())
-    return [f"It rose in {up} and fell in {down} of {known.size}, {ends}."]
+    return [f"It rose in {up} and fell in {down} of {counted.size}, {ends}."]
 
 
-def _range(values: np.ndarray) -> str:
-    """Return a value, or the range of several.
-
-    Examples
-    --------
-    >>> _range(np.array([8.34, 8.31])), _range(np.array([1200.0]))
-    ('8.31–8.34', '1,200')
-    """
-    ends = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in (values.min(), values.max())]
-    return "–".join(dict.fromkeys(ends))
-
-
-def _half(group: Group, clock: Clock) -> list[str]:
+def _half(group: Group, places: Places) -> list[str]:
     """Say when half of the change was done in each run."""
-    name = "half_loss" if clock.dimension == "loss_level" else "half_step"
+    name = "half_loss" if places.dimension == "loss_level" else "half_step"
     half, low, high = (_where_changed(group.rows, f"{name}{end}")[0] for end in _ENDS)
-    known = np.flatnonzero(np.isfinite(half))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(half))
+    if not len(finite):
         return []
-    if len(known) > MANY:
-        ends = clock.say([f(half[known]) for f in (np.min, np.max)], " to ")
-        middle = clock.say([np.median(half[known])])
+    if len(finite) > MANY:
+        ends = places.say([f(half[finite]) for f in (np.min, np.max)], " to ")
+        middle = places.say([np.median(half[finite])])
         return [f"Half of the change was done by {ends}, at the median by {middle}."]
-    intervals = [(low[i], high[i]) for i in known]
-    runs = joined([_names(group)[i] for i in known])
-    return [
-        f"Half of the change was done by {clock.say(half[known], intervals=intervals)} ({runs})."
-    ]
+    intervals = [(low[i], high[i]) for i in finite]
+    runs = joined([_names(group)[i] for i in finite])
+    when = places.say(half[finite], intervals=intervals)
+    return [f"Half of the change was done by {when} ({runs})."]
 
 
 def _where_changed(rows: xr.Dataset, name: str) -> np.ndarray:
@@ -194,24 +181,24 @@ def correlations(rows: xr.Dataset) -> list[float]:
     [0.8]
     """
     half = _where_changed(rows, "half_step")
-    found = []
+    pairs = []
     for a, b in itertools.combinations(half.T, 2):
         both = np.isfinite(a) & np.isfinite(b)
         if both.sum() >= MIN_ROWS and np.ptp(a[both]) and np.ptp(b[both]):
-            found.append(float(spearmanr(a[both], b[both]).statistic))
-    return found
+            pairs.append(float(spearmanr(a[both], b[both]).statistic))
+    return pairs
 
 
 def agreement_sentence(rows: xr.Dataset, what: str) -> list[str]:
     """Say how alike the order of rows is between runs, where that can be told."""
-    found = correlations(rows)
-    if not found:
+    pairs = correlations(rows)
+    if not pairs:
         return []
-    mean = f"{np.mean(found):.2f}"
-    spread = f" (mean of {len(found)} pairs of runs, {min(found):.2f} to {max(found):.2f})"
+    mean = f"{np.mean(pairs):.2f}"
+    spread = f" (mean of {len(pairs)} pairs of runs, {min(pairs):.2f} to {max(pairs):.2f})"
     count = rows.sizes["run"]
     pair = " between the two runs" if count == 2 else f" between two of {count} runs"
-    between = spread if len(found) > 1 else pair
+    between = spread if len(pairs) > 1 else pair
     return [f"Rank correlation of the half-change steps of {what}: {mean}{between}."]
 
 
@@ -223,8 +210,8 @@ def _order(group: Group, data: xr.Dataset) -> list[str]:
     if group.kind != "layers" or _is_distance(data, str(group.rows.row_quantity.values[0])):
         return []
     low, high = (_where_changed(group.rows, f"half_step{end}") for end in _ENDS[1:])
-    known = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
-    pairs = [(i, j) for i in known for j in known if (high[i] < low[j]).all()]
+    finite = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
+    pairs = [(i, j) for i in finite for j in finite if (high[i] < low[j]).all()]
     if not pairs:
         return []
     i, j = max(pairs, key=lambda pair: float(np.min(low[pair[1]] - high[pair[0]])))
@@ -253,7 +240,7 @@ def _names(group: Group) -> list[str]:
 
 def control_words(controlled: Mapping[str, bool]) -> str:
     """Say which runs have no control, if any."""
-    without = [name for name, known in controlled.items() if not known]
+    without = [name for name, has_control in controlled.items() if not has_control]
     if not without:
         return ""
     if len(without) == len(controlled):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..problems import standing_of
 from .content import LAYER_DIMENSIONS, Content, Node
-from .formats import count, plain_text, plural
+from .formats import count, its, plain_text, plural
 from .labels import with_short_layers
-from .rows import Row, judged
+from .rows import Row, counted_rows
 
 CLAIMED = ("reproduces", "does not reproduce", "not shown")
 """Answers to what a paper claims; other rows of such a table are not counted."""
@@ -18,8 +18,8 @@ CLAIMED_LEAD = "Each claim stands below with what was measured, and what chance 
 
 def claims_sentence(node: Node) -> str:
     """Say how many of a paper's claims a node of role ``claims`` finds again."""
-    given = [str(answer) for answer in node.dataset["answer"].values]
-    answers = [answer for answer in given if answer in CLAIMED]
+    answers = [str(answer) for answer in node.dataset["answer"].values]
+    answers = [answer for answer in answers if answer in CLAIMED]
     held = answers.count("reproduces")
     verb = "reproduces" if held == 1 else "reproduce"
     setting = plain_text(node.dataset.attrs.get("setting") or "")
@@ -28,11 +28,11 @@ def claims_sentence(node: Node) -> str:
 
 def mark(node: Node) -> tuple[str, str]:
     """Say how a node stands in the verdict: a mark for the list of sections and its meaning."""
-    if own := node.dataset.attrs.get("mark"):
-        return "untested", plain_text(own)
+    if stated := node.dataset.attrs.get("mark"):
+        return "untested", plain_text(stated)
     if standing_of(node.dataset).lost:
         return "none", "failed"
-    rows = judged(node.rows)
+    rows = counted_rows(node.rows)
     if node.role == "motion":
         return "motion", "weight change"
     if node.role == "claims":
@@ -58,7 +58,7 @@ def _standing(rows: Sequence[Row]) -> str:
     if learned:
         return f"{learned:,} {of} learned"
     if beyond:
-        return f"{beyond:,} {of} changed beyond {'its' if len(rows) == 1 else 'their'} motion"
+        return f"{beyond:,} {of} changed beyond {its(len(rows))} motion"
     return f"{changed:,} {of} changed, no more than controls" if changed else f"0 {of} changed"
 
 
@@ -68,29 +68,6 @@ def section_sentences(node: Node) -> list[str]:
     paths = {plain_text(value) for labels in coords for value in labels.values.ravel()}
     paths.update(row.layer for row in node.rows if row.layer)
     return [with_short_layers(text, sorted(paths)) for text in node.statements]
-
-
-def sentence_start(text: str) -> str:
-    """Return `text` with a capital first letter.
-
-    Examples
-    --------
-    >>> sentence_start("attention entropy")
-    'Attention entropy'
-    """
-    return text[:1].upper() + text[1:]
-
-
-def mid_sentence(text: str) -> str:
-    """Return `text` as it stands within a sentence: lower case, unless it starts with a name.
-
-    Examples
-    --------
-    >>> mid_sentence("Loss on held-out text"), mid_sentence("ICA concepts")
-    ('loss on held-out text', 'ICA concepts')
-    """
-    first = text.split(" ")[0]
-    return text[:1].lower() + text[1:] if first[1:].islower() else text
 
 
 def studied(content: Content) -> str:

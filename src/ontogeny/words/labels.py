@@ -27,8 +27,8 @@ def slug(text: str, taken: Iterable[str] = ()) -> str:
     ('model-layers-2-mlp-ica', 'a-b-2')
     """
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
-    known, name, number = set(taken), stem, 2
-    while name in known:
+    names, name, number = set(taken), stem, 2
+    while name in names:
         name, number = f"{stem}-{number}", number + 1
     return name
 
@@ -82,16 +82,16 @@ def short_names(paths: Sequence[str]) -> list[str]:
         return [_alone(path) for path in paths]
     start = _shared(parts)
     stop = _shared([p[start:][::-1] for p in parts])
-    own = [p[start : len(p) - stop] for p in parts]
-    names = [".".join(_without_middle(p)) for p in own]
+    middles = [p[start : len(p) - stop] for p in parts]
+    names = [".".join(_without_middle(p)) for p in middles]
     if len(set(names)) < len(names):
-        names = [".".join(p) for p in own]
+        names = [".".join(p) for p in middles]
     if not all(names) or len(set(names)) < len(names):
         names = unique
     if all(n.isdigit() for n in names) and start:
         names = [f"layer {n}" for n in names]
-    known = dict(zip(unique, names, strict=True))
-    return [known[p] for p in paths]
+    short = dict(zip(unique, names, strict=True))
+    return [short[p] for p in paths]
 
 
 def _alone(path: str) -> str:

@@ -28,17 +28,17 @@ def read_run_rows(dataset: xr.Dataset, title: str, section: str, role: str) -> l
         return []
     names = [plain_text(name) for name in dataset["run"].values]
     labels = dataset.get("row_name")
-    own = [read_rows(_one_run(dataset, k), title, section, role) for k in range(len(names))]
+    of_runs = [read_rows(_one_run(dataset, k), title, section, role) for k in range(len(names))]
     marked = _marked(dataset)
-    measured = [any(row.controls for row in rows) for rows in own]
-    controlled = [bool(each) for each in marked.attrs.get("controlled", measured)]
-    found = []
+    measured = [any(row.controls for row in rows) for rows in of_runs]
+    controlled = list(map(bool, marked.attrs.get("controlled", measured)))
+    together = []
     for i, firms in enumerate(marked.values.tolist()):
-        rows = [rows[i] for rows in own]
-        runs = [RunRow(*each) for each in zip(names, rows, firms, controlled, strict=True)]
+        rows = [rows[i] for rows in of_runs]
+        runs = list(map(RunRow, names, rows, firms, controlled))
         quantity = runs[0].row.quantity if labels is None else plain_text(labels.values[i])
-        found.append(_together(runs, quantity))
-    return found
+        together.append(_together(runs, quantity))
+    return together
 
 
 def _one_run(dataset: xr.Dataset, place: int) -> xr.Dataset:

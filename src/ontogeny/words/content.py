@@ -17,6 +17,7 @@ from ..problems import Problems, problems_of
 from ..trees import MergedResult, as_tree
 from .formats import plain_text
 from .labels import LayerGroups, layer_groups, slug
+from .levels import Levels
 from .rows import Row, read_rows
 from .run_rows import read_run_rows
 
@@ -92,6 +93,7 @@ class Content:
     clock: str = "training step"
     headline: Mapping[str, Any] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
+    levels: Levels = field(default_factory=Levels)
 
     @property
     def rows(self) -> list[Row]:
@@ -141,6 +143,7 @@ def read_content(result: MergedResult) -> Content:
         clock=plain_text(attrs.get("clock") or "training step"),
         headline=_attribute(attrs, "headline", {}, "the root"),
         problems=problems_of(tree),
+        levels=Levels.of(tree),
     )
 
 
@@ -172,7 +175,7 @@ def _plain(value: Any) -> Any:
         return plain_text(value)
     if isinstance(value, Mapping):
         return {_plain(k): v if k == "select" else _plain(v) for k, v in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -199,7 +202,7 @@ def _read_node(path: str, dataset: xr.Dataset, taken: Sequence[str]) -> Node:
     role = str(dataset.attrs.get("role", "development"))
     figures = _attribute(dataset.attrs, "figures", [], owner)
     name = slug(f"section-{path}", taken)
-    drawn = [_figure(*each) for each in enumerate(figures, start=1)]
+    drawn = [_figure(number, data) for number, data in enumerate(figures, start=1)]
     return Node(
         id=name,
         path=path,
@@ -222,12 +225,12 @@ def _in_words(path: str) -> str:
 
 def _bands(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     """Return the ends of the nulls that are drawn over steps, by variable; not of controls."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    bands: dict[str, list[tuple[str, str]]] = {}
     for figure in figures:
         if isinstance(figure, Curves):
             ends = [(band.lower, band.upper) for band in figure.bands if not band.control]
-            found.setdefault(figure.value, []).extend(ends)
-    return found
+            bands.setdefault(figure.value, []).extend(ends)
+    return bands
 
 
 def _figure(number: int, data: Mapping[str, Any]) -> tuple[Figure, str]:
@@ -269,24 +272,24 @@ def _boundaries(attrs: Mapping[Any, Any], nodes: Sequence[Node]) -> list[RegimeM
         for item in _attribute(source, "boundaries", [], "the root or a node")
     ]
     items += [item for node in nodes if node.role == "regimes" for item in _shown_boundaries(node)]
-    found: dict[float, RegimeMark] = {}
+    marks: dict[float, RegimeMark] = {}
     for item in items:
         ends = (item.get("step"), item.get("low"), item.get("high"))
         step, low, high = (float(e) if isinstance(e, int | float) else math.nan for e in ends)
         if math.isfinite(step):
             label = item.get("label") or RegimeMark.label
-            found.setdefault(step, RegimeMark(step, low, high, label))
-    return [found[step] for step in sorted(found)]
+            marks.setdefault(step, RegimeMark(step, low, high, label))
+    return [marks[step] for step in sorted(marks)]
 
 
 def _shown_boundaries(node: Node) -> Iterator[Mapping[str, Any]]:
     """Give the boundaries that the curves of a node draw for all their lines."""
     for figure, _ in node.figures:
-        for each in getattr(figure, "boundaries", ()):
-            names = {"step": each.step, "low": each.low, "high": each.high}
-            known = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
-            numbers = {e: a.item() for e, a in known.items() if a.ndim == 0}
-            yield {"label": each.label, **numbers}
+        for boundary in getattr(figure, "boundaries", ()):
+            names = {"step": boundary.step, "low": boundary.low, "high": boundary.high}
+            values = {end: node.dataset[n] for end, n in names.items() if n in node.dataset}
+            numbers = {end: value.item() for end, value in values.items() if value.ndim == 0}
+            yield {"label": boundary.label, **numbers}
 
 
 def _layer_paths(nodes: Sequence[Node]) -> list[str]:

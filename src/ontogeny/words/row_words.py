@@ -8,30 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .formats import interval_text, number, p_value, plural, step_text, with_interval
+from .formats import (
+    interval_text,
+    number,
+    p_value,
+    plural,
+    sentence_start,
+    step_text,
+    with_interval,
+)
 from .rows import NUMBERS, Row
 
-STATES = {
-    "learned": ("Learned", "learned"),
-    "beyond": ("Changed beyond its motion", "changed beyond its motion"),
-    "within": ("Changed, no more than controls", "changed, no more than controls"),
-    "compared with too few": (
-        "Changed; too few control runs to compare with",
-        "changed; too few control runs to compare with",
-    ),
-    "uncontrolled": ("Changed; not compared with controls", "changed; not compared with controls"),
-    "few": (
-        "Too few checkpoints to judge, or jitter with memory looks the same",
-        "too few checkpoints to judge, or jitter with memory looks the same",
-    ),
-    "unmeasured": ("Not judged: its noise was not measured", "not judged, noise not measured"),
-    "none": (
-        "Not distinguishable from chance and noise",
-        "not distinguishable from chance and noise",
-    ),
-    "motion": ("Weight change (need not change what the model does)", "weight change"),
-}
-"""Where a row stands, in the order of the chart: heading of its group, and the words for a row."""
+UNCONTROLLED = "A run that moved as far and learned nothing may look the same."
 
 _IN = {"every": "in every run", "some": "in some runs", "no": "in no run"}
 _OF_RUNS = {
@@ -40,12 +28,28 @@ _OF_RUNS = {
     "mixed": "changed {}, beyond its motion where controls were run",
     "changed": "changed {}; no control was run",
 }
-_SAID = {
-    f"{many} {what}": words.format(where)
-    for many, where in _IN.items()
-    for what, words in _OF_RUNS.items()
+
+STATES = {
+    **{
+        f"{n} {what}": of.format(where) for n, where in _IN.items() for what, of in _OF_RUNS.items()
+    },
+    "learned": "learned",
+    "beyond": "changed beyond its motion",
+    "within": "changed, no more than controls",
+    "compared with too few": "changed; too few control runs to compare with",
+    "uncontrolled": "changed; not compared with controls",
+    "few": "too few checkpoints to judge, or jitter with memory looks the same",
+    "unmeasured": "not judged, noise not measured",
+    "none": "not distinguishable from chance and noise",
+    "motion": "weight change",
 }
-STATES = {key: (words.capitalize(), words) for key, words in _SAID.items()} | STATES
+"""Where a row stands, in the order of the chart."""
+
+HEADINGS = {state: sentence_start(words) for state, words in STATES.items()} | {
+    "unmeasured": "Not judged: its noise was not measured",
+    "motion": "Weight change (need not change what the model does)",
+}
+"""Headings of the groups of rows that stand alike."""
 
 RECORD = (
     "verdict", "direction", "units", *NUMBERS, "noise_known", "judgeable", "changed", "beyond",
@@ -56,15 +60,16 @@ RECORD = (
 
 def state_words(row: Row) -> str:
     """Say how a row stands."""
-    return STATES[row.state][1]
+    return STATES[row.state]
 
 
 def direction(row: Row) -> str:
     """Return ``"falls"``, ``"rises"`` or ``"returns to its first value"``; empty if unknown."""
-    change = row.last_value - row.first_value
-    if not math.isfinite(change):
+    if not math.isfinite(row.change):
         return ""
-    return "returns to its first value" if change == 0 else "rises" if change > 0 else "falls"
+    if row.change == 0:
+        return "returns to its first value"
+    return "rises" if row.change > 0 else "falls"
 
 
 def journey(row: Row) -> str:
@@ -94,21 +99,20 @@ def control_half_words(row: Row) -> str:
 
 def controls_went_along(row: Row) -> bool:
     """Return whether all controls went in the row's direction, so that their steps compare."""
-    along = row.last_value - row.first_value
-    return all((each.last_value - each.first_value) * along > 0 for each in row.controls)
+    return all(control.change * row.change > 0 for control in row.controls)
 
 
 def control_half_steps(row: Row) -> list[float]:
     """Return the half-change steps of the controls that have one."""
-    return [each.half_step for each in row.controls if math.isfinite(each.half_step)]
+    return [control.half_step for control in row.controls if math.isfinite(control.half_step)]
 
 
 def half_facts(row: Row) -> list[str]:
     """Say when a row, or each of its runs, was half-way, and when each control run was."""
     if not row.runs:
         return [_half_fact(row), *_half_facts_of_controls(row)]
-    told = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
-    return [*told, *_half_facts_of_controls(row)]
+    runs = [f"{run.name}: {_half_fact(run.row)}, {state_words(run.row)}" for run in row.runs]
+    return [*runs, *_half_facts_of_controls(row)]
 
 
 def _half_fact(row: Row) -> str:
@@ -122,10 +126,10 @@ def _half_facts_of_controls(row: Row) -> list[str]:
     """Say when each control run was half-way; of many their range."""
     steps = control_half_steps(row)
     if len(row.controls) <= MOST_CONTROLS:
-        return [f"{each.name}: {_step_or_none(each.half_step)}" for each in row.controls]
-    told = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
+        return [f"{run.name}: {_step_or_none(run.half_step)}" for run in row.controls]
+    of_all = [f"{plural(len(steps), 'control run')}: {control_half_words(row)}"] if steps else []
     without = len(row.controls) - len(steps)
-    return [*told, f"{plural(without, 'control run')}: not recorded"] if without else told
+    return [*of_all, f"{plural(without, 'control run')}: not recorded"] if without else of_all
 
 
 def _step_or_none(step: float) -> str:
@@ -148,28 +152,27 @@ def mark_records(row: Row) -> list[list[Any]]:
     runs = [(run.name, run.row, run.firm, state_words(run.row)) for run in row.runs]
     runs = runs or [("", row, row.firm, state_words(row))]
     ends = ("half_step", "half_step_low", "half_step_high")
-    found = [
-        [*head, "run", name, *(getattr(own, end) for end in ends), firm, words]
-        for name, own, firm, words in runs
+    marks = [
+        [*head, "run", name, *(getattr(of_run, end) for end in ends), firm, words]
+        for name, of_run, firm, words in runs
     ]
     empty = [math.nan, math.nan, "", ""]
-    return found + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
+    return marks + [[*head, "control", c.name, c.half_step, *empty] for c in row.controls]
 
 
 def facts(row: Row) -> list[str]:
     """Return what is known of a row, most important first."""
-    half, told = half_words(row), []
-    told += [journey(row)] if journey(row) else []
-    told += [f"half-change step {half}"] if half else []
-    told += _control_facts(row)
+    half = half_words(row)
+    everything = [journey(row), f"half-change step {half}" if half else "", *_control_facts(row)]
+    parts = [part for part in everything if part]
     if row.changed and math.isfinite(row.settled_step):
         step = step_text(row.settled_step)
-        told.append(f"after step {step} any further change is too small to measure")
+        parts.append(f"after step {step} any further change is too small to measure")
     for name, p in (("p", row.p_value), ("p against controls", row.p_control)):
         if math.isfinite(p):
             words = p_value(p)
-            told.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
-    return told
+            parts.append(f"{name} {words}" if words.startswith("<") else f"{name} = {words}")
+    return parts
 
 
 def spoken(row: Row) -> str:
@@ -183,14 +186,14 @@ def spoken(row: Row) -> str:
 def record(row: Row) -> list[Any]:
     """Return the fields of `RECORD`; of several controls joined by semicolons."""
     names = ("name", "first_value", "last_value", "half_step")
-    controls = [[getattr(each, name) for each in row.controls] for name in names]
+    controls = [[getattr(control, name) for control in row.controls] for name in names]
     return [
         state_words(row),
         direction(row),
         row.units,
         *(getattr(row, name) for name in NUMBERS),
         *(row.noise_known, row.judgeable, row.changed, row.beyond, row.learned),
-        *("; ".join("" if each != each else str(each) for each in part) for part in controls),
+        *("; ".join("" if value != value else str(value) for value in part) for part in controls),
     ]
 
 
@@ -212,8 +215,8 @@ def values_words(first: float, last: float, between: str = " to ") -> str:
 
 def mean(values: Sequence[float]) -> float:
     """Return the mean of the known values, NaN of none."""
-    known = [value for value in values if math.isfinite(value)]
-    return float(np.mean(known)) if known else math.nan
+    finite = [value for value in values if math.isfinite(value)]
+    return float(np.mean(finite)) if finite else math.nan
 
 
 def control_ends(row: Row) -> tuple[float, float]:
@@ -224,10 +227,10 @@ def control_ends(row: Row) -> tuple[float, float]:
 
 def _control_facts(row: Row) -> list[str]:
     """Say what the controls do, their values first."""
-    told = []
+    parts = []
     if ends := values_words(*control_ends(row), " → "):
         count = len(row.controls)
-        told.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
+        parts.append(f"{f'mean of {count} control runs' if count > 1 else 'control run'} {ends}")
     if steps := control_half_words(row):
-        told.append(f"half-change step of controls {steps}")
-    return told
+        parts.append(f"half-change step of controls {steps}")
+    return parts

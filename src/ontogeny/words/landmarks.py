@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..content import Content, Node
-from ..row_words import direction
-from ..rows import Row
+from .content import Content, Node
+from .row_words import direction
+from .rows import Row
 
 LINES = {"unigram": "word frequencies", "bigram": "bigrams"}
 """What the loss can pass: ends of the variables' names, and what the page calls them."""
 
-OWN = {"own_unigram": "its own word frequencies", "own_bigram": "its own bigrams"}
+OF_MODEL = {"own_unigram": "its own word frequencies", "own_bigram": "its own bigrams"}
 """The same of the model itself, the means of its predictions: below them it uses more than that."""
 
 GAINS = ("frequencies", "before", "context")
@@ -65,8 +65,8 @@ class Line:
 class LossStory:
     """The loss of a run: its ends, lines and controls, and the row that holds its verdict.
 
-    ``own`` holds the lines of the model's own frequencies at the last step. They tell whether it
-    uses what stands around a token: frequencies learned from more text pass the other lines too.
+    ``of_model`` holds the lines of the model's own frequencies at the last step. They tell whether
+    it uses what stands around a token: frequencies learned from more text pass the other lines too.
     ``gains`` holds what surely lowered the loss, in the order in which half of it was done.
 
     ``outcome`` is one of
@@ -86,7 +86,7 @@ class LossStory:
     last: float
     uniform: float
     lines: dict[str, Line]
-    own: dict[str, Line]
+    of_model: dict[str, Line]
     gains: tuple[Gain, ...]
     outcome: str
     row: Row | None
@@ -94,14 +94,14 @@ class LossStory:
     @property
     def uses_context(self) -> bool | None:
         """Whether it surely uses what stands around a token; None if that was not measured."""
-        line = self.own.get("own_unigram")
+        line = self.of_model.get("own_unigram")
         return None if line is None else line.passed
 
     @property
     def controls(self) -> list[tuple[float, float]]:
         """First and last value of every control run."""
-        found = self.row.controls if self.row else ()
-        return [(each.first_value, each.last_value) for each in found]
+        controls = self.row.controls if self.row else ()
+        return [(control.first_value, control.last_value) for control in controls]
 
 
 def read_loss(content: Content) -> LossStory | None:
@@ -109,30 +109,28 @@ def read_loss(content: Content) -> LossStory | None:
     node = next((node for node in content.nodes if node.role == "track"), None)
     if node is None or content.track is None:
         return None
-    known = content.track.values[np.isfinite(content.track.values)]
+    losses = content.track.values[np.isfinite(content.track.values)]
     row = node.rows[0] if node.rows else None
     data = node.dataset
     return LossStory(
         title=content.track.title,
         units=content.track.units,
-        first=float(known[0]),
-        last=float(known[-1]),
+        first=float(losses[0]),
+        last=float(losses[-1]),
         uniform=_number(data, "loss_uniform"),
         lines=_lines(content, node, LINES),
-        own=_lines(content, node, OWN),
+        of_model=_lines(content, node, OF_MODEL),
         gains=_gains(data),
-        outcome=_outcome(
-            row, len(known), bool(data["moved"].values[0]) if "moved" in data else False
-        ),
+        outcome=_outcome(row, len(losses)),
         row=row,
     )
 
 
-def _outcome(row: Row | None, measured: int, moved: bool) -> str:
+def _outcome(row: Row | None, measured: int) -> str:
     if row is None or measured < 2 or row.state in ("few", "unmeasured"):
         return "unjudged"
     if row.state == "none":
-        return "no course" if moved else "still"
+        return "no course" if row.moved else "still"
     if direction(row) != "falls":
         return "rose" if direction(row) == "rises" else "unjudged"
     short = row.state == "within" or (row.state == "beyond" and row.can_learn)
@@ -141,8 +139,8 @@ def _outcome(row: Row | None, measured: int, moved: bool) -> str:
 
 def _lines(content: Content, node: Node, names: Mapping[str, str]) -> dict[str, Line]:
     """Return the lines of these names that the result has, in their order."""
-    found = {name: _line(content, node.dataset, name, words) for name, words in names.items()}
-    return {name: line for name, line in found.items() if line is not None}
+    lines = {name: _line(content, node.dataset, name, words) for name, words in names.items()}
+    return {name: line for name, line in lines.items() if line is not None}
 
 
 def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | None:
@@ -151,9 +149,9 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
         return None
     if not set(data[f"loss_{name}"].dims) <= {"step"}:  # each run of a comparison has its own
         return None
-    known = np.isfinite(content.track.values)
-    values, steps = content.track.values[known], content.track.steps[known]
-    levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), known.shape)[known]
+    finite = np.isfinite(content.track.values)
+    values, steps = content.track.values[finite], content.track.steps[finite]
+    levels = np.broadcast_to(data[f"loss_{name}"].values.astype(float), finite.shape)[finite]
     if not np.isfinite(levels).all():
         return None
     level = float(levels[-1])
@@ -170,11 +168,11 @@ def _line(content: Content, data: xr.Dataset, name: str, words: str) -> Line | N
 
 def _gains(data: xr.Dataset) -> tuple[Gain, ...]:
     """Return the gains that are sure, whichever texts are chosen."""
-    found = [
+    gains = [
         Gain(kind, *(_number(data, f"loss_half_{kind}{end}") for end in ("_low", "_high")))
         for kind in GAINS
     ]
-    return tuple(sorted((g for g in found if math.isfinite(g.high)), key=lambda g: g.high))
+    return tuple(sorted((g for g in gains if math.isfinite(g.high)), key=lambda g: g.high))
 
 
 def _number(data: xr.Dataset, name: str) -> float:

@@ -1,4 +1,8 @@
-"""The rows of the developmental chart, as the result holds them."""
+"""The rows of the developmental chart, as a result holds them: one schema for all that reads them.
+
+The names of the variables are those of the fields, of the columns in files and of what the page's
+scripts read.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,67 @@ import xarray as xr
 from .formats import plain_text
 from .labels import short_names
 
+NUMBERS = (
+    "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
+    "p_value", "p_uncorrected", "p_control",
+)  # fmt: skip
+"""Variables of rows that a row holds as numbers."""
+
+_OF_CONTROLS = ("control_first", "control_last", "control_half_step", "run_change")
+_OF_ROW = "those of the row's quantity"
+
+NAMES = {
+    "row": ("row of the developmental chart", ""),
+    "row_layer": ("module path of the row", ""),
+    "row_quantity": ("quantity of the row", ""),
+    "noise_known": ("whether the noise of the row was measured", ""),
+    "progress": ("share of the way from the first to the last value", "1"),
+    "distinct": ("changed above the noise floor", ""),
+    "half_step": ("half-change step", "steps"),
+    "settled_step": ("step from which on it moves less than its noise", "steps"),
+    "first_value": ("first value", _OF_ROW),
+    "last_value": ("last value", _OF_ROW),
+    "moved": ("changed by more than its noise", ""),
+    "only_memory": ("explained by the memory of the reference step as well", ""),
+    "own_value": ("a value of its own, no distance to another step", ""),
+    "p_uncorrected": ("p-value against chance", "1"),
+    "smallest_p": ("smallest p-value that so many steps could give", "1"),
+    "p_value": ("p-value against chance, corrected over the page", "1"),
+    "p_control": ("p-value against control runs, corrected over the page", "1"),
+    "p_control_change": ("p-value of the change against control runs", "1"),
+    "p_control_half": ("p-value of the half-change step against control runs", "1"),
+    "control_first": ("first value in each control run", _OF_ROW),
+    "control_last": ("last value in each control run", _OF_ROW),
+    "control_half_step": ("half-change step in each control run", "steps"),
+    "run_change": ("change at the steps of each control run", _OF_ROW),
+    "run_half_step": ("half-change step at the steps of each control run", "steps"),
+    "judgeable": ("enough checkpoints and a known noise for a verdict", ""),
+    "can_learn": ("performance on held-out texts or labels", ""),
+    "better_sign": ("direction of better performance", "1"),
+    "changed": ("changed by more than noise and chance", ""),
+    "beyond": ("changed beyond its motion: more than control runs", ""),
+    "learned": ("performance improved more than in control runs", ""),
+}
+"""Every variable of rows in a result, in words and with its units."""
+
 
 @dataclass(frozen=True)
 class ControlRow:
-    """The same row of a control run: first and last value, and half-change step; NaN if unknown."""
+    """The same row of a control run; NaN where it is unknown.
+
+    ``run_change`` is the change of the run itself at the steps of this control.
+    """
 
     name: str
     first_value: float
     last_value: float
     half_step: float
+    run_change: float = math.nan
+
+    @property
+    def change(self) -> float:
+        """By how much it changed."""
+        return self.last_value - self.first_value
 
 
 @dataclass(frozen=True)
@@ -43,8 +99,7 @@ class Row:
 
     ``progress`` and ``distinct`` have the shape of ``steps``; steps are in training steps, NaN
     where there is none. ``variable`` names what it follows in the result. ``changed``, ``beyond``
-    and ``learned`` are the verdicts of the result; of a result of an earlier version, which has
-    ``developed`` alone, that is read as ``changed``. ``own_value`` is whether it follows a value of
+    and ``learned`` are the verdicts of the result. ``own_value`` is whether it follows a value of
     its own and no distance to a reference step, and ``within_null`` whether its last value lies
     within a null of the quantity. In a comparison, ``runs`` holds the same row of every run.
     """
@@ -70,6 +125,8 @@ class Row:
     p_uncorrected: float
     p_control: float
     noise_known: bool
+    moved: bool
+    only_memory: bool
     judgeable: bool
     changed: bool
     beyond: bool
@@ -86,6 +143,11 @@ class Row:
         return self.label or self.quantity
 
     @property
+    def change(self) -> float:
+        """By how much it changed from its first to its last value."""
+        return self.last_value - self.first_value
+
+    @property
     def controlled(self) -> bool:
         """Whether it was compared with control runs: measured in them, and in enough of them."""
         return bool(self.controls) and (math.isfinite(self.p_control) or self.beyond)
@@ -97,7 +159,7 @@ class Row:
 
     @property
     def state(self) -> str:
-        """How it stands, as a key of `ontogeny.report.row_words.STATES`."""
+        """How it stands, as a key of `ontogeny.words.row_words.STATES`."""
         if self.role == "motion":
             return "motion"
         if self.runs:
@@ -123,13 +185,6 @@ def _state_of_runs(runs: Sequence[RunRow]) -> str:
     return f"{where} {'beyond' if all(controlled) else 'mixed' if any(controlled) else 'changed'}"
 
 
-NUMBERS = (
-    "first_value", "last_value", "half_step", "half_step_low", "half_step_high", "settled_step",
-    "p_value", "p_uncorrected", "p_control",
-)  # fmt: skip
-"""Variables of rows that a row holds as numbers."""
-
-
 Bands = Mapping[str, Sequence[tuple[str, str]]]
 """Lower and upper ends of the nulls of a variable, as its figures draw them."""
 
@@ -147,8 +202,8 @@ def read_rows(
         return list(data[name].values) if name in data.variables else [missing] * count
 
     labels, layers = (list(map(plain_text, column(name, ""))) for name in ("row", "row_layer"))
-    known = [layer for layer in layers if layer]
-    short = dict(zip(known, short_names(known), strict=True))
+    paths = [layer for layer in layers if layer]
+    short = dict(zip(paths, short_names(paths), strict=True))
     numbers = {name: np.asarray(column(name), dtype=float) for name in NUMBERS}
     fields: dict[str, Any] = {**numbers, **_verdicts(data, count)}
     progress = data["progress"].values.astype(float)
@@ -180,44 +235,43 @@ def _verdicts(data: xr.Dataset, count: int) -> dict[str, np.ndarray]:
     """Return what is said of every row as truth values."""
 
     def flags(name: str, missing: Any = False) -> np.ndarray:
-        if name in data.variables:
+        if name in data.variables and data[name].dims == ("row",):  # "moved" may be a measure, too
             return np.nan_to_num(data[name].values.astype(float)) > 0
         return np.broadcast_to(np.asarray(missing, dtype=bool), count)
 
-    changed, learned = flags("changed", flags("developed")), np.zeros(count, dtype=bool)
-    if "changed" in data:  # else `developed` is all that an earlier version said
-        learned = flags("learned", flags("developed"))
-    known = flags("noise_known", True)
+    changed, learned = flags("changed"), flags("learned")
+    noise_known = flags("noise_known", True)
     tested = np.isfinite(data["p_value"].values) if "p_value" in data else np.ones(count, bool)
     return {
         "changed": changed,
         "beyond": flags("beyond", learned),
         "learned": learned,
         "can_learn": flags("can_learn", learned),
-        "noise_known": known,
-        "judgeable": flags("judgeable", changed | (known & tested)),
+        "noise_known": noise_known,
+        "moved": flags("moved", changed),
+        "only_memory": flags("only_memory"),
+        "judgeable": flags("judgeable", changed | (noise_known & tested)),
         "own_value": flags("own_value"),
     }
 
 
 def _controls(data: xr.Dataset, count: int) -> list[tuple[ControlRow, ...]]:
     """Return what control runs gave for every row; nothing of those in which it was not read."""
-    parts = ("control_first", "control_last", "control_half_step")
-    found = {name: data[name] for name in parts if name in data}
-    if not found:
+    parts = [name for name in _OF_CONTROLS if name in data]
+    if not set(parts) - {"run_change"}:
         return [()] * count
-    first = next(iter(found.values()))
+    first = data[parts[0]]
     names = first["run"].values if "run" in first.coords else range(first.sizes["run"])
-    missing = np.full((count, len(names)), np.nan)
+    unknown = np.full((count, len(names)), np.nan)
     tables = [
-        found[name].transpose("row", "run").values.astype(float) if name in found else missing
-        for name in parts
+        data[name].transpose("row", "run").values.astype(float) if name in parts else unknown
+        for name in _OF_CONTROLS
     ]
     return [
         tuple(
             ControlRow(plain_text(name), *values)
-            for name, *values in zip(names, *(t[i].tolist() for t in tables), strict=True)
-            if any(map(math.isfinite, values))
+            for name, *values in zip(names, *(table[i].tolist() for table in tables), strict=True)
+            if any(map(math.isfinite, values[:-1]))
         )
         for i in range(count)
     ]
@@ -245,9 +299,9 @@ def _last(data: xr.Dataset, name: str, layer: str) -> float:
     array = data[name]
     if "layer" in array.dims:
         array = array.isel(layer=[str(path) == layer for path in array["layer"].values])
-    known = np.asarray(array.values, dtype=float).ravel()
-    known = known[np.isfinite(known)]
-    return float(known[-1]) if len(known) else math.nan
+    values = np.asarray(array.values, dtype=float).ravel()
+    values = values[np.isfinite(values)]
+    return float(values[-1]) if len(values) else math.nan
 
 
 def _quantity(label: str, layer: str, title: str) -> str:
@@ -259,12 +313,12 @@ def _quantity(label: str, layer: str, title: str) -> str:
     return " · ".join(rest) or title
 
 
-def judged(rows: Sequence[Row]) -> list[Row]:
+def counted_rows(rows: Sequence[Row]) -> list[Row]:
     """Return the rows that count in the verdict: all but weight change."""
     return [row for row in rows if row.role != "motion"]
 
 
 def half_steps(rows: Sequence[Row]) -> list[float]:
     """Return when rows are half-way: those that changed beyond their motion, else all changed."""
-    known = [row for row in judged(rows) if row.changed and math.isfinite(row.half_step)]
-    return [row.half_step for row in [r for r in known if r.learned or r.beyond] or known]
+    halved = [row for row in counted_rows(rows) if row.changed and math.isfinite(row.half_step)]
+    return [row.half_step for row in [r for r in halved if r.learned or r.beyond] or halved]

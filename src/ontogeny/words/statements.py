@@ -1,0 +1,219 @@
+"""Sentences on the rows of a node: from what to what, in which direction, when, beyond what."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from ..quantities import Quantity
+from .formats import fine_step, value_range
+from .rows import Row, read_rows
+
+NO_CONTROL = "No control was run: one that moved as far and learned nothing may look the same."
+
+
+def statements(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[str]:
+    r"""Return what the rows of every quantity show; rows that its subject names by themselves.
+
+    Parameters
+    ----------
+    data
+        A node with rows that were judged (`ontogeny.summary.judged`).
+    quantities
+        What it holds.
+
+    Examples
+    --------
+    >>> from ontogeny.summary import chart_rows
+    >>> loss = Quantity("x", "loss", "nats", rows="loss", subject="The loss")
+    >>> data = xr.Dataset({"x": ("step", np.linspace(8, 4, 10)), "x_stderr": 0.036})
+    >>> data = data.assign_coords(step=np.arange(10))
+    >>> print(*statements(data.assign(chart_rows(data, [loss])), [loss]), sep="\n")
+    The loss fell from 8 to 4 nats; half of the change was over by step 4.5 (4–5).
+    No control was run: one that moved as far and learned nothing may look the same.
+    """
+    rows = read_rows(data, "", "", "")
+    sentences: list[str] = []
+    for quantity in quantities:
+        if quantity.name not in data:
+            if not quantity.optional:
+                sentences.append(f"No cell holds the {quantity.title} ({quantity.name!r}).")
+        elif quantity.subject is not None and quantity.rows:
+            for subject, at, members in _groups(data, rows, quantity):
+                whole = _whole(subject, at, members, quantity)
+                sentences += _of_rows(members, whole, data, quantity)
+    changed = any(row.changed for row in rows) and sentences
+    return [*sentences, NO_CONTROL] if changed and "p_control" not in data else sentences
+
+
+def _groups(
+    data: xr.Dataset, rows: Sequence[Row], quantity: Quantity
+) -> Iterator[tuple[str, dict[str, str], list[Row]]]:
+    """Give the subject with labels and rows: all at once, or those of each label that it names."""
+    rows = [row for row in rows if row.variable == quantity.name]
+    if not rows:
+        return
+    value = data[quantity.name]
+    dims = [str(d) for d in value.dims if d not in ("step", *quantity.at)]
+    subject = quantity.subject or f"The {quantity.title}" + (" of {layer}" * ("layer" in dims))
+    named = [d for d in dims if d != "layer" and f"{{{d}}}" in subject]
+    if not named:
+        yield subject, {}, rows
+        return
+    order = sorted(dims, key=lambda dim: dim == "layer")
+    labels = [
+        dict(zip(order, map(str, place), strict=True))
+        for place in itertools.product(*(value[dim].values for dim in order))
+    ]
+    for place in itertools.product(*(value[dim].values for dim in named)):
+        at = dict(zip(named, map(str, place), strict=True))
+        here = [at.items() <= label.items() for label in labels]
+        yield subject, at, list(itertools.compress(rows, here))
+
+
+def _whole(subject: str, at: Mapping[str, str], rows: Sequence[Row], quantity: Quantity) -> str:
+    """Return the subject with labels where it names their dimensions; these may hold braces."""
+    layer = rows[0].layer
+    if len(rows) > 1:
+        subject = subject.replace(" of {layer}", "").replace(" in {layer}", "")
+        layer = "the layers"
+    labels = {**at, "layer": layer}
+    text = re.sub(r"\{(\w+)\}", lambda name: labels.get(name[1], name[0]), subject)
+    return f"{text}: the {quantity.title}" if quantity.relative_to else text
+
+
+def _of_rows(rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quantity) -> list[str]:
+    if not any(row.noise_known for row in rows):
+        return [f"{subject}: its noise was not measured, so that no verdict is given."]
+    changed = [row for row in rows if row.changed]
+    unjudged = [row for row in rows if row.noise_known and not row.judgeable]
+    memory = sum(row.only_memory for row in unjudged)
+    few = len(unjudged) - memory
+    sentences = [_course(changed, rows, subject, data, quantity)] if changed else []
+    if few:
+        some = "it" if len(rows) == 1 else f"{few} of {len(rows)} {_kind(rows)}"
+        sentences.append(f"{subject}: too few checkpoints to judge {some}.")
+    if memory:
+        sentences.append(
+            f"{subject}: jitter with memory would give the same curve in "
+            f"{_share(memory, rows)}, so that no verdict is given."
+        )
+    if not unjudged and not changed:
+        sentences.append(_no_course(rows, subject, quantity))
+    return [*sentences, *_order(changed, quantity), *_control(changed, data)]
+
+
+def _no_course(rows: Sequence[Row], subject: str, quantity: Quantity) -> str:
+    """Say that no row changed; of those that moved, that only the order of steps is not shown."""
+    moved = sum(row.moved for row in rows)
+    if not moved:
+        series = "its series" if len(rows) == 1 else f"any of {len(rows)} {_kind(rows)}"
+        return f"{subject}: no change above noise and chance in {series}."
+    steps = len(rows[0].steps)
+    chance = f"by more than noise, but chance may give {steps:,} checkpoints such an order"
+    if len(rows) > 1:
+        return f"{subject} moved in {_share(moved, rows)} {chance}."
+    return f"{subject} went {_ends(rows, quantity)}, {chance} (p = {rows[0].p_value:.2g})."
+
+
+def _ends(rows: Sequence[Row], quantity: Quantity) -> str:
+    units = "" if quantity.units == "1" else f" {quantity.units}"
+    first, last = ([getattr(r, name) for r in rows] for name in ("first_value", "last_value"))
+    return f"from {value_range(first)} to {value_range(last)}{units}"
+
+
+def _course(
+    changed: Sequence[Row], rows: Sequence[Row], subject: str, data: xr.Dataset, quantity: Quantity
+) -> str:
+    """Say in which direction rows went, from what to what, and when half of it was over."""
+    rises = [row.last_value > row.first_value for row in changed]
+    where = "" if len(rows) == 1 else f" in {_share(len(changed), rows, of=changed)}"
+    ends, half = _ends(changed, quantity), f"half of the change was over by {_half(changed)}"
+    if len(set(rises)) == 1:
+        verb = "rose" if rises[0] else "fell"
+        return f"{subject} {verb}{where} {ends}; {half}{_settled(changed, data)}."
+    up, down = sum(rises), len(rises) - sum(rises)
+    return f"{subject} changed{where}: it rose in {up} and fell in {down}, {ends}; {half}."
+
+
+def _half(rows: Sequence[Row]) -> str:
+    """Return the half-change step of a row with its interval, or the range of several."""
+    if len(rows) == 1:
+        row = rows[0]
+        step, low, high = map(fine_step, (row.half_step, row.half_step_low, row.half_step_high))
+        has_interval = math.isfinite(row.half_step_low) and math.isfinite(row.half_step_high)
+        return f"step {step}" + (f" ({low}–{high})" if has_interval else "")
+    halves = [row.half_step for row in rows]
+    first, last = fine_step(float(np.nanmin(halves))), fine_step(float(np.nanmax(halves)))
+    return f"steps {first} to {last}" if first != last else f"step {first}"
+
+
+def _settled(rows: Sequence[Row], data: xr.Dataset) -> str:
+    if len(rows) > 1 or not rows[0].settled_step > rows[0].half_step:
+        return ""
+    with_units = f" with {data.attrs['units']} texts" if "units" in data.attrs else ""
+    step = fine_step(rows[0].settled_step)
+    return f"; after step {step} any further change is too small to measure{with_units}"
+
+
+def _order(rows: Sequence[Row], quantity: Quantity) -> list[str]:
+    """Say which row came first and last, where nothing but the run decides that.
+
+    The order of distances to a reference step turns round with the reference, and intervals that
+    overlap have none.
+    """
+    if len(rows) < 2 or quantity.relative_to or not all(row.layer for row in rows):
+        return []
+    order = np.argsort([row.half_step for row in rows], kind="stable")
+    first, last = rows[order[0]], rows[order[-1]]
+    if not first.half_step_high < last.half_step_low:
+        return []
+    parts = [f"{row.layer}, by {_half([row])}" for row in (first, last)]
+    return [f"In this run the first layer to be half-way was {parts[0]}; the last was {parts[1]}."]
+
+
+def _control(rows: Sequence[Row], data: xr.Dataset) -> list[str]:
+    """Say what the control runs did, and whether the change goes beyond it."""
+    if not rows or "p_control" not in data:
+        return []
+    if not any(math.isfinite(row.p_control) for row in rows):
+        return ["These control runs cannot say whether motion alone would do the same."]
+    controls = [control for row in rows for control in row.controls]
+    ends = (
+        f"over the same steps it changed by {_changes([c.run_change for c in controls])}, and in "
+        f"control runs by {_changes([c.change for c in controls])}"
+    )
+    learned, beyond = (sum(getattr(r, verdict) for r in rows) for verdict in ("learned", "beyond"))
+    if learned == len(rows):
+        return [f"This was learned: {ends}."]
+    if beyond == len(rows):
+        return [f"That is beyond its motion: {ends}."]
+    if not beyond:
+        return [f"That is no more than motion gives: {ends}."]
+    return [f"It is beyond motion in {_share(beyond, rows)}: {ends}."]
+
+
+def _changes(values: Sequence[float]) -> str:
+    """Return changes with their sign, or the range of several."""
+    finite = [value for value in values if math.isfinite(value)]
+    ends = (f"{end:+.3g}".replace("-", "−") for end in (min(finite), max(finite)))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _share(part: int, rows: Sequence[Row], of: Sequence[Row] | None = None) -> str:
+    """Return a part of `rows` in words; `of` are those that tell what they are."""
+    kind = _kind(rows if of is None else of)
+    if part == len(rows):
+        return f"{'both' if part == 2 else f'all {part}'} {kind}"
+    return f"{part} of {len(rows)} {kind}"
+
+
+def _kind(rows: Sequence[Row]) -> str:
+    """Return what rows are: layers where each is another one, else series of any kind."""
+    layers = {row.layer for row in rows if row.layer}
+    return "layers" if len(layers) == len(rows) else "series"

@@ -1,0 +1,103 @@
+"""The level of a verdict stands in one place: results carry it, and what speaks of it reads it."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ontogeny as og
+from helpers.compared_runs import ENTROPY, LOSS
+from ontogeny.errors import ArgumentError
+from ontogeny.figures import Section
+from ontogeny.report import ResultSummary, write
+from ontogeny.study import merge
+from ontogeny.summary import summarise, verdicts
+from ontogeny.words.levels import Levels
+
+STEPS = np.arange(12)
+
+
+UNSURE = np.array([2.97, 3.01, 2.91, 3.19, 2.34, 2.38, 2.56, 2.28, 2.28, 2.35, 1.99, 2.14])
+"""Chance gives such a course in 4 of 100 cases: in more than 1 % and in less than 5 %."""
+
+
+def judged_alone():
+    """Return a node of three rows, of which two surely change."""
+    falling = np.linspace(8, 4, len(STEPS))
+    return summarise(
+        xr.Dataset(
+            {
+                "loss": ("step", falling),
+                "loss_stderr": 0.02,
+                "entropy": (("step", "layer"), np.stack([UNSURE, falling / 8], axis=1)),
+                "entropy_stderr": 0.02,
+            },
+            {"step": STEPS, "layer": ["h.0", "h.1"]},
+        ),
+        [LOSS, ENTROPY],
+        Section("Loss", "Mean loss."),
+        role="track",
+    )
+
+
+def result():
+    """Return a result as a study merges it."""
+    quantities = {"loss": [LOSS, ENTROPY]}
+    nodes = verdicts.with_verdicts({"loss": judged_alone()}, quantities)
+    root = xr.Dataset(attrs=verdicts.LEVELS.attributes())
+    return xr.DataTree.from_dict({"/": root, **nodes})
+
+
+@pytest.fixture
+def change_levels(monkeypatch):
+    return lambda **levels: monkeypatch.setattr(verdicts, "LEVELS", Levels(**levels))
+
+
+def everything(tmp_path):
+    """Return what page, terminal and comparison say, as one text each."""
+    tree = result()
+    page = write(tree, tmp_path / "page.html").read_text()
+    both = og.compare({"a": tree, "b": tree})
+    compared = write(both, tmp_path / "both.html").read_text()
+    return tree["loss"], {"page": page, "summary": str(ResultSummary(tree)), "both": compared}
+
+
+def test_a_level_is_changed_in_one_place_and_found_in_every_other(change_levels, tmp_path):
+    usual, texts = everything(tmp_path)
+    p_value = float(usual.p_value[1])
+    assert 0.01 < p_value < 0.05 and usual.changed.values.tolist() == [True, False, True]
+    assert all("α = 0.01" in " ".join(text.split()) for text in texts.values())
+    change_levels(change=0.05, control=0.2)
+    lenient, texts = everything(tmp_path)
+    assert lenient.changed.all() and float(lenient.p_value[1]) == p_value
+    for name, text in texts.items():
+        assert "α = 0.05" in " ".join(text.split()) and "α = 0.01" not in text, name
+    assert "at α = 0.05, and at 0.2 against control runs" in texts["both"]
+
+
+def test_the_least_number_of_steps_is_read_from_the_result(change_levels):
+    assert "3 rows in 1 section were tested" in str(ResultSummary(result()))
+    change_levels(change=0.01, control=0.05, least_steps=20)
+    summary = " ".join(str(ResultSummary(result())).split())
+    assert "Too few checkpoints to judge 3 rows" in summary and "at least 20 that" in summary
+
+
+def test_a_result_that_states_no_level_is_not_given_one():
+    tree = result()
+    for node in tree.subtree:
+        node.attrs.pop("levels", None)
+    summary = str(ResultSummary(tree))
+    assert "were tested" in summary and "α" not in summary
+
+
+def test_runs_that_were_judged_at_different_levels_are_told_apart(change_levels):
+    runs = {"a": result()}
+    change_levels(change=0.05, control=0.05)
+    runs["b"] = result()
+    with pytest.raises(ArgumentError, match=r"different levels: α = 0.01 in 'a'; α = 0.05 in 'b'"):
+        og.compare(runs)
+    both = og.compare(runs, allow=["settings"])
+    assert "different levels" in both.attrs["problems"] and "α" not in both["runs"].attrs["section"]
+
+
+def test_what_a_study_merges_states_its_levels():
+    assert Levels.of(merge.merge("", [], {}, read=lambda path: None)) == verdicts.LEVELS
