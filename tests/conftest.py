@@ -1,7 +1,9 @@
-"""Settings of every test: what Hypothesis may do on a machine that is busy with something else."""
+"""Settings of every test: what Hypothesis may do on a busy machine, and the same draws."""
 
 import os
 
+import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 # A stand-in for the Hub is slow on a busy machine, and a call that is given up is made again.
@@ -14,3 +16,9 @@ settings.register_profile(
     "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any-machine")
+
+
+@pytest.fixture(autouse=True)
+def _same_draws_in_any_order():
+    """Models that a test builds without a seed are the same whichever tests ran before it."""
+    torch.manual_seed(0)

@@ -18,9 +18,9 @@ from ontogeny.concepts.rows import Factor
 from ontogeny.concepts.sparse import sparse_codes
 from ontogeny.errors import ArgumentError, DenseCodesWarning, NonFiniteError
 
-RNG = np.random.default_rng(0)
-A = RNG.laplace(size=(120, 8)) @ (RNG.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None])
-A = A + 0.5 * RNG.normal(size=A.shape)
+_rng = np.random.default_rng(0)
+A = _rng.laplace(size=(120, 8)) @ (_rng.normal(size=(8, 20)) * np.arange(8, 0, -1)[:, None])
+A = A + 0.5 * _rng.normal(size=A.shape)
 P = np.abs(A)
 
 
@@ -54,7 +54,8 @@ def test_svd_stays_accurate_over_wide_spectra(shape, decades):
 
 
 def test_svd_of_float32_activations_with_a_dominant_mean_is_optimal():
-    M = (RNG.normal(size=(400, 30)) + 1e3).astype(np.float32)
+    rng = np.random.default_rng(11)
+    M = (rng.normal(size=(400, 30)) + 1e3).astype(np.float32)
     best = rank_error(M.astype(np.float64), 10)
     assert concepts.make("svd", 10).fit(M).reconstruction_error_ <= best * (1 + 1e-5)
 
@@ -84,7 +85,8 @@ def test_ica_finds_independent_sources_up_to_order_and_sign(fun):
 
 
 def test_nonnegative_codes_are_those_of_an_active_set_solver():
-    W = RNG.normal(size=(20, 6))
+    rng = np.random.default_rng(12)
+    W = rng.normal(size=(20, 6))
     codes = nonnegative_codes(torch.tensor(A), torch.tensor(W)).numpy()
     for row, u in zip(A, codes, strict=True):
         _, residual = scipy.optimize.nnls(W, row)
@@ -93,7 +95,8 @@ def test_nonnegative_codes_are_those_of_an_active_set_solver():
 
 
 def test_sparse_codes_satisfy_the_optimality_conditions():
-    W = RNG.normal(size=(20, 6))
+    rng = np.random.default_rng(13)
+    W = rng.normal(size=(20, 6))
     U = sparse_codes(torch.tensor(A), torch.tensor(W), 3.0).numpy()
     gradient = (U @ W.T - A) @ W
     scale = np.abs(A @ W).max()
@@ -148,7 +151,8 @@ def test_semi_nmf_lies_between_the_svds_of_rank_r_and_r_minus_1():
 
 
 def test_semi_nmf_reaches_the_svd_where_a_positive_vector_is_in_its_space():
-    positive = RNG.uniform(1, 2, size=(120, 1)) * RNG.normal(size=(1, 20)) * 5 + 0.3 * A
+    rng = np.random.default_rng(14)
+    positive = rng.uniform(1, 2, size=(120, 1)) * rng.normal(size=(1, 20)) * 5 + 0.3 * A
     semi = concepts.make("semi-nmf", 4, tol=1e-8).fit(positive)
     assert semi.reconstruction_error_ <= rank_error(positive, 4) * 1.01
 

@@ -8,8 +8,6 @@ from ontogeny import describe
 from ontogeny.errors import ArgumentError, NonFiniteError
 from ontogeny.inputs import Inputs, TokenSample
 
-RNG = np.random.default_rng(0)
-
 
 def plain_contexts(codes, inputs, sample, examples, before, after):
     """Find what `contexts` finds, one row after the other."""
@@ -44,7 +42,8 @@ def plain_context(column, i, inputs, sample, before, after):
 @pytest.mark.parametrize("kind", ["signed", "sparse", "binary", "dead"])
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_contexts_are_those_of_a_plain_loop(kind, side):
-    documents = RNG.integers(0, 12, 30)
+    rng = np.random.default_rng(0)
+    documents = rng.integers(0, 12, 30)
     inputs = zipf_texts(30, 16, documents=documents, special_ids=[0]).padded(side)
     sample = inputs.sample("all", 150, random_state=1)
     codes = np.random.default_rng(2).normal(size=(150, 7)) ** 3

@@ -10,9 +10,13 @@ from helpers.planted_transforms import GROUPS, planted_transform
 from ontogeny import concepts, distances
 from ontogeny.errors import ArgumentError
 
-RNG = np.random.default_rng(3)
-U, X = RNG.standard_normal((2, 15, 4))
-W, V = RNG.standard_normal((2, 8, 4))
+_rng = np.random.default_rng(3)
+U, X = _rng.standard_normal((2, 15, 4))
+W, V = _rng.standard_normal((2, 8, 4))
+
+# Rounding (2e-16) times the condition number of normal equations (some thousands here), whose last
+# digits depend on the order in which a processor adds: 1e-12 was too tight for some.
+ROUNDING = 1e-10
 
 
 def _residuals(found):
@@ -21,16 +25,16 @@ def _residuals(found):
 
 @pytest.mark.parametrize("under", GROUPS)
 def test_planted_pairs_are_equivalent_and_their_transformation_is_found(under):
-    R = planted_transform(under, RNG)
+    R = planted_transform(under, np.random.default_rng(4))
     found = distances.equivalence(U, W, U @ R, W @ np.linalg.inv(R).T, under)
-    assert _residuals(found) < 1e-12
-    np.testing.assert_allclose(found.transform, R.T, atol=1e-11)
+    assert _residuals(found) < ROUNDING
+    np.testing.assert_allclose(found.transform, R.T, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("under", GROUPS)
 def test_equivalent_dictionaries_with_codes_that_do_not_follow_are_no_equivalent_pair(under):
-    R = planted_transform(under, RNG)
-    assert distances.alignment_residual(W, W @ np.linalg.inv(R).T, under) < 1e-12
+    R = planted_transform(under, np.random.default_rng(5))
+    assert distances.alignment_residual(W, W @ np.linalg.inv(R).T, under) < ROUNDING
     assert _residuals(distances.equivalence(U, W, U, W @ np.linalg.inv(R).T, under)) > 0.1
 
 
@@ -39,7 +43,8 @@ def test_equal_directions_are_told_apart_by_their_codes(under):
     twins = W.copy()
     twins[:, 1] = twins[:, 0]
     order = [1, 0, 2, 3]
-    assert _residuals(distances.equivalence(U, twins, U[:, order], twins[:, order], under)) < 1e-12
+    found = distances.equivalence(U, twins, U[:, order], twins[:, order], under)
+    assert _residuals(found) < ROUNDING
 
 
 def _loss(T):
@@ -90,7 +95,7 @@ def test_residuals_are_those_of_the_transformation_and_batches_keep_their_kind()
 
 def test_a_canonical_form_is_equivalent_to_what_it_was_made_of():
     Z, D = concepts.canonical_form(U, W, "ica")
-    assert _residuals(distances.equivalence(U, W, Z, D, "signed-permutation")) < 1e-12
+    assert _residuals(distances.equivalence(U, W, Z, D, "signed-permutation")) < ROUNDING
     assert _residuals(distances.equivalence(U, W, Z, D, "sign")) > 0.1
 
 
